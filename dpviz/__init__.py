@@ -1,0 +1,38 @@
+"""dpviz: privacy-utility trade-offs of differentially private empirical risk minimisation.
+
+>>> import dpviz
+>>> result = dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="dp-gd", epsilon=1.0))
+>>> result.accuracy.shape
+(10,)
+"""
+
+from dpviz._version import __version__
+from dpviz.datasets import Dataset, dataset_names, load_dataset
+from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons, sweep
+from dpviz.mechanisms import Calibration, Mechanism, knob, mechanisms
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.spec import RunSpec
+from dpviz.validate import InvalidInput
+
+__all__ = [
+    "Baseline",
+    "Budget",
+    "Calibration",
+    "Dataset",
+    "InvalidInput",
+    "Mechanism",
+    "Neighbouring",
+    "Result",
+    "RunSpec",
+    "Status",
+    "__version__",
+    "calibrate",
+    "dataset_names",
+    "knob",
+    "load_dataset",
+    "mechanisms",
+    "models",
+    "run",
+    "run_epsilons",
+    "sweep",
+]

@@ -1,0 +1,6 @@
+"""Datasets by name: rows in the unit ball, labels in {-1, +1}."""
+
+from dpviz.datasets.base import Dataset, Split
+from dpviz.datasets.catalogue import canonical_name, dataset_names, load_dataset, rows_of
+
+__all__ = ["Dataset", "Split", "canonical_name", "dataset_names", "load_dataset", "rows_of"]

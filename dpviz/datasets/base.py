@@ -1,0 +1,137 @@
+"""What a dataset is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.preprocessing import INTERCEPT, add_intercept
+from dpviz.validate import InvalidInput, whole
+
+TRAIN_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row ids of the training and the test part, each sorted and disjoint."""
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled rows that are ready for training.
+
+    Attributes:
+        name: the catalogue name, which loads the same rows again.
+        X: (n, d) float64, every row of length at most 1; a last column "(intercept)" where there is one.
+        y: (n,) float64 in {-1, +1}.
+        feature_names: d names.
+        frame: (n, columns) the readable rows, index = row id 0..n-1, last column the label in words.
+        source: where the rows come from, with licence.
+        label_names: words for -1 and +1.
+        description: one sentence.
+        facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
+        plane: names of the two features to draw, where the set is two-dimensional.
+    """
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    feature_names: tuple[str, ...]
+    frame: pd.DataFrame
+    source: str
+    label_names: tuple[str, str]
+    description: str
+    facts: dict[str, float] = field(default_factory=dict)
+    plane: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        n, d = self.X.shape
+        if self.y.shape != (n,) or len(self.frame) != n or len(self.feature_names) != d:
+            raise InvalidInput(self.name, "rows, labels and names do not fit together", "Check the loader.")
+        if n < 10:
+            raise InvalidInput(self.name, f"has {n} rows", "At least 10 rows are needed.")
+        if not np.isfinite(self.X).all():
+            raise InvalidInput(self.name, "has values that are not finite", "Remove or replace them.")
+        if not np.isin(self.y, (-1.0, 1.0)).all():
+            raise InvalidInput(self.name, "has labels other than -1 and +1", "Choose which label is the positive one.")
+        if abs(self.y.sum()) == n:
+            raise InvalidInput(self.name, "has one class only", "Choose a target that takes two values.")
+        if np.einsum("ij,ij->i", self.X, self.X).max() > 1.0 + 1e-9:
+            raise InvalidInput(self.name, "has rows longer than 1", "Scale the rows into the unit ball.")
+        for array in (self.X, self.y):
+            array.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Number of features, the intercept included."""
+        return self.X.shape[1]
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last column is the constant feature."""
+        return self.feature_names[-1] == INTERCEPT
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of names, rows and labels: two datasets that differ anywhere differ here."""
+        digest = hashlib.sha256()
+        digest.update(repr((self.feature_names, self.label_names, self.X.shape)).encode())
+        digest.update(np.ascontiguousarray(self.X).data)
+        digest.update(np.ascontiguousarray(self.y).data)
+        return digest.hexdigest()
+
+    def split(self, seed: int = 0) -> Split:
+        """A seeded 80/20 split by row id; n_train = floor(0.8 n).
+
+        Raises:
+            InvalidInput: one part holds one class only.
+        """
+        order = np.random.default_rng(whole("split_seed", seed, 0, 2**32 - 1)).permutation(self.n)
+        cut = train_size(self.n)
+        split = Split(np.sort(order[:cut]), np.sort(order[cut:]))
+        if abs(self.y[split.train].sum()) == cut:
+            raise InvalidInput(
+                "split_seed", f"with {seed} the training part of {self.name!r} has one class only", "Choose another split_seed."
+            )
+        return split
+
+
+def train_size(n: int) -> int:
+    """Training rows out of n."""
+    return int(TRAIN_SHARE * n + 1e-9)
+
+
+def build(
+    *,
+    name: str,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    feature_names: list[str],
+    frame: pd.DataFrame,
+    intercept: bool,
+    **words: object,
+) -> Dataset:
+    """A `Dataset` from rows in the unit ball, with the constant feature added where it is wanted."""
+    if intercept:
+        x, feature_names = add_intercept(x), [*feature_names, INTERCEPT]
+    return Dataset(
+        name=name,
+        X=np.ascontiguousarray(x, dtype=np.float64),
+        y=np.asarray(y, dtype=np.float64),
+        feature_names=tuple(feature_names),
+        frame=frame.reset_index(drop=True),
+        **words,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,360 @@
+"""From specs to results: trains what is asked for, measures it, and sets it beside the baselines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from dpviz.datasets import Dataset, Split, load_dataset
+from dpviz.mechanisms import Calibration, Fit, Monitor, get_mechanism
+from dpviz.mechanisms.base import silent
+from dpviz.models import MODELS, Rows, get_model
+from dpviz.noise import prob_positive, spawn
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.problem import Problem, accuracy
+from dpviz.spec import RunSpec
+from dpviz.validate import InvalidInput
+
+Floats = NDArray[np.float64]
+
+_REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A result without noise to compare with.
+
+    Attributes:
+        accuracy: test accuracy in [0, 1].
+        train_accuracy: training accuracy in [0, 1].
+        objective: training objective; NaN where there is no model.
+        theta: (m,) parameters, None where there is no model.
+    """
+
+    accuracy: float
+    train_accuracy: float
+    objective: float
+    theta: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A dataset cut in two and made ready for one model: what all mechanisms of a comparison share.
+
+    Attributes:
+        dataset: the rows.
+        split: row ids of training and test rows.
+        problem: the training problem.
+        test: the test rows.
+    """
+
+    dataset: Dataset
+    split: Split
+    problem: Problem
+    test: Rows
+
+    @cached_property
+    def non_private(self) -> Baseline:
+        """The minimiser without privacy."""
+        theta = self.problem.optimum
+        return Baseline(
+            float(accuracy(self.problem.model, theta[None], self.test)[0]),
+            float(accuracy(self.problem.model, theta[None], self.problem.rows)[0]),
+            self.problem.optimal_value,
+            theta,
+        )
+
+    @cached_property
+    def majority(self) -> Baseline:
+        """The most frequent training label for everyone; a tie goes to +1."""
+        label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
+        return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run gives. S seeds, m parameters.
+
+    Attributes:
+        spec: the run.
+        theta: (S, m) released parameters.
+        accuracy: (S,) test accuracies in [0, 1].
+        train_accuracy: (S,) training accuracies in [0, 1].
+        objective: (S,) training objectives.
+        optimality_gap: (S,) objective minus the non-private minimum, >= 0 up to the solver's tolerance.
+        expected_accuracy: test accuracy averaged over all noise draws in closed form; None where there is no
+            closed form. Where training itself is random, over the noise given this run's training randomness.
+        calibration: how the noise was set, and what is guaranteed.
+        instances: training rows by row id: label, visits, times_noised, noise_norm, passed, rule_margin (means
+            over the seeds), margin of the private models (mean) and of the non-private one, and correct (share
+            of seeds that predict the row right). Not private: it shows data.
+        non_private: the minimiser without privacy.
+        majority: the most frequent label.
+        bench: data, split and problem.
+        timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
+    """
+
+    spec: RunSpec
+    theta: Floats
+    accuracy: Floats
+    train_accuracy: Floats
+    objective: Floats
+    optimality_gap: Floats
+    expected_accuracy: float | None
+    calibration: Calibration
+    instances: pd.DataFrame
+    non_private: Baseline
+    majority: Baseline
+    bench: Bench
+    timeline: NDArray[Any] | None = None
+
+
+_benches: LRUCache[Hashable, Bench] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
+_lock = threading.RLock()
+
+
+def bench(spec: RunSpec) -> Bench:
+    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB."""
+    dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
+    with _lock:
+        if key in _benches:
+            return _benches[key]
+        # the rows, and what is derived from them, are shared by all models and regularisations
+        for other in _benches.values():
+            if other.dataset is dataset and np.array_equal(other.split.train, dataset.split(spec.split_seed).train):
+                made = replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
+                break
+        else:
+            split = dataset.split(spec.split_seed)
+            train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
+            made = Bench(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+        if _benches.getsizeof(made) <= _benches.maxsize:
+            _benches[key] = made
+        return made
+
+
+def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
+    """Trains the spec's replicas and measures them."""
+    return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
+
+
+def run_epsilons(spec: RunSpec, epsilons: Sequence[float], *, instances: bool = True, monitor: Monitor = silent) -> list[Result]:
+    """The same run at several epsilons, trained as one matrix computation.
+
+    Args:
+        spec: its own epsilon is not used.
+        epsilons: budgets.
+        instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
+        monitor: told of progress; raises to cancel.
+    """
+    specs = [replace(spec, epsilon=e) for e in epsilons]
+    shared = bench(spec)
+    problem = shared.problem
+    mechanism = spec.build()
+    calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
+    fit = mechanism.fit(problem, calibrations, spawn(spec.seed, spec.seeds), record=instances, monitor=monitor)
+    if not np.isfinite(fit.theta).all():
+        raise FloatingPointError(f"{spec.mechanism} diverged: parameters are not finite. Use a smaller step size.")
+    test, train = _accuracies(shared, fit)
+    expected = _expected(shared, fit)
+    return [
+        Result(
+            spec=s,
+            theta=fit.theta[e],
+            accuracy=test[e],
+            train_accuracy=train[e],
+            objective=(objective := problem.objective(fit.theta[e])),
+            optimality_gap=objective - problem.optimal_value,
+            expected_accuracy=expected[e],
+            calibration=calibrations[e],
+            instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
+            non_private=shared.non_private,
+            majority=shared.majority,
+            bench=shared,
+            timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
+        )
+        for e, s in enumerate(specs)
+    ]
+
+
+def _accuracies(shared: Bench, fit: Fit) -> tuple[Floats, Floats]:
+    """(E, S) test and training accuracy."""
+    e, s, m = fit.theta.shape
+    out = []
+    for rows in (shared.test, shared.problem.rows):
+        if fit.constant_label is not None:
+            out.append((rows.y[:, None, None] == fit.constant_label).mean(axis=0))
+            continue
+        flat = fit.theta.reshape(e * s, m)
+        size = max(1, _REPLICA_BLOCK // len(rows))
+        parts = [accuracy(shared.problem.model, flat[i : i + size], rows) for i in range(0, e * s, size)]
+        out.append(np.concatenate(parts).reshape(e, s))
+    return out[0], out[1]
+
+
+def _expected(shared: Bench, fit: Fit) -> list[float | None]:
+    """Expected test accuracy per budget, mean of P(score has the label's sign), where the noise law is known."""
+    law, test, problem = fit.law, shared.test, shared.problem
+    if law is None or problem.m != test.X.shape[1]:
+        return [None] * len(fit.theta)
+    centres = np.atleast_2d(law.centre)
+    scores = problem.model.scores(centres, test)
+    norms = np.broadcast_to(test.norms[:, None], scores.shape)
+    positive = (test.y > 0)[:, None]
+    out: list[float | None] = []
+    for scale in law.scale:
+        p = prob_positive(law.family, float(scale), problem.m, scores, norms)
+        out.append(float(np.where(positive, p, 1 - p).mean()))
+    return out
+
+
+def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
+    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
+    return values[e if values.shape[0] > 1 else 0]
+
+
+def _instances(shared: Bench, fit: Fit, e: int) -> pd.DataFrame:
+    problem, record, theta = shared.problem, fit.record, fit.theta[e]
+    n, s = problem.n, len(theta)
+
+    def mean(values: NDArray[Any] | None, missing: float) -> Floats:
+        if values is None:
+            return np.full(n, missing)
+        per_seed = _at(values, e)
+        return np.broadcast_to(per_seed.mean(axis=0, dtype=float), (n,)).copy()
+
+    margin, correct = np.zeros(n), np.zeros(n)
+    size = max(1, _REPLICA_BLOCK // n)
+    for i in range(0, s, size):
+        margins = problem.model.margins(theta[i : i + size], problem.rows)
+        scores = problem.model.scores(theta[i : i + size], problem.rows)
+        margin += margins.sum(axis=1) / s
+        correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
+    return pd.DataFrame(
+        {
+            "label": problem.rows.y.astype(int),
+            "visits": mean(record.visits, float("nan")),
+            "times_noised": mean(record.times_noised, 0.0),
+            "noise_norm": mean(record.noise_norm, 0.0),
+            "passed": mean(record.passed, 0.0),
+            "rule_margin": mean(record.rule_margin, float("nan")),
+            "margin": margin,
+            "margin_non_private": problem.model.margins(problem.optimum[None], problem.rows)[:, 0],
+            "correct": correct,
+        },
+        index=pd.Index(shared.split.train, name="row_id"),
+    )
+
+
+def calibrate(
+    mechanism: str, *, n: int, d: int, epsilon: float, delta: float | None = None, lam: float = 1e-3,
+    model: str = "logistic", **params: Any,
+) -> Calibration:  # fmt: skip
+    """A mechanism's calibration for given public facts, without any data.
+
+    Args:
+        n: training rows.
+        d: features, the intercept included.
+        params: knobs of the mechanism.
+    """
+    setting = get_model(model).setting(n, d, lam)
+    built = get_mechanism(mechanism).from_params(params)
+    refusal = built.refusal(setting)
+    if refusal:
+        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
+
+
+def sweep(
+    dataset: str = "breast-cancer",
+    model: str = "logistic",
+    mechanisms: Iterable[str] | Mapping[str, Mapping[str, Any]] = ("output-gaussian", "dp-gd"),
+    epsilons: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0),
+    seeds: int = 10,
+    *,
+    delta: float | None = None,
+    lam: float = 1e-3,
+    split_seed: int = 0,
+    seed: int = 0,
+    intercept: bool = True,
+    monitor: Monitor = silent,
+) -> pd.DataFrame:
+    """Many runs as a tidy table: one row per mechanism, epsilon and seed.
+
+    Args:
+        mechanisms: ids, or a mapping from id to knobs.
+        epsilons: budgets.
+        seeds: noise draws per mechanism and epsilon.
+
+    Returns:
+        Columns: dataset, model, mechanism, epsilon, delta, lam, seed (0 .. seeds-1), accuracy, train_accuracy,
+        objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
+        claimed_epsilon, proved_epsilon (NaN where nothing is), status, neighbouring, non_private_accuracy,
+        majority_accuracy.
+
+    Raises:
+        InvalidInput: before anything is trained, for the first bad argument.
+    """
+    chosen = dict(mechanisms) if isinstance(mechanisms, Mapping) else {name: {} for name in mechanisms}
+    if not chosen:
+        raise InvalidInput("mechanisms", "none was given", "Choose at least one mechanism.")
+    if len(epsilons) == 0:
+        raise InvalidInput("epsilons", "none was given", "Give at least one budget above 0.")
+    specs = [
+        RunSpec(dataset, model, name, e, delta, lam, seeds, split_seed, seed, params, intercept)
+        for name, params in chosen.items()
+        for e in epsilons
+    ]
+    parts = []
+    for k, spec in enumerate(specs[:: len(epsilons)]):
+
+        def report(done: float, k: int = k) -> None:
+            monitor((k + done) / len(chosen))
+
+        results = run_epsilons(spec, epsilons, instances=False, monitor=report)
+        parts.append(pd.concat([tidy(result) for result in results], ignore_index=True))
+    monitor(1.0)
+    return pd.concat(parts, ignore_index=True)
+
+
+def tidy(result: Result) -> pd.DataFrame:
+    """One row per seed of a result, with the columns of `sweep`."""
+    spec, cal = result.spec, result.calibration
+    return pd.DataFrame(
+        {
+            "dataset": spec.dataset,
+            "model": spec.model,
+            "mechanism": spec.mechanism,
+            "epsilon": spec.epsilon,
+            "delta": spec.delta,
+            "lam": spec.lam,
+            "seed": np.arange(spec.seeds),
+            "accuracy": result.accuracy,
+            "train_accuracy": result.train_accuracy,
+            "objective": result.objective,
+            "optimality_gap": result.optimality_gap,
+            "expected_accuracy": float("nan") if result.expected_accuracy is None else result.expected_accuracy,
+            "sensitivity": cal.sensitivity,
+            "noise_scale": cal.noise_scale,
+            "claimed_epsilon": cal.claimed.epsilon if cal.claimed else float("nan"),
+            "proved_epsilon": cal.proved.epsilon if cal.proved else float("nan"),
+            "status": cal.status.value,
+            "neighbouring": cal.neighbouring.value,
+            "non_private_accuracy": result.non_private.accuracy,
+            "majority_accuracy": result.majority.accuracy,
+        }
+    )
+
+
+def models() -> dict[str, str]:
+    """Labels of all models by id."""
+    return {name: model.label for name, model in MODELS.items()}

@@ -1,0 +1,17 @@
+"""One file per mechanism. `mechanisms()` finds them all; nothing else is edited when one is added."""
+
+from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, Monitor, NoiseRecord, OutputNoise, knob
+from dpviz.mechanisms.registry import get_mechanism, mechanisms
+
+__all__ = [
+    "Calibration",
+    "Fit",
+    "Knob",
+    "Mechanism",
+    "Monitor",
+    "NoiseRecord",
+    "OutputNoise",
+    "get_mechanism",
+    "knob",
+    "mechanisms",
+]

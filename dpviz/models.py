@@ -1,0 +1,232 @@
+"""Models whose replicas are trained together: parameters are an array (R, m), one row per replica.
+
+Everything a mechanism needs of a model goes through `Model`, so that no mechanism knows which model it trains.
+Sums over rows never include the regulariser: it does not depend on data, so it costs no privacy and is added
+after clipping and noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.losses import HuberHinge, Logistic, Loss
+from dpviz.optim import newton
+from dpviz.validate import one_of
+
+Floats = NDArray[np.float64]
+
+_BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The public facts that a calibration may use: never anything read off private rows.
+
+    Attributes:
+        n: training rows, public.
+        d: features, the intercept included.
+        m: parameters.
+        lam: l2 regularisation, > 0; the objective is mean loss + lam/2 |theta|^2.
+        model: model id.
+        G: bound on a row's data gradient, infinite where there is none without clipping.
+        beta: bound on a row's data curvature (beta_0), infinite where there is none.
+        third: bound on the third derivative (the papers' C, Hessian-Lipschitz), may be infinite.
+        convex: whether the loss is convex in the parameters.
+        unit_step: the step size that step-size knobs multiply: 1/L where L is known.
+    """
+
+    n: int
+    d: int
+    m: int
+    lam: float
+    model: str
+    G: float
+    beta: float
+    third: float
+    convex: bool
+    unit_step: float
+
+    @property
+    def L(self) -> float:
+        """Smoothness of the regularised loss, beta_0 + lam."""
+        return self.beta + self.lam
+
+    @property
+    def mu(self) -> float:
+        """Strong convexity of the regularised loss: lam where the loss is convex, else 0."""
+        return self.lam if self.convex else 0.0
+
+
+class Rows:
+    """Labelled rows with the derived arrays that models work on, made once when first needed."""
+
+    def __init__(self, X: Floats, y: Floats) -> None:
+        self.X = X
+        self.y = y
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def signed(self) -> Floats:
+        """(n, d) rows y_i x_i: margins are `signed @ theta`, gradients `signed.T @ slope`."""
+        return self.X * self.y[:, None]
+
+    @cached_property
+    def signed32(self) -> NDArray[np.float32]:
+        """`signed` in single precision, for stochastic training."""
+        return self.signed.astype(np.float32)
+
+    @cached_property
+    def norms(self) -> Floats:
+        """(n,) lengths of the rows."""
+        return np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
+
+    def take(self, index: NDArray[np.intp] | slice) -> Rows:
+        """Some of the rows; slices share memory. `signed` is carried over where it is there already."""
+        part = Rows(self.X[index], self.y[index])
+        for name in ("signed", "signed32", "norms"):
+            if name in self.__dict__:
+                part.__dict__[name] = self.__dict__[name][index]
+        return part
+
+    def replace_row(self, index: int, x: Floats, y: float) -> Rows:
+        """The neighbouring rows in which row `index` is (x, y)."""
+        X, labels = self.X.copy(), self.y.copy()
+        X[index], labels[index] = x, y
+        return Rows(X, labels)
+
+
+class Model(Protocol):
+    """What mechanisms may ask of a model. R replicas, n rows, m parameters."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def convex(self) -> bool: ...
+
+    def setting(self, n: int, d: int, lam: float) -> Setting: ...
+
+    def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
+        """(streams, m) starting points that do not depend on data."""
+        ...
+
+    def scores(self, theta: Floats, rows: Rows) -> Floats:
+        """(n, R) decision values; a row is predicted +1 where its value is >= 0."""
+        ...
+
+    def margins(self, theta: Floats, rows: Rows) -> Floats:
+        """(n, R) labels times decision values."""
+        ...
+
+    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        """(R,) mean loss + lam/2 |theta|^2."""
+        ...
+
+    def sum_gradient(
+        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None
+    ) -> Floats:
+        """(R, m) sum over rows of weight x clipped data gradient.
+
+        Args:
+            clip_norm: rows' gradients longer than this are shortened to it.
+            weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
+        """
+        ...
+
+    def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
+        """(n, R) lengths of the rows' data gradients, before clipping."""
+        ...
+
+    def minimise(self, rows: Rows, lam: float) -> Floats:
+        """(m,) the non-private minimiser of the objective."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Score <theta, x> under a convex margin loss with rows in the unit ball."""
+
+    id: str
+    label: str
+    loss: Loss
+    convex: bool = True
+
+    def setting(self, n: int, d: int, lam: float) -> Setting:
+        beta = self.loss.curvature_bound
+        return Setting(
+            n=n, d=d, m=d, lam=lam, model=self.id, G=self.loss.slope_bound, beta=beta, third=self.loss.third_bound,
+            convex=True, unit_step=1.0 / (beta + lam),
+        )  # fmt: skip
+
+    def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
+        return np.zeros((len(streams), m))
+
+    def scores(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.X @ theta.T
+
+    def margins(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.signed @ theta.T
+
+    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        total = np.zeros(len(theta))
+        for block in _blocks(len(rows), len(theta)):
+            total += self.loss.value(rows.signed[block] @ theta.T).sum(axis=0)
+        return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
+
+    def sum_gradient(
+        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None
+    ) -> Floats:
+        total = np.zeros_like(theta)
+        columns = np.ascontiguousarray(theta.T)
+        clips = np.isfinite(clip_norm) and clip_norm < self.loss.slope_bound * rows.norms.max(initial=0.0)
+        for block in _blocks(len(rows), len(theta)):
+            signed = rows.signed[block]
+            slope = self.loss.slope_inplace(signed @ columns)
+            if clips:
+                slope *= _clip_factor(np.abs(slope) * rows.norms[block, None], clip_norm)
+            if weights is not None:
+                slope *= weights[block]
+            total += slope.T @ signed
+        return total
+
+    def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
+        return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
+
+    def minimise(self, rows: Rows, lam: float) -> Floats:
+        return newton(rows.signed, self.loss, lam)[0]
+
+
+def _blocks(n: int, replicas: int) -> list[slice]:
+    size = max(256, _BLOCK_ELEMENTS // max(replicas, 1))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _clip_factor(norm: Floats, clip_norm: float) -> Floats:
+    """min(1, C/|g|), with 1 for zero gradients (Abadi et al. 2016, Algorithm 1)."""
+    return clip_norm / np.maximum(norm, clip_norm)
+
+
+MODELS: dict[str, Model] = {
+    "logistic": LinearModel("logistic", "Logistic regression", Logistic()),
+    "svm": LinearModel("svm", "Support vector machine (huberised, h = 0.5)", HuberHinge(0.5)),
+}
+
+
+def get_model(name: str) -> Model:
+    """A model by id.
+
+    Raises:
+        InvalidInput: no such model.
+    """
+    return MODELS[one_of("model", name, MODELS)]

@@ -1,0 +1,81 @@
+"""Standard noise draws, one independent stream per replica, and the laws they follow.
+
+A draw is made once per replica at scale 1 and multiplied by the noise scale, so that moving epsilon shows the
+effect of epsilon and not of a new draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtr
+
+Floats = NDArray[np.float64]
+
+
+def spawn(seed: int, count: int) -> list[np.random.SeedSequence]:
+    """`count` independent streams; stream s does not depend on `count`."""
+    return np.random.SeedSequence(seed).spawn(count)
+
+
+def generator(stream: np.random.SeedSequence) -> np.random.Generator:
+    """A fresh generator at the start of a stream; call it twice and both give the same draws."""
+    return np.random.Generator(np.random.PCG64(stream))
+
+
+def substreams(stream: np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
+    """`count` independent streams below one replica's, the same at every call."""
+    key = tuple(stream.spawn_key)
+    return [np.random.SeedSequence(stream.entropy, spawn_key=(*key, 1_000_000 + k)) for k in range(count)]
+
+
+def standard_gaussian(streams: Sequence[np.random.SeedSequence], size: int) -> Floats:
+    """N(0, I) per stream, shape (streams, size)."""
+    return np.stack([generator(s).standard_normal(size) for s in streams])
+
+
+def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) -> Floats:
+    """Draws with density proportional to exp(-|b|_2), shape (streams, size).
+
+    Uniform direction times a Gamma(shape=size, scale=1) radius (Chaudhuri, Monteleoni, Sarwate 2011, section 3.2).
+    """
+    out = np.empty((len(streams), size))
+    for row, stream in zip(out, streams, strict=True):
+        rng = generator(stream)
+        direction = rng.standard_normal(size)
+        row[:] = rng.gamma(size) * direction / np.linalg.norm(direction)
+    return out
+
+
+STANDARD = {"gaussian": standard_gaussian, "gamma-sphere": standard_gamma_sphere}
+
+
+def prob_positive(family: str, scale: float, dim: int, margin: Floats, norm: Floats) -> Floats:
+    """P(margin + <b, x> >= 0) for noise b of a family, without drawing any.
+
+    Args:
+        family: "gaussian" (b ~ N(0, scale^2 I)) or "gamma-sphere" (density ~ exp(-|b|/scale)).
+        scale: noise scale, >= 0; 0 means no noise.
+        dim: length of b.
+        margin: noiseless margins, any shape.
+        norm: |x|_2, same shape.
+
+    For gamma-sphere noise, b = sqrt(V) g with g ~ N(0, I) and V ~ Gamma((dim+1)/2, scale 2 scale^2): a Gaussian
+    scale mixture [ours; the mixture gives exp(-|b|) because |b|^(1/2) K_(1/2)(|b|) is proportional to it].
+    """
+    spread = scale * np.asarray(norm, float)
+    still = spread <= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(still, np.where(np.asarray(margin) >= 0, np.inf, -np.inf), margin / np.where(still, 1.0, spread))
+    if family == "gaussian":
+        return ndtr(z)
+    if family == "gamma-sphere":
+        nodes, weights = np.polynomial.legendre.leggauss(96)
+        # an even, smooth map of (0, 1) that flattens both ends of the quantile function
+        u = 0.5 * (nodes + 1.0)
+        v = 2.0 * gammaincinv((dim + 1) / 2, u * u * (3 - 2 * u))
+        w = 0.5 * weights * 6 * u * (1 - u)
+        return sum((wi * ndtr(z / np.sqrt(vi)) for wi, vi in zip(w, v, strict=True)), np.zeros_like(z))
+    raise ValueError(f"no closed form for noise family {family!r}")

@@ -1,0 +1,1 @@
+"""Budgets, noise scales, sensitivities and what they guarantee."""

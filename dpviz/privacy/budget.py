@@ -1,0 +1,78 @@
+"""A privacy budget, the relation it speaks about, and what it means for an attacker."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from dpviz.validate import InvalidInput, number, positive
+
+
+class Neighbouring(StrEnum):
+    """Which pairs of datasets the guarantee compares. The number of rows n is public under both."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+
+class Status(StrEnum):
+    """How far a guarantee can be trusted."""
+
+    PROVED = "proved"
+    PROVED_IF = "proved under stated conditions"
+    CLAIM = "paper's claim only"
+    NONE = "no privacy guarantee"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """(epsilon, delta) of differential privacy; delta = 0 is pure epsilon-DP.
+
+    Raises:
+        InvalidInput: epsilon is not a finite number above 0, or delta is not in [0, 1).
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        eps = positive("epsilon", self.epsilon, fix="Give a privacy budget above 0, for example 1.0.")
+        delta = number("delta", self.delta, fix="Give a probability below 1/n, for example 1e-6.")
+        if not 0.0 <= delta < 1.0:
+            raise InvalidInput("delta", f"must lie in [0, 1), got {delta:g}", "Give a probability below 1/n.")
+        object.__setattr__(self, "epsilon", eps)
+        object.__setattr__(self, "delta", delta)
+
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon:.3g}" if self.delta == 0 else f"(ε = {self.epsilon:.3g}, δ = {self.delta:.3g})"
+
+
+def default_delta(n: int) -> float:
+    """The delta that is used where none is given: 1e-5, or the largest power of ten at most 1/(10 n).
+
+    A mechanism that publishes one random row in clear is (0, 1/n)-DP, so delta must stay well below 1/n.
+    """
+    return min(1e-5, 10.0 ** math.floor(-math.log10(10 * n) + 1e-9))
+
+
+def attack_accuracy(budget: Budget) -> float:
+    """The largest probability with which any attacker guesses which of two neighbouring datasets was used.
+
+    Prior 1/2 each. From the hypothesis-testing view (Kairouz, Oh, Viswanath 2015): total variation is at most
+    (e^eps - 1 + 2 delta)/(e^eps + 1), and accuracy is (1 + TV)/2.
+    """
+    tv = math.tanh(budget.epsilon / 2.0) + 2.0 * budget.delta / (1.0 + math.exp(min(budget.epsilon, 700.0)))
+    return 0.5 * (1.0 + min(tv, 1.0))
+
+
+def trade_off(budget: Budget, false_positive: np.ndarray) -> np.ndarray:
+    """Smallest false-negative rate that (epsilon, delta)-DP leaves to an attacker at each false-positive rate.
+
+    f(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a))  (Dong, Roth, Su 2022, eq. (3)).
+    """
+    a = np.asarray(false_positive, dtype=float)
+    e = math.exp(min(budget.epsilon, 700.0))
+    return np.maximum.reduce([np.zeros_like(a), 1 - budget.delta - e * a, (1 - budget.delta - a) / e])

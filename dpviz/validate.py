@@ -1,0 +1,97 @@
+"""Checks on what comes in from outside: one error type that names the field, the cause and the fix."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+
+class InvalidInput(ValueError):
+    """A value from outside that cannot be used.
+
+    Attributes:
+        field: the name of the argument, knob or column.
+        cause: what is wrong with it.
+        fix: what to do about it.
+    """
+
+    def __init__(self, field: str, cause: str, fix: str) -> None:
+        super().__init__(f"{field}: {cause}. {fix}")
+        self.field = field
+        self.cause = cause
+        self.fix = fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.field, self.cause, self.fix))
+
+
+def show(value: object) -> str:
+    """A short, printable form of any value, for use in a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:
+    """`value` as a finite float; text, booleans, NaN and infinities are refused."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidInput(field, f"must be a number, got {show(value)}", fix)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise InvalidInput(field, f"must be finite, got {result}", fix)
+    return result
+
+
+def positive(field: str, value: object, *, fix: str = "Give a number above 0.") -> float:
+    """`value` as a finite float above 0."""
+    result = number(field, value, fix=fix)
+    if result <= 0:
+        raise InvalidInput(field, f"must be above 0, got {result:g}", fix)
+    return result
+
+
+def in_range(field: str, value: object, low: float, high: float) -> float:
+    """`value` as a float with low <= value <= high."""
+    fix = f"Give a number from {low:g} to {high:g}."
+    result = number(field, value, fix=fix)
+    if not low <= result <= high:
+        raise InvalidInput(field, f"must lie between {low:g} and {high:g}, got {result:g}", fix)
+    return result
+
+
+def whole(field: str, value: object, low: int, high: int) -> int:
+    """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not."""
+    fix = f"Give a whole number from {low} to {high}."
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        integer = int(value)
+    else:
+        as_float = number(field, value, fix=fix)
+        if as_float != int(as_float):
+            raise InvalidInput(field, f"must be a whole number, got {as_float:g}", fix)
+        integer = int(as_float)
+    if not low <= integer <= high:
+        raise InvalidInput(field, f"must lie between {low} and {high}, got {integer}", fix)
+    return integer
+
+
+def truth(field: str, value: object) -> bool:
+    """`value` as a bool; numbers and text are refused."""
+    # numpy's own boolean is not a subclass of bool
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise InvalidInput(field, f"must be true or false, got {show(value)}", "Give True or False.")
+
+
+def one_of(field: str, value: object, options: Iterable[str]) -> str:
+    """`value` if it is one of `options`, otherwise an error that names the nearest one."""
+    known = sorted(options)
+    if isinstance(value, str) and value in known:
+        return value
+    near = difflib.get_close_matches(str(value), known, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(known)}.")

@@ -1,0 +1,28 @@
+"""What many tests share: small problems and neighbouring pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpviz.models import Rows, get_model
+from dpviz.problem import Problem
+
+
+def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:
+    """Random rows in the unit ball, both classes present."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, d))
+    x *= (rng.random(n) ** (1 / d) / np.linalg.norm(x, axis=1))[:, None]
+    y = np.where(x[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    y[:2] = (1.0, -1.0)
+    return Problem(Rows(x, y), get_model(model), lam)
+
+
+def neighbour(problem: Problem, rng: np.random.Generator) -> Problem:
+    """A replace-one neighbour; half of the time the adversarial swap of (x, y) for (x, -y) on the unit sphere."""
+    index = int(rng.integers(problem.n))
+    direction = rng.standard_normal(problem.rows.X.shape[1])
+    direction /= np.linalg.norm(direction)
+    if rng.random() < 0.5:
+        return problem.replace_row(index, problem.rows.X[index], -problem.rows.y[index])
+    return problem.replace_row(index, direction, float(rng.choice([-1.0, 1.0])))
