@@ -189,10 +189,14 @@ class LinearModel:
     ) -> Floats:
         total = np.zeros_like(theta)
         columns = np.ascontiguousarray(theta.T)
-        clips = np.isfinite(clip_norm) and clip_norm < self.loss.slope_bound * rows.norms.max(initial=0.0)
-        for block in _blocks(len(rows), len(theta)):
+        # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
+        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.norms.max(initial=0.0)
+        blocks = _blocks(len(rows), len(theta))
+        # one buffer for all blocks: fresh memory for each would cost more than the product itself
+        buffer = np.empty((blocks[0].stop if blocks else 0, len(theta)), theta.dtype)
+        for block in blocks:
             signed = rows.signed[block]
-            slope = self.loss.slope_inplace(signed @ columns)
+            slope = self.loss.slope_inplace(np.matmul(signed, columns, out=buffer[: len(signed)]))
             if clips:
                 slope *= _clip_factor(np.abs(slope) * rows.norms[block, None], clip_norm)
             if weights is not None:
