@@ -161,9 +161,12 @@ def run_epsilons(spec: RunSpec, epsilons: Sequence[float], *, instances: bool = 
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
-    fit = mechanism.fit(problem, calibrations, spawn(spec.seed, spec.seeds), record=instances, monitor=monitor)
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
+        fit = mechanism.fit(problem, calibrations, spawn(spec.seed, spec.seeds), record=instances, monitor=monitor)
     if not np.isfinite(fit.theta).all():
-        raise FloatingPointError(f"{spec.mechanism} diverged: parameters are not finite. Use a smaller step size.")
+        raise InvalidInput(
+            "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
+        )
     test, train = _accuracies(shared, fit)
     expected = _expected(shared, fit)
     return [
