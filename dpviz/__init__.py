@@ -8,16 +8,18 @@
 
 from dpviz._version import __version__
 from dpviz.datasets import Dataset, dataset_names, load_dataset
-from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons, sweep
+from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons
 from dpviz.mechanisms import Calibration, Mechanism, knob, mechanisms
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.spec import RunSpec
+from dpviz.sweeps import CellStore, SweepSpec, run_sweep, sweep
 from dpviz.validate import InvalidInput
 
 __all__ = [
     "Baseline",
     "Budget",
     "Calibration",
+    "CellStore",
     "Dataset",
     "InvalidInput",
     "Mechanism",
@@ -25,6 +27,7 @@ __all__ = [
     "Result",
     "RunSpec",
     "Status",
+    "SweepSpec",
     "__version__",
     "calibrate",
     "dataset_names",
@@ -34,5 +37,6 @@ __all__ = [
     "models",
     "run",
     "run_epsilons",
+    "run_sweep",
     "sweep",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -99,6 +99,7 @@ class Result:
         non_private: the minimiser without privacy.
         majority: the most frequent label.
         bench: data, split and problem.
+        replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
         timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
     """
 
@@ -114,6 +115,7 @@ class Result:
     non_private: Baseline
     majority: Baseline
     bench: Bench
+    replicas: range
     timeline: NDArray[Any] | None = None
 
 
@@ -147,13 +149,22 @@ def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
     return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
 
 
-def run_epsilons(spec: RunSpec, epsilons: Sequence[float], *, instances: bool = True, monitor: Monitor = silent) -> list[Result]:
+def run_epsilons(
+    spec: RunSpec,
+    epsilons: Sequence[float],
+    *,
+    instances: bool = True,
+    replicas: range | None = None,
+    monitor: Monitor = silent,
+) -> list[Result]:
     """The same run at several epsilons, trained as one matrix computation.
 
     Args:
         spec: its own epsilon is not used.
         epsilons: budgets.
         instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
+        replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
+            up to the rounding of the matrix products.
         monitor: told of progress; raises to cancel.
     """
     specs = [replace(spec, epsilon=e) for e in epsilons]
@@ -161,8 +172,10 @@ def run_epsilons(spec: RunSpec, epsilons: Sequence[float], *, instances: bool = 
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
+    chosen = range(spec.seeds) if replicas is None else replicas
+    streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
-        fit = mechanism.fit(problem, calibrations, spawn(spec.seed, spec.seeds), record=instances, monitor=monitor)
+        fit = mechanism.fit(problem, calibrations, streams, record=instances, monitor=monitor)
     if not np.isfinite(fit.theta).all():
         raise InvalidInput(
             "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
@@ -183,6 +196,7 @@ def run_epsilons(spec: RunSpec, epsilons: Sequence[float], *, instances: bool = 
             non_private=shared.non_private,
             majority=shared.majority,
             bench=shared,
+            replicas=chosen,
             timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
         )
         for e, s in enumerate(specs)
@@ -277,60 +291,8 @@ def calibrate(
     return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
 
 
-def sweep(
-    dataset: str = "breast-cancer",
-    model: str = "logistic",
-    mechanisms: Iterable[str] | Mapping[str, Mapping[str, Any]] = ("output-gaussian", "dp-gd"),
-    epsilons: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0),
-    seeds: int = 10,
-    *,
-    delta: float | None = None,
-    lam: float = 1e-3,
-    split_seed: int = 0,
-    seed: int = 0,
-    intercept: bool = True,
-    monitor: Monitor = silent,
-) -> pd.DataFrame:
-    """Many runs as a tidy table: one row per mechanism, epsilon and seed.
-
-    Args:
-        mechanisms: ids, or a mapping from id to knobs.
-        epsilons: budgets.
-        seeds: noise draws per mechanism and epsilon.
-
-    Returns:
-        Columns: dataset, model, mechanism, epsilon, delta, lam, seed (0 .. seeds-1), accuracy, train_accuracy,
-        objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
-        claimed_epsilon, proved_epsilon (NaN where nothing is), status, neighbouring, non_private_accuracy,
-        majority_accuracy.
-
-    Raises:
-        InvalidInput: before anything is trained, for the first bad argument.
-    """
-    chosen = dict(mechanisms) if isinstance(mechanisms, Mapping) else {name: {} for name in mechanisms}
-    if not chosen:
-        raise InvalidInput("mechanisms", "none was given", "Choose at least one mechanism.")
-    if len(epsilons) == 0:
-        raise InvalidInput("epsilons", "none was given", "Give at least one budget above 0.")
-    specs = [
-        RunSpec(dataset, model, name, e, delta, lam, seeds, split_seed, seed, params, intercept)
-        for name, params in chosen.items()
-        for e in epsilons
-    ]
-    parts = []
-    for k, spec in enumerate(specs[:: len(epsilons)]):
-
-        def report(done: float, k: int = k) -> None:
-            monitor((k + done) / len(chosen))
-
-        results = run_epsilons(spec, epsilons, instances=False, monitor=report)
-        parts.append(pd.concat([tidy(result) for result in results], ignore_index=True))
-    monitor(1.0)
-    return pd.concat(parts, ignore_index=True)
-
-
 def tidy(result: Result) -> pd.DataFrame:
-    """One row per seed of a result, with the columns of `sweep`."""
+    """One row per seed of a result, with the columns of `dpviz.sweep`."""
     spec, cal = result.spec, result.calibration
     return pd.DataFrame(
         {
@@ -340,7 +302,7 @@ def tidy(result: Result) -> pd.DataFrame:
             "epsilon": spec.epsilon,
             "delta": spec.delta,
             "lam": spec.lam,
-            "seed": np.arange(spec.seeds),
+            "seed": np.array(result.replicas),
             "accuracy": result.accuracy,
             "train_accuracy": result.train_accuracy,
             "objective": result.objective,

@@ -20,7 +20,8 @@ FORBIDDEN = {
     "models": {"mechanisms", "engine", "figures", "dashboard", "datasets"},
     "datasets": {"mechanisms", "engine", "models", "privacy", "figures", "dashboard"},
     "mechanisms": {"engine", "spec", "figures", "dashboard", "datasets"},
-    "engine": {"figures", "dashboard"},
+    "engine": {"sweeps", "figures", "dashboard"},
+    "sweeps": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }
 
