@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, scales
+from dpviz.models import Setting
 from dpviz.noise import STANDARD
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.privacy.sensitivity import cms, cms_refined, minimiser_radius
+from dpviz.validate import InvalidInput
+
+ROUNDING = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
 
 
 def release(centre: Floats, calibrations: Sequence[Calibration], streams: Streams, record: NoiseRecord) -> Fit:
@@ -21,3 +29,35 @@ def release(centre: Floats, calibrations: Sequence[Calibration], streams: Stream
     scale = scales(calibrations)
     theta = centre + scale[:, None, None] * noise
     return Fit(np.ascontiguousarray(theta), record, law=OutputNoise(centre, scale, family))
+
+
+def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, tuple[str, ...]]:
+    """Sensitivity of the exact minimiser, its source and notes: 2G/(n lam), or D(r)/(n lam) where that is smaller."""
+    plain = cms(setting.n, setting.lam, setting.G)
+    source = "CMS 2011, Corollary 8: the minimiser moves by at most 2G/(nλ)"
+    if not refined:
+        return plain, source, ()
+    if setting.model != "logistic":
+        return plain, source, ("The refinement gains nothing here: two gradients of this loss can differ by 2G at any length.",)
+    tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
+    source = (
+        f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [derived here]"
+    )
+    return tight, source, (f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.",)
+
+
+def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
+    """What Gaussian noise `sigma` proves: the budget where it is at least `needed`, otherwise the epsilon it reaches."""
+    if sigma >= needed * (1 - 1e-12):
+        return budget
+    return Budget(float(gaussian_epsilon(budget.delta, sensitivity / sigma)), budget.delta)
+
+
+def check_finite(sensitivity: float) -> None:
+    """Refuses settings whose sensitivity is beyond what any noise can hide."""
+    if not math.isfinite(sensitivity):
+        raise InvalidInput(
+            "step_size",
+            "the steps expand differences so often that the sensitivity overflows",
+            "Choose a step size below 2/L, fewer passes or larger batches.",
+        )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._output import release
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, silent
-from dpviz.mechanisms.cms_output import EXACT
+from dpviz.mechanisms._output import minimiser_sensitivity, release
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.cms_output import EXACT, REFINED
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
@@ -30,14 +30,17 @@ class OutputGaussian(Mechanism):
     guarantee = "(ε, δ)-DP, proved for strongly convex objectives, rows in the unit ball and an exact minimiser."
     needs_strong_convexity = True
 
+    # off for the reason given at cms-output: 2G/(n lam) is the number that readers know
+    refined: bool = knob(False, "Refined bound", REFINED)
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        sensitivity = 2 * setting.G / (setting.n * setting.lam)  # CMS11 Corollary 8
+        sensitivity, source, notes = minimiser_sensitivity(setting, self.refined)  # CMS11 Corollary 8
         mu = gaussian_mu(budget)
         return Calibration(
             budget=budget,
             sensitivity=sensitivity,
             query="the minimiser",
-            sensitivity_source="CMS 2011, Corollary 8: the minimiser moves by at most 2G/(nλ)",
+            sensitivity_source=source,
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
             noise_family="gaussian",
             neighbouring=self.neighbouring,
@@ -45,7 +48,7 @@ class OutputGaussian(Mechanism):
             proved=budget,
             status=Status.PROVED,
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
-            notes=(EXACT,),
+            notes=(EXACT, *notes),
             details={"mu": mu},
         )
 
