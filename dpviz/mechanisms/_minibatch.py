@@ -32,8 +32,10 @@ class MiniBatch(Mechanism):
         0, "Batch size", "Rows in a batch; 0 picks 2.5 √n. Chen et al. use 4,000 on data of this kind.",
         low=0, high=1_000_000, unit="rows",
     )  # fmt: skip
-    step_size: float = knob(1.5, "First step size", "Length of a step in the first epoch; epoch h uses 1/h of it.",
-                            low=0.01, high=10.0, log=True, unit="1/L")  # fmt: skip
+    step_size: float = knob(
+        1.5, "First step size", "Length of a step in the first epoch; epoch h uses 1/h of it.",
+        low=0.01, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
 
     def window(self) -> tuple[int, bool, bool]:
         """(tau, whether to average, whether to restart the step size)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import cast
 
@@ -73,13 +74,14 @@ def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_
     """One replica: two matrix-vector products an update."""
     slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
     bounds, window = _bounds(len(rows), batches), average_every * batches
-    parts = [(rows[a:b], float(b - a)) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [(rows[a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
     w, total, last = np.zeros(problem.m), np.zeros(problem.m), time.monotonic()
     for t, eta in enumerate(steps.tolist()):
         batch, size = parts[t % batches]
         gradient = slope_inplace(batch @ w) @ batch
+        gradient *= eta / size
         w *= 1 - eta * problem.lam
-        w -= eta / size * gradient
+        w -= gradient
         if window:
             total += w
             if (t + 1) % window == 0:
@@ -94,7 +96,7 @@ def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, ave
     """Replicas with their own rows, (R, n, d), in step."""
     slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
     bounds, window = _bounds(rows.shape[1], batches), average_every * batches
-    parts = [(rows[:, a:b], float(b - a)) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [(rows[:, a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
     w, total = np.zeros((len(rows), problem.m, 1)), np.zeros((len(rows), problem.m, 1))
     last = time.monotonic()
     for t, eta in enumerate(steps.tolist()):

@@ -47,7 +47,13 @@ class BoltOnPSGD(Mechanism):
     passes: int = knob(10, "Passes", "Passes over the data, k.", low=1, high=1000, log=True)
     batch_size: int = knob(50, "Batch size", "Rows in a batch, b.", low=1, high=1_000_000, log=True, unit="rows")
     step_size: float = knob(
-        1.0, "Constant step", "Step of the two constant rules; the paper uses 1/√n.", low=0.01, high=100.0, log=True, unit="1/√n"
+        10.0,
+        "Constant step",
+        "Step of the two constant rules; the paper uses 1/√n, ten passes of which hardly leave 0.",
+        low=0.01,
+        high=100.0,
+        log=True,
+        unit="1/√n",
     )
     decay: float = knob(0.5, "Exponent c", "How late the two decreasing convex rules begin to fall.", low=0.0, high=0.99)
     bound: str = knob(
@@ -68,7 +74,8 @@ class BoltOnPSGD(Mechanism):
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, weights = balanced_batches(setting.n, self.batch_size)
-        by_position = step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
+        steps = self._steps(setting)
+        by_position = step_recursion(steps, m, b, setting.mu, setting.L, setting.G)
         tight, notes = float(by_position.max()), [ROUNDING]
         check_finite(tight)
         sensitivity, source = tight, "every update contracts by ρ and a visit adds 2ηG/b (Chen et al. 2019, Lemma 2): worst batch"
@@ -109,7 +116,12 @@ class BoltOnPSGD(Mechanism):
             status=Status.PROVED,
             accountant=ACCOUNTANTS[self.noise],
             notes=tuple(notes),
-            details={"batches": float(m), "batch_size": float(b), "recursion_sensitivity": tight},
+            details={
+                "batches": float(m),
+                "batch_size": float(b),
+                "recursion_sensitivity": tight,
+                "total_step": float(steps.sum()),
+            },
         )
 
     def centre(self, problem: Problem, streams: Streams, monitor: Monitor = silent) -> Floats:

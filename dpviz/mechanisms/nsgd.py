@@ -22,7 +22,7 @@ class NSGD(MiniBatch):
     """w_T + N(0, sigma^2 I) after T cyclic epochs with step eta0/s; the worst batch position sets sigma."""
 
     id = "nsgd"
-    label = "NSGD"
+    label = "NSGD (fixed order)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 1 and Lemma 2; noise: Balle, Wang, ICML 2018, Theorem 8"
     guarantee = "(ε, δ)-DP, proved for strongly convex smooth objectives, from the worst batch that can hold the replaced row."
 

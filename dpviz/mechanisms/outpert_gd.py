@@ -38,10 +38,10 @@ class OutPertGD(Mechanism):
     needs_strong_convexity = True
     needs_linear = True
 
-    steps: int = knob(100, "Steps", "Full passes over the data.", low=1, high=10_000, log=True)
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=2.0, log=True, unit="1/L")
+    steps: int = knob(200, "Steps", "Full passes over the data.", low=1, high=10_000, log=True)
+    step_size: float = knob(1.9, "Step size", "Length of a step.", low=0.01, high=2.0, log=True, unit="1/L")
     calibration: str = knob(
-        "exact", "Calibration", "Sensitivity after exactly T steps, after any number of steps, or sensitivity and noise as published.",
+        "exact", "Calibration", "Sensitivity after exactly T steps, after any number, or sensitivity and noise as published.",
         options=tuple(SOURCES),
     )  # fmt: skip
 

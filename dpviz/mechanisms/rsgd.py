@@ -12,7 +12,7 @@ class RSGD(Permuted):
     """NSGD on randomly permuted rows: the sensitivity is Delta[j] with probability |B_j|/n."""
 
     id = "rsgd"
-    label = "RSGD"
+    label = "RSGD (permuted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, section 4.2, Algorithm 2 and Lemma 3"
     guarantee = (
         "(ε, δ)-DP, proved for strongly convex smooth objectives; the secret permutation makes the sensitivity random, "

@@ -13,15 +13,17 @@ class RSGDAR(Permuted):
     """RSGD whose iterate becomes its own mean, and whose step size starts anew, every tau epochs."""
 
     id = "rsgd-ar"
-    label = "RSGD-AR"
+    label = "RSGD-AR (averaged, restarted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 3 and Proposition 3"
     guarantee = (
         "(ε, δ)-DP, proved for strongly convex smooth objectives; averaging lowers the sensitivity that restarts raise, "
         "and the secret permutation makes it random."
     )
 
-    step_size: float = knob(1.0, "First step size", "Length of a step in the first epoch after a restart; epoch h uses 1/h of it.",
-                            low=0.01, high=10.0, log=True, unit="1/L")  # fmt: skip
+    step_size: float = knob(
+        1.0, "First step size", "Length of a step in the first epoch after a restart; epoch h uses 1/h of it.",
+        low=0.01, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
     tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
     averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")
     restarts: bool = knob(True, "Restarts", "Start the step size anew after τ epochs (Algorithm 3, line 14).")
