@@ -39,14 +39,20 @@ class OutPertGD(Mechanism):
     needs_linear = True
 
     steps: int = knob(200, "Steps", "Full passes over the data.", low=1, high=10_000, log=True)
-    step_size: float = knob(1.9, "Step size", "Length of a step.", low=0.01, high=2.0, log=True, unit="1/L")
+    step_size: float = knob(
+        1.0, "Step size", "Length of a step; beyond 2/(L+μ) runs come together more slowly.", low=0.01, high=1.0, log=True,
+        unit="2/(L+μ)",
+    )  # fmt: skip
     calibration: str = knob(
         "exact", "Calibration", "Sensitivity after exactly T steps, after any number, or sensitivity and noise as published.",
         options=tuple(SOURCES),
     )  # fmt: skip
 
+    def _step(self, setting: Setting) -> float:
+        return self.step_size * 2 / (setting.L + setting.mu)  # Chen 2019, Proposition 2
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self.step_size * setting.unit_step
+        n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
         mu_star = gaussian_mu(budget)
         exact = gradient_descent(n, self.steps, step, mu, L, G)
         check_finite(exact)
@@ -81,7 +87,7 @@ class OutPertGD(Mechanism):
 
     def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
         """(m,) the last iterate."""
-        steps = np.full(self.steps, self.step_size * problem.setting.unit_step)
+        steps = np.full(self.steps, self._step(problem.setting))
         return train(problem, steps, 1, monitor=monitor)[0]
 
     def fit(
