@@ -132,6 +132,13 @@ def test_steps_that_explode_are_refused(knobs: dict) -> None:
             calibrate(name, n=2000, d=5, epsilon=1.0, **knobs)
 
 
+def test_steps_beyond_the_published_proof_are_refused() -> None:
+    facts = {"n": 40, "d": 5, "epsilon": 1.0, "rule": "sc-constant", "model": "svm"}
+    assert calibrate("bolt-on-psgd", **facts).proved is not None  # the recursion covers them
+    with pytest.raises(InvalidInput, match="step_size"):
+        calibrate("bolt-on-psgd", **facts, bound="published")
+
+
 def naive(problem: Problem, order: np.ndarray, steps: np.ndarray, m: int, window: int) -> np.ndarray:
     """SGD row by row, with the batches that numpy's own splitting gives."""
     batches = np.array_split(order, m)

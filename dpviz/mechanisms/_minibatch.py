@@ -96,7 +96,7 @@ class Permuted(MiniBatch):
         conversion = ""
         if self.accounting == "hockey-stick":
             sigma = mixture_sigma(budget, delta, weights)
-            accountant = "mixture of Gaussians, joint convexity of the hockey-stick divergence [derived here]"
+            accountant = "mixture of Gaussians, joint convexity of the hockey-stick divergence [ours]"
         else:
             name = "mironov" if self.accounting == "published" else "improved"
             sigma = mixture_rdp_sigma(budget, delta, weights, name)

@@ -40,9 +40,7 @@ def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, 
     if setting.model != "logistic":
         return plain, source, ("The refinement gains nothing here: two gradients of this loss can differ by 2G at any length.",)
     tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
-    source = (
-        f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [derived here]"
-    )
+    source = f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [ours]"
     return tight, source, (f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.",)
 
 

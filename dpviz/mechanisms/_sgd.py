@@ -34,8 +34,8 @@ def train(
 ) -> Floats:
     """Passes over fixed, balanced batches from 0: w <- w - eta (mean data gradient of the batch + lam w).
 
-    Double precision throughout: rounding is not part of any sensitivity proof, and single precision would move the
-    result by as much as a tenth of the sensitivity at the defaults.
+    Double precision throughout, because rounding is not part of any sensitivity proof. (On 39,000 rows single
+    precision moved the result by 0.1 % of the sensitivity: small, but without a worst-case bound.)
 
     Args:
         steps: (T m,) step size of every update, T passes over m batches.

@@ -17,10 +17,11 @@ from dpviz.privacy.calibration import gaussian_mu
 from dpviz.privacy.mixture import mixture_sigma
 from dpviz.privacy.sensitivity import WU_RULES, balanced_batches, step_recursion, wu_bolt_on, wu_steps
 from dpviz.problem import Problem
+from dpviz.validate import InvalidInput
 
 ACCOUNTANTS = {
     "exact": "exact Gaussian mechanism at the worst batch position (Balle & Wang 2018)",
-    "mixture": "mixture of Gaussians over the batch positions, joint convexity of the hockey-stick divergence [derived here]",
+    "mixture": "mixture of Gaussians over the batch positions, joint convexity of the hockey-stick divergence [ours]",
     "classical": "sqrt(2 ln(1.25/δ)) Δ/ε as published",
     "pure": "L2 Laplace mechanism, pure ε (Wu et al. 2017, Theorem 1)",
 }
@@ -80,10 +81,13 @@ class BoltOnPSGD(Mechanism):
         check_finite(tight)
         sensitivity, source = tight, "every update contracts by ρ and a visit adds 2ηG/b (Chen et al. 2019, Lemma 2): worst batch"
         if self.bound == "published":
-            sensitivity = wu_bolt_on(
-                self.rule, passes=self.passes, batch_size=b, batches=m, mu=setting.mu, L=setting.L, G=setting.G,
-                step=self.step_size / math.sqrt(setting.n), n=setting.n, decay=self.decay,
-            )  # fmt: skip
+            try:
+                sensitivity = wu_bolt_on(
+                    self.rule, passes=self.passes, batch_size=b, batches=m, mu=setting.mu, L=setting.L, G=setting.G,
+                    step=self.step_size / math.sqrt(setting.n), n=setting.n, decay=self.decay,
+                )  # fmt: skip
+            except InvalidInput as error:  # a step beyond the published proof: name the knob
+                raise InvalidInput("step_size", error.cause, "Choose a smaller step, or the recursion.") from error
             source = f"Wu et al. 2017, closed form of the rule {self.rule}, with G = {setting.G:g} since the regulariser cancels"
             notes.append(f"The recursion over the single updates gives {tight:.4g}.")
         claimed = proved = budget

@@ -32,7 +32,7 @@ class CMSOutput(Mechanism):
     pure = True
     needs_strong_convexity = True
 
-    # off: the published bound is the number that readers know, and the gain is 1.5 % at n lam >> 1, lam = 1e-3
+    # off: 2G/(n lam) is the published number and the one that others compare with; at lam = 1e-3 the gain is 1.5 %
     refined: bool = knob(False, "Refined bound", REFINED)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

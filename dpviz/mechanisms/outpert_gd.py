@@ -18,7 +18,7 @@ from dpviz.privacy.sensitivity import gradient_descent, proposition2, zhang
 from dpviz.problem import Problem
 
 SOURCES = {
-    "exact": "T contracting steps, each adding 2ηG/n: (2ηG/n)(1-ρ^T)/(1-ρ) [derived here from Chen et al. 2019, Lemma 2]",
+    "exact": "T contracting steps, each adding 2ηG/n: (2ηG/n)(1-ρ^T)/(1-ρ) [ours, from Chen et al. 2019, Lemma 2]",
     "proposition-2": "Chen et al. 2019, Proposition 2 with one batch: 2ηG/(n(1-ρ)), for any number of steps",
     "published": "Zhang et al. 2017, as quoted by Chen et al. 2019: 5G(L+μ)/(nμL)",
 }
