@@ -148,8 +148,36 @@ class Model(Protocol):
         """(n, R) lengths of the rows' data gradients, before clipping."""
         ...
 
-    def minimise(self, rows: Rows, lam: float) -> Floats:
-        """(m,) the non-private minimiser of the objective."""
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+        """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given."""
+        ...
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether `hessian` is exact; otherwise it is the Gauss-Newton matrix, which leaves out the score's curvature."""
+        ...
+
+    def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """(n,) first and (n,) second derivative of each row's loss by its margin.
+
+        Args:
+            theta: (m,) for all rows, or (n, m) for row i at theta[i].
+        """
+        ...
+
+    def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
+        """(n, m) derivatives J_i of the rows' scores by the parameters; theta as in `slopes`.
+
+        A row's data gradient is y_i phi'(m_i) J_i and its (Gauss-Newton) curvature phi''(m_i) J_i J_i'.
+        """
+        ...
+
+    def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        """(m, m) mean of phi''(m_i) J_i J_i' over rows, plus lam I, at theta (m,)."""
+        ...
+
+    def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
+        """(k, m) products of `hessian` with k vectors (k, m), without forming it."""
         ...
 
 
@@ -161,6 +189,7 @@ class LinearModel:
     label: str
     loss: Loss
     convex: bool = True
+    exact_curvature: bool = True
 
     def setting(self, n: int, d: int, lam: float) -> Setting:
         beta = self.loss.curvature_bound
@@ -207,8 +236,32 @@ class LinearModel:
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
 
-    def minimise(self, rows: Rows, lam: float) -> Floats:
-        return newton(rows.signed, self.loss, lam)[0]
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+        return newton(rows.signed, self.loss, lam, start=start)[0]
+
+    def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        margin = rows.signed @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed, theta)
+        return self.loss.slope(margin), self.loss.curvature(margin)
+
+    def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.X
+
+    def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        _, weight = self.slopes(theta, rows)
+        total = lam * np.eye(len(theta))
+        for block in _blocks(len(rows), len(theta)):
+            active = weight[block] > 0
+            part = rows.X[block] if active.all() else rows.X[block][active]
+            part = part * np.sqrt(weight[block][active] / len(rows))[:, None]
+            total += part.T @ part  # one buffer on both sides: numpy calls syrk, half the work of a product
+        return total
+
+    def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
+        _, weight = self.slopes(theta, rows)
+        total = lam * vectors
+        for block in _blocks(len(rows), len(vectors)):
+            total += ((rows.X[block] @ vectors.T) * (weight[block, None] / len(rows))).T @ rows.X[block]
+        return total
 
 
 def _blocks(n: int, replicas: int) -> list[slice]:

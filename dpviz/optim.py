@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -83,3 +85,38 @@ def _newton_one(signed: Floats, loss: Loss, lam: float, b: Floats, theta: Floats
     if np.linalg.norm(gradient) <= tolerance:
         return theta
     raise NotConverged(f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}")
+
+
+def conjugate_gradients(
+    product: Callable[[Floats], Floats], right: Floats, *, tolerance: float = 1e-10, max_steps: int = 1000
+) -> Floats:
+    """Solves A x = b for many b at once, A symmetric positive definite and known by its products only.
+
+    Args:
+        product: (k, m) -> (k, m), A applied to each row.
+        right: (k, m) right-hand sides b.
+        tolerance: largest |A x - b| / |b| that counts as solved.
+
+    Returns:
+        (k, m) solutions.
+
+    Raises:
+        NotConverged: the tolerance was not reached.
+    """
+    x = np.zeros_like(right)
+    residual = right.copy()
+    direction = residual.copy()
+    square = np.einsum("ij,ij->i", residual, residual)
+    target = tolerance**2 * square
+    for _ in range(max_steps):
+        active = square > target
+        if not active.any():
+            return x
+        image = product(direction[active])
+        alpha = square[active] / np.einsum("ij,ij->i", direction[active], image)
+        x[active] += alpha[:, None] * direction[active]
+        residual[active] -= alpha[:, None] * image
+        new = np.einsum("ij,ij->i", residual[active], residual[active])
+        direction[active] = residual[active] + (new / square[active])[:, None] * direction[active]
+        square[active] = new
+    raise NotConverged(f"conjugate gradients: {int((square > target).sum())} systems left after {max_steps} steps")
