@@ -9,8 +9,10 @@
 from dpviz._version import __version__
 from dpviz.datasets import Dataset, dataset_names, load_dataset
 from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons
+from dpviz.influence import Influence, influence_of
 from dpviz.mechanisms import Calibration, Mechanism, knob, mechanisms
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.spec import RunSpec
 from dpviz.sweeps import CellStore, SweepSpec, run_sweep, sweep
 from dpviz.validate import InvalidInput
@@ -21,6 +23,8 @@ __all__ = [
     "Calibration",
     "CellStore",
     "Dataset",
+    "IndividualEpsilon",
+    "Influence",
     "InvalidInput",
     "Mechanism",
     "Neighbouring",
@@ -31,6 +35,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "dataset_names",
+    "influence_of",
     "knob",
     "load_dataset",
     "mechanisms",

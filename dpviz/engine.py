@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from dpviz.datasets import Dataset, Split, load_dataset
 from dpviz.mechanisms import Calibration, Fit, Monitor, get_mechanism
-from dpviz.mechanisms.base import silent
+from dpviz.mechanisms.base import NoiseRecord, silent
 from dpviz.models import MODELS, Rows, get_model
 from dpviz.noise import prob_positive, spawn
 from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem, accuracy
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
@@ -101,6 +102,7 @@ class Result:
         bench: data, split and problem.
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
         timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
+        record: what happened to each row, per seed; None where `instances` was switched off.
     """
 
     spec: RunSpec
@@ -117,6 +119,17 @@ class Result:
     bench: Bench
     replicas: range
     timeline: NDArray[Any] | None = None
+    record: NoiseRecord | None = None
+
+    @cached_property
+    def individual(self) -> IndividualEpsilon | None:
+        """Individual epsilon of each training row, in the order of `instances`; None where the mechanism has none.
+
+        A diagnostic that reveals data; computed when first asked for.
+        """
+        if self.record is None:
+            return None
+        return self.spec.build().individual(self.bench.problem, self.calibration, self.theta, self.record)
 
 
 _benches: LRUCache[Hashable, Bench] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
@@ -198,6 +211,7 @@ def run_epsilons(
             bench=shared,
             replicas=chosen,
             timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
+            record=fit.record.at(e) if instances else None,
         )
         for e, s in enumerate(specs)
     ]

@@ -119,16 +119,14 @@ class Influence:
             yield block, self.problem.model.score_gradients(self.theta, rows.take(block))
 
     @cached_property
-    def _quadratic(self) -> tuple[Floats, Floats, Floats]:
-        """(n,) |H^{-1} J_i|, J_i' H^{-1} J_i and (H^{-1} J_i)' H^{-1} theta."""
-        length, kernel, cross = np.empty(self.problem.n), np.empty(self.problem.n), np.empty(self.problem.n)
-        shrink = self.solve(self.theta[None])[0]
+    def _quadratic(self) -> tuple[Floats, Floats]:
+        """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i."""
+        length, kernel = np.empty(self.problem.n), np.empty(self.problem.n)
         for block, J in self._blocks():
             U = self.solve(J)
             np.sqrt(np.einsum("ij,ij->i", U, U), out=length[block])
             np.einsum("ij,ij->i", J, U, out=kernel[block])
-            np.matmul(U, shrink, out=cross[block])
-        return length, kernel, cross
+        return length, kernel
 
     @cached_property
     def norm(self) -> Floats:
@@ -148,10 +146,9 @@ class Influence:
     @cached_property
     def published_norm(self) -> Floats:
         """(n,) |c_i|, Kang-PIDP eq. (11) with the regulariser inside each row's loss: c_i = H^{-1}(g_i + lam theta)/n."""
-        length, _, cross = self._quadratic
-        shift = self.problem.lam / self.problem.n
-        own = shift * np.linalg.norm(self.solve(self.theta[None])[0])
-        square = (self._pull * length) ** 2 + 2 * self._pull * shift * cross + own**2
+        shift = self.solve(self.theta[None])[0] * (self.problem.lam / self.problem.n)
+        # |IF_i + shift|^2, where IF_i . shift is the effect on a quantity with gradient `shift`
+        square = self.norm**2 + 2 * self.effect(shift, newton=False) + shift @ shift
         return np.sqrt(np.maximum(square, 0.0))
 
     def parameters(self, index: ArrayLike | None = None, kind: str = "newton") -> Floats:

@@ -241,7 +241,7 @@ class LinearModel:
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         margin = rows.signed @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed, theta)
-        return self.loss.slope(margin), self.loss.curvature(margin)
+        return np.asarray(self.loss.slope(margin), float), np.asarray(self.loss.curvature(margin), float)
 
     def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
         return rows.X

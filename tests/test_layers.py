@@ -19,6 +19,8 @@ FORBIDDEN = {
     "losses": {"models", "datasets", "mechanisms", "engine", "figures", "dashboard"},
     "models": {"mechanisms", "engine", "figures", "dashboard", "datasets"},
     "datasets": {"mechanisms", "engine", "models", "privacy", "figures", "dashboard"},
+    "leave_one_out": {"influence", "mechanisms", "engine", "datasets", "figures", "dashboard"},
+    "influence": {"mechanisms", "engine", "datasets", "figures", "dashboard"},
     "mechanisms": {"engine", "spec", "figures", "dashboard", "datasets"},
     "engine": {"sweeps", "figures", "dashboard"},
     "sweeps": {"figures", "dashboard"},

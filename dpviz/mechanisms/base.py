@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput, in_range, number, one_of, truth, whole
 
@@ -166,6 +167,7 @@ class NoiseRecord:
         passed: how often a rule let the row pass without noise.
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
         timeline: (E, S, rounds) number of rows that met noise, per round.
+        gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
         where: where the noise went, in words.
     """
 
@@ -176,6 +178,13 @@ class NoiseRecord:
     passed: NDArray[Any] | None = None
     rule_margin: NDArray[Any] | None = None
     timeline: NDArray[Any] | None = None
+    gradient_energy: NDArray[Any] | None = None
+
+    def at(self, e: int) -> NoiseRecord:
+        """The record of budget e alone: every array has length 1 on the first axis."""
+        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "where"}
+        cut = {k: v if v is None or v.shape[0] == 1 else v[e : e + 1] for k, v in arrays.items()}
+        return dataclasses.replace(self, **cut)
 
 
 @dataclass(frozen=True)
@@ -308,6 +317,17 @@ class Mechanism:
             monitor: told of progress; raises to cancel.
         """
         raise NotImplementedError
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        """Individual epsilon of every training row, or None where none is known for this mechanism.
+
+        Args:
+            theta: (S, m) what was released.
+            record: what happened to the rows under this calibration (`NoiseRecord.at`).
+        """
+        return None
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         """The quantity that the noise protects, without noise: `Calibration.sensitivity` bounds how far it moves.

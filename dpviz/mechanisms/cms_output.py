@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._individual import around_minimiser
 from dpviz.mechanisms._output import minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 
 EXACT = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
@@ -59,6 +61,11 @@ class CMSOutput(Mechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        return around_minimiser(problem, calibration)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.broadcast_to(problem.optimum, (len(streams), problem.m))

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 
 
@@ -91,15 +93,27 @@ class DPGD(Mechanism):
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step
+        energy = np.zeros((n, e * s), np.float32) if record else None
         for t in range(self.steps):
             monitor(t / self.steps)
+            if energy is not None:
+                energy += np.minimum(problem.model.gradient_norms(theta, problem.rows), self.clip_norm) ** 2
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
             gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / n
             theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         return Fit(
             theta.reshape(e, s, m),
-            NoiseRecord(self.noise_enters, visits=np.full((1, 1, n), float(self.steps))),
+            NoiseRecord(
+                self.noise_enters,
+                visits=np.full((1, 1, n), float(self.steps)),
+                gradient_energy=None if energy is None else energy.T.reshape(e, s, n),
+            ),
         )
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        return along_gradients(problem, calibration, record, self.steps, min(self.clip_norm, problem.setting.G))
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._individual import around_minimiser
 from dpviz.mechanisms._output import minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.mechanisms.cms_output import EXACT, REFINED
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 
 
@@ -57,6 +59,11 @@ class OutputGaussian(Mechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        return around_minimiser(problem, calibration)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.broadcast_to(problem.optimum, (len(streams), problem.m))

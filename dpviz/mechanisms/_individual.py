@@ -1,0 +1,95 @@
+"""What mechanisms share for `Mechanism.individual`: from a problem and a release to individual epsilon."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpviz.influence import influence_of
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
+from dpviz.privacy.individual import (
+    IndividualEpsilon,
+    gamma_output,
+    gaussian_output,
+    gaussian_path,
+    objective_ex_post,
+    objective_publishable,
+)
+from dpviz.problem import Problem
+
+_EXACT_WORK = 2e9  # n^2 m up to which every row is retrained exactly
+
+
+def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEpsilon | None:
+    """For noise added to the exact minimiser of a strongly convex objective."""
+    setting, scale = problem.setting, calibration.noise_scale
+    if scale <= 0 or not problem.model.convex:
+        return None
+    influence = influence_of(problem)
+    if problem.n**2 * problem.m <= _EXACT_WORK:
+        retrained = influence.leave_one_out()
+        change, how = retrained.norm + retrained.certificate, "exact leave-one-out"
+    else:
+        change, how = influence.newton_norm, "leave-one-out by one Newton step, which is not a bound"
+    reach = setting.G / (setting.n * setting.lam)  # CMS 2011, Corollary 8, for a row that is added
+    if calibration.noise_family == "gamma-sphere":
+        (epsilon, replace), delta = gamma_output(change, scale, reach), 0.0
+    else:
+        delta = calibration.budget.delta
+        epsilon, replace = gaussian_output(change, scale, delta, reach)
+    return IndividualEpsilon(
+        epsilon=epsilon[None],
+        delta=delta,
+        method=f"Per-instance DP of output perturbation (Wang 2019); {how}.",
+        replace=None if replace is None else replace[None],
+    )
+
+
+def along_gradients(
+    problem: Problem, calibration: Calibration, record: NoiseRecord, steps: int, bound: float
+) -> IndividualEpsilon | None:
+    """For full-batch noisy gradients whose `calibration.noise_scale` is the noise on the mean gradient."""
+    if record.gradient_energy is None or calibration.noise_scale <= 0:
+        return None
+    energy = record.gradient_energy[0]
+    epsilon, replace = gaussian_path(energy, steps, bound, problem.n * calibration.noise_scale, calibration.budget.delta)
+    return IndividualEpsilon(
+        epsilon=epsilon,
+        delta=calibration.budget.delta,
+        method="Accumulated clipped gradients along the realised path (Feldman & Zrnic 2021; Koskela et al. 2023).",
+        replace=replace,
+        conditions=(
+            "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "
+            "read after the run the number is an odometer's reading, without that proof.",
+        ),
+    )
+
+
+def after_objective_noise(
+    problem: Problem, theta: Floats, lam_sum: float, sigma: float, rho: float = 1e-3
+) -> IndividualEpsilon | None:
+    """For Gaussian noise in a sum-normalised objective of a linear model, minimised exactly.
+
+    Args:
+        theta: (S, m) minimisers of sum phi + lam_sum/2 |theta|^2 + b.theta.
+        lam_sum: n lam + Delta.
+        sigma: noise scale of b per coordinate.
+        rho: probability with which the publishable bound may fail for a row.
+    """
+    if sigma <= 0:
+        return None
+    model, rows, n = problem.model, problem.rows, problem.n
+    exact, public = np.empty((len(theta), n)), np.empty((len(theta), n))
+    for s, t in enumerate(theta):
+        slope, curvature = model.slopes(t, rows)
+        noise = -(model.sum_gradient(t[None], rows)[0] + lam_sum * t)
+        inverse = np.linalg.inv(n * model.hessian(t, rows, lam_sum / n))
+        leverage = np.einsum("ij,ij->i", rows.X @ inverse, rows.X)
+        exact[s] = objective_ex_post(slope, curvature, rows.norms, leverage, rows.signed @ noise, sigma)
+        public[s] = objective_publishable(slope, curvature, rows.norms, lam_sum, sigma, rho)
+    return IndividualEpsilon(
+        epsilon=exact,
+        delta=0.0,
+        method="Ex-post privacy loss at the released model (Redberg & Wang 2021).",
+        publishable=public,
+        conditions=(f"Each publishable bound holds with probability {1 - rho:g} over the noise.",),
+    )

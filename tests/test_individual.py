@@ -1,0 +1,252 @@
+"""Epsilon of one person against the exact privacy loss, dp_accounting and reference values, with controls."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from support import make_problem
+
+import dpviz
+from dpviz.influence import influence_of
+from dpviz.mechanisms._individual import after_objective_noise
+from dpviz.models import Rows, get_model
+from dpviz.noise import spawn
+from dpviz.optim import newton
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.privacy.individual import (
+    ORDERS,
+    IndividualEpsilon,
+    gamma_output,
+    gaussian_output,
+    gaussian_path,
+    objective_ex_post,
+    objective_publishable,
+    poisson_path,
+    poisson_rdp,
+)
+from dpviz.problem import Problem
+
+
+def individual(
+    mechanism: str, problem: Problem, epsilon: float = 1.0, delta: float = 1e-5, **params: object
+) -> IndividualEpsilon:
+    built = dpviz.mechanisms()[mechanism].from_params(params)
+    calibration = built.calibrate(problem.setting, Budget(epsilon, delta))
+    fit = built.fit(problem, [calibration], spawn(0, 2))
+    found = built.individual(problem, calibration, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    return found
+
+
+def test_reference_values_on_breast_cancer() -> None:
+    data = dpviz.load_dataset("breast-cancer", intercept=False)
+    found = individual("output-gaussian", Problem(Rows(data.X, data.y), get_model("logistic"), 0.01))
+    assert found.epsilon[0, 0] == pytest.approx(0.0403, abs=5e-5)
+    assert found.epsilon.max() == pytest.approx(0.1275, abs=5e-5)
+    assert found.delta == 1e-5
+
+
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) -> None:
+    spec = dpviz.RunSpec("teaching", model_id, mechanism, seeds=3, lam=0.01)
+    result = dpviz.run(spec)
+    found = result.individual
+    if found is None:
+        return
+    n = result.bench.problem.n
+    assert found.epsilon.shape in ((1, n), (3, n))
+    assert np.isfinite(found.epsilon).all()
+    assert (found.epsilon >= 0).all()
+    assert "reveals data" in found.caveat
+    if found.replace is not None:
+        assert (found.replace >= found.epsilon).all()
+        proved = result.calibration.proved
+        # no replacement costs a person more than the worst case that is proved for everybody
+        assert proved is None or found.replace.max() <= proved.epsilon * (1 + 1e-6)
+    without = dpviz.run_epsilons(spec, [1.0], instances=False)[0]
+    assert without.individual is None
+
+
+def test_output_values_are_exact_leave_one_out_distances() -> None:
+    problem = make_problem(n=50, d=4, lam=0.05)
+    truth = influence_of(problem).leave_one_out().norm
+    gaussian = individual("output-gaussian", problem)
+    sigma = dpviz.mechanisms()["output-gaussian"]().calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
+    np.testing.assert_allclose(gaussian.epsilon[0], gaussian_epsilon(1e-5, truth / sigma), rtol=1e-6)
+    pure = individual("cms-output", problem)
+    np.testing.assert_allclose(pure.epsilon[0], truth / (2 / (50 * 0.05)), rtol=1e-6)
+    assert pure.delta == 0
+
+
+def test_bound_over_replacements_holds_for_the_worst_we_can_find(model_id: str) -> None:
+    problem = make_problem(n=20, d=2, lam=0.1, model=model_id)
+    influence = influence_of(problem)
+    removal = influence.leave_one_out([4]).norm
+    reach = problem.setting.G / (problem.n * problem.lam)
+    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    circle = np.c_[np.cos(angle), np.sin(angle)]
+    rows = Rows(np.vstack([circle, circle]), np.repeat([1.0, -1.0], 200))
+    moved = influence.replace_one_out([4] * 400, rows).norm.max()
+    bound = float(np.minimum(removal + reach, 2 * reach)[0])
+    assert moved <= bound
+    assert moved > 0.4 * bound  # a bound planted too small by the factor 2.5 would be broken
+
+
+def test_large_data_uses_the_newton_step_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=60, d=4, lam=0.05)
+    exact = individual("output-gaussian", problem)
+    monkeypatch.setattr(sys.modules["dpviz.mechanisms._individual"], "_EXACT_WORK", 0)
+    quick = individual("output-gaussian", problem)
+    assert "exact" in exact.method
+    assert "not a bound" in quick.method
+    np.testing.assert_allclose(quick.epsilon, exact.epsilon, rtol=0.02)
+
+
+def privacy_failures(epsilon: float, sigma_used: float, distance: float, draws: int, seed: int) -> int:
+    """Draws of the accept-reject form of the hockey-stick divergence between N(0, s^2) and N(distance, s^2)."""
+    rng = np.random.default_rng(seed)
+    x = sigma_used * rng.standard_normal(draws)
+    loss = (-(x**2) + (x - distance) ** 2) / (2 * sigma_used**2)
+    # delta = E max(0, 1 - e^(eps - loss)): each draw counts with that probability
+    return int((rng.random(draws) < 1 - np.exp(np.minimum(epsilon - loss, 0.0))).sum())
+
+
+def test_two_neighbours_are_no_easier_to_tell_apart_than_stated() -> None:
+    delta, draws, alpha = 0.01, 2_000_000, 1e-6
+    epsilon = float(gaussian_output(np.array([1.0]), 1.5, delta)[0][0])
+    limit = binom.isf(alpha, draws, delta)
+    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) <= limit
+    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) >= binom.ppf(alpha, draws, delta)  # and no harder
+    assert privacy_failures(epsilon, 0.95 * 1.5, 1.0, draws, 0) > limit  # noise 5 % too small is caught
+
+
+def test_path_energy_is_what_the_rows_contributed() -> None:
+    problem = make_problem(n=30, d=3, lam=0.05)
+    built = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7, "clip_norm": 0.3})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    streams = spawn(4, 1)
+    fit = built.fit(problem, [cal], streams)
+    # the same path again, step by step
+    rng = np.random.Generator(np.random.PCG64(streams[0]))
+    theta, energy = np.zeros((1, 3)), np.zeros(30)
+    for _ in range(7):
+        energy += np.minimum(problem.model.gradient_norms(theta, problem.rows)[:, 0], 0.3) ** 2
+        gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.3) / 30
+        theta = theta - problem.setting.unit_step * (gradient + cal.noise_scale * rng.standard_normal(3) + 0.05 * theta)
+    np.testing.assert_allclose(theta[0], fit.theta[0, 0], rtol=1e-9)
+    assert fit.record.gradient_energy is not None
+    np.testing.assert_allclose(fit.record.gradient_energy[0, 0], energy, rtol=1e-5)
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
+    assert built.fit(problem, [cal], streams, record=False).record.gradient_energy is None
+
+
+def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
+    mu = 1.3
+    epsilon, replaced = gaussian_path(np.array([50.0, 0.0]), 50, 1.0, np.sqrt(50.0) / mu, 1e-6)
+    np.testing.assert_allclose(epsilon, [gaussian_epsilon(1e-6, mu), 0.0])
+    np.testing.assert_allclose(replaced, gaussian_epsilon(1e-6, np.array([2 * mu, mu])))
+
+
+def test_each_budget_keeps_its_own_path() -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
+    low, high = dpviz.run_epsilons(spec, [0.1, 5.0])
+    alone = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=5.0))
+    assert low.individual is not None
+    assert high.individual is not None
+    assert alone.individual is not None
+    np.testing.assert_allclose(high.individual.epsilon, alone.individual.epsilon, rtol=1e-5)
+    assert low.individual.epsilon.max() < high.individual.epsilon.min()
+
+
+def test_poisson_path_of_full_gradients_is_the_known_epsilon() -> None:
+    # integer orders up to 1024, CKS conversion; the minimum is at order 8
+    counts = np.array([[0, 1000]])
+    found = poisson_path(counts, np.array([0.0, 1.0]), 0.01, 1.0, 1e-5)[0]
+    assert found == pytest.approx(2.1077530754515768, rel=1e-9)
+
+
+@pytest.mark.parametrize(("q", "z"), [(0.01, 1.0), (0.1, 3.0), (0.5, 0.8), (1.0, 2.0)])
+def test_poisson_divergence_agrees_with_dp_accounting(q: float, z: float) -> None:
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = [int(a) for a in ORDERS if a <= 128]
+    accountant = RdpAccountant(orders)
+    accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(z)))
+    np.testing.assert_allclose(poisson_rdp(np.array(orders), q, np.array([z]))[0], accountant._rdp, rtol=1e-8)
+
+
+def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
+    edges = np.linspace(0, 1, 11)
+    one = np.eye(11, dtype=int) * 200
+    found = poisson_path(one, edges, 0.05, 1.0, 1e-6)
+    assert found[0] == 0
+    assert np.all(np.diff(found) > 0)
+    coarse = poisson_path(np.array([[0, 200]]), np.array([0.0, 1.0]), 0.05, 1.0, 1e-6)
+    assert coarse[0] == pytest.approx(found[-1])
+    for bad in (
+        lambda: poisson_path(one, edges[:-1], 0.05, 1.0, 1e-6),
+        lambda: poisson_path(one, edges[::-1], 0.05, 1.0, 1e-6),
+        lambda: poisson_path(one, edges, 0.0, 1.0, 1e-6),
+        lambda: poisson_path(one, edges, 0.05, 0.0, 1e-6),
+    ):
+        with pytest.raises(dpviz.InvalidInput):
+            bad()
+
+
+def objective_perturbed(problem: Problem, lam_sum: float, sigma: float, seed: int) -> np.ndarray:
+    noise = sigma * np.random.default_rng(seed).standard_normal(problem.m)
+    return newton(problem.rows.signed, problem.model.loss, lam_sum / problem.n, linear=noise / problem.n)[0]  # type: ignore[attr-defined]
+
+
+def log_density(problem: Problem, keep: np.ndarray, theta: np.ndarray, lam_sum: float, sigma: float) -> float:
+    """ln p(theta) of objective perturbation on the kept rows, by change of variables, constants left out."""
+    signed, loss = problem.rows.signed[keep], problem.model.loss  # type: ignore[attr-defined]
+    noise = -(signed.T @ loss.slope(signed @ theta) + lam_sum * theta)
+    jacobian = (signed * loss.curvature(signed @ theta)[:, None]).T @ signed + lam_sum * np.eye(len(theta))
+    return float(-(noise @ noise) / (2 * sigma**2) + np.linalg.slogdet(jacobian)[1])
+
+
+def test_objective_perturbation_is_the_exact_log_ratio(model_id: str) -> None:
+    problem = make_problem(n=40, d=3, model=model_id, seed=2)
+    lam_sum, sigma = 2.5, 3.0
+    theta = np.stack([objective_perturbed(problem, lam_sum, sigma, s) for s in range(3)])
+    found = after_objective_noise(problem, theta, lam_sum, sigma)
+    assert found is not None
+    everyone = np.ones(40, bool)
+    for s in range(3):
+        full = log_density(problem, everyone, theta[s], lam_sum, sigma)
+        for i in range(0, 40, 7):
+            ratio = full - log_density(problem, everyone & (np.arange(40) != i), theta[s], lam_sum, sigma)
+            assert found.epsilon[s, i] == pytest.approx(abs(ratio), rel=1e-9, abs=1e-12)
+
+
+def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
+    problem = make_problem(n=25, d=3, seed=5)
+    lam_sum, sigma, rho, runs = 2.0, 1.5, 0.2, 2000
+    noise = sigma * np.random.default_rng(1).standard_normal((runs, 3))
+    theta = newton(problem.rows.signed, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
+    found = after_objective_noise(problem, theta, lam_sum, sigma, rho)
+    assert found is not None
+    assert found.publishable is not None
+    broken = (found.epsilon > found.publishable).sum(axis=0).max()
+    limit = binom.isf(1e-6 / 25, runs, rho)
+    assert broken <= limit
+    # the check can fail: without the Gaussian quantile the bound breaks too often
+    slope, curvature = problem.model.slopes(theta[0], problem.rows)
+    useless = objective_publishable(slope, curvature, problem.rows.norms, lam_sum, sigma, 1.0)
+    assert (found.epsilon > useless).sum(axis=0).max() > limit
+
+
+def test_ex_post_values_of_a_row_without_gradient_are_zero() -> None:
+    zero = np.zeros(1)
+    assert objective_ex_post(zero, zero, np.ones(1), np.ones(1), np.ones(1), 1.0)[0] == 0
+    assert gamma_output(zero, 1.0)[0][0] == 0
+    with pytest.raises(dpviz.InvalidInput, match="sigma"):
+        gaussian_output(zero, 0.0, 1e-5)
