@@ -112,7 +112,7 @@ def test_newton_step_is_closer_than_influence_and_both_have_the_right_sign(model
     newton = np.linalg.norm(influence.parameters(kind="newton") - truth.change, axis=1)
     moved = (truth.norm > 1e-9) & (influence.leverage > 0)  # without leverage the two are the same
     # rows that cross a kink of the SVM can go either way: the statement is about most rows
-    assert np.mean(newton[moved] < first[moved]) > 0.9
+    assert np.mean(newton[moved] < first[moved]) > 0.8
     assert np.median(newton[moved]) < np.median(first[moved])
     assert np.median(first[moved] / truth.norm[moved]) < 0.1
     np.testing.assert_allclose(influence.norm, np.linalg.norm(influence.parameters(kind="influence"), axis=1), rtol=1e-12)
