@@ -7,10 +7,10 @@ after clipping and noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from dpviz.optim import newton
 from dpviz.validate import one_of
 
 Floats = NDArray[np.float64]
+
+#: (block of rows, (b, R) clipped gradient norms) -> (b, R) weights
+Rule = Callable[[slice, Floats], NDArray[Any]]
 
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
 
@@ -134,13 +137,15 @@ class Model(Protocol):
         ...
 
     def sum_gradient(
-        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None
-    ) -> Floats:
+        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        rule: Rule | None = None,
+    ) -> Floats:  # fmt: skip
         """(R, m) sum over rows of weight x clipped data gradient.
 
         Args:
             clip_norm: rows' gradients longer than this are shortened to it.
             weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
+            rule: called once with each block of rows and its clipped gradient norms; returns further weights.
         """
         ...
 
@@ -214,8 +219,9 @@ class LinearModel:
         return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
 
     def sum_gradient(
-        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None
-    ) -> Floats:
+        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        rule: Rule | None = None,
+    ) -> Floats:  # fmt: skip
         total = np.zeros_like(theta)
         columns = np.ascontiguousarray(theta.T)
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
@@ -230,6 +236,8 @@ class LinearModel:
                 slope *= _clip_factor(np.abs(slope) * rows.norms[block, None], clip_norm)
             if weights is not None:
                 slope *= weights[block]
+            if rule is not None:
+                slope *= rule(block, np.abs(slope) * rows.norms[block, None])
             total += slope.T @ signed
         return total
 

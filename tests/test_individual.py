@@ -21,6 +21,7 @@ from dpviz.privacy.individual import (
     ORDERS,
     IndividualEpsilon,
     gamma_output,
+    gaussian_epsilons,
     gaussian_output,
     gaussian_path,
     objective_ex_post,
@@ -151,6 +152,14 @@ def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
     epsilon, replaced = gaussian_path(np.array([50.0, 0.0]), 50, 1.0, np.sqrt(50.0) / mu, 1e-6)
     np.testing.assert_allclose(epsilon, [gaussian_epsilon(1e-6, mu), 0.0])
     np.testing.assert_allclose(replaced, gaussian_epsilon(1e-6, np.array([2 * mu, mu])))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-10])
+@pytest.mark.parametrize("largest", [1e-4, 0.1, 5.0, 40.0])
+def test_many_values_at_once_agree_with_the_exact_ones(delta: float, largest: float) -> None:
+    mu = largest * np.random.default_rng(0).random((3, 2000)) ** 3
+    exact = gaussian_epsilon(delta, mu)
+    assert np.all(np.abs(gaussian_epsilons(delta, mu) - exact) <= 1e-8 * (1 + exact))
 
 
 def test_each_budget_keeps_its_own_path() -> None:

@@ -94,12 +94,17 @@ class DPGD(Mechanism):
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step
         energy = np.zeros((n, e * s), np.float32) if record else None
+
+        def keep(block: slice, norms: np.ndarray) -> np.ndarray:
+            assert energy is not None
+            energy[block] += np.square(norms, out=norms)
+            return np.ones(1)
+
+        rule = None if energy is None else keep
         for t in range(self.steps):
             monitor(t / self.steps)
-            if energy is not None:
-                energy += np.minimum(problem.model.gradient_norms(theta, problem.rows), self.clip_norm) ** 2
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / n
+            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
             theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         return Fit(
             theta.reshape(e, s, m),
