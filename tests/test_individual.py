@@ -58,6 +58,12 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
     found = result.individual
     if found is None:
         return
+    refined = {"refined": True} if "refined" in spec.build().knobs() else {}
+    if refined:
+        sharper = dpviz.run(dpviz.RunSpec("teaching", model_id, mechanism, seeds=3, lam=0.01, params=refined)).individual
+        assert sharper is not None
+        assert sharper.replace is not None
+        assert sharper.replace.max() <= spec.epsilon * (1 + 1e-6)
     n = result.bench.problem.n
     assert found.epsilon.shape in ((1, n), (3, n))
     assert np.isfinite(found.epsilon).all()

@@ -32,10 +32,10 @@ def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEp
         change, how = influence.newton_norm, "leave-one-out by one Newton step, which is not a bound"
     reach = setting.G / (setting.n * setting.lam)  # CMS 2011, Corollary 8, for a row that is added
     if calibration.noise_family == "gamma-sphere":
-        (epsilon, replace), delta = gamma_output(change, scale, reach), 0.0
+        (epsilon, replace), delta = gamma_output(change, scale, reach, calibration.sensitivity), 0.0
     else:
         delta = calibration.budget.delta
-        epsilon, replace = gaussian_output(change, scale, delta, reach)
+        epsilon, replace = gaussian_output(change, scale, delta, reach, calibration.sensitivity)
     return IndividualEpsilon(
         epsilon=epsilon[None],
         delta=delta,

@@ -68,7 +68,9 @@ def gaussian_epsilons(delta: float, mu: Floats) -> Floats:
     return np.where(values <= start, 0.0, np.maximum(spline(np.log(np.maximum(values, start))), 0.0))
 
 
-def gaussian_output(change: Floats, sigma: float, delta: float, reach: float | None = None) -> tuple[Floats, Floats | None]:
+def gaussian_output(
+    change: Floats, sigma: float, delta: float, reach: float | None = None, cap: float = np.inf
+) -> tuple[Floats, Floats | None]:
     """Output perturbation with N(0, sigma^2 I): the exact epsilon of two Gaussians |theta* - theta_{-i}| apart.
 
     Wang, J. Privacy and Confidentiality 9(1), 2019 (per-instance DP), with the exact Gaussian of Balle & Wang 2018.
@@ -78,23 +80,24 @@ def gaussian_output(change: Floats, sigma: float, delta: float, reach: float | N
         sigma: noise scale, > 0.
         delta: in (0, 1).
         reach: how far any row can move the minimiser of the other rows, G/(n lam); with it, a row in place of i moves
-            the minimiser by at most min(change + reach, 2 reach) [ours: triangle inequality through theta_{-i}].
+            the minimiser by at most change + reach [ours: triangle inequality through theta_{-i}].
+        cap: sensitivity under replace-one, which no replacement exceeds.
 
     Returns:
         (n,) epsilon, and (n,) bound over replacements (None without reach).
     """
     scale = positive("sigma", sigma)
-    worst = None if reach is None else gaussian_epsilons(delta, np.minimum(change + reach, 2 * reach) / scale)
+    worst = None if reach is None else gaussian_epsilons(delta, np.minimum(change + reach, cap) / scale)
     return gaussian_epsilons(delta, change / scale), worst
 
 
-def gamma_output(change: Floats, scale: float, reach: float | None = None) -> tuple[Floats, Floats | None]:
+def gamma_output(change: Floats, scale: float, reach: float | None = None, cap: float = np.inf) -> tuple[Floats, Floats | None]:
     """Output perturbation with density ~ exp(-|b|/scale): pure epsilon |theta* - theta_{-i}| / scale, attained.
 
     Args and returns as in `gaussian_output`.
     """
     unit = positive("scale", scale)
-    return change / unit, None if reach is None else np.minimum(change + reach, 2 * reach) / unit
+    return change / unit, None if reach is None else np.minimum(change + reach, cap) / unit
 
 
 def gaussian_path(energy: Floats, steps: int, bound: float, sigma: float, delta: float) -> tuple[Floats, Floats]:
