@@ -19,6 +19,7 @@ class Loss(Protocol):
         slope_bound: sup |phi'| (1 for both losses here).
         curvature_bound: sup phi'', called c or beta_0 in the papers.
         third_bound: sup |phi'''|, infinite where the second derivative jumps.
+        centre: the margin in the middle of the largest curvature, where a quadratic stands in for the loss best.
     """
 
     @property
@@ -32,6 +33,9 @@ class Loss(Protocol):
 
     @property
     def third_bound(self) -> float: ...
+
+    @property
+    def centre(self) -> float: ...
 
     def value(self, margin: Array) -> Array: ...
 
@@ -50,6 +54,7 @@ class Logistic:
     slope_bound: float = 1.0
     curvature_bound: float = 0.25
     third_bound: float = 1.0 / (6.0 * 3.0**0.5)
+    centre: float = 0.0
 
     def value(self, margin: Array) -> Array:
         return np.logaddexp(0.0, -margin)
@@ -80,6 +85,7 @@ class HuberHinge:
     name: str = "huber"
     slope_bound: float = 1.0
     third_bound: float = float("inf")
+    centre: float = 1.0
 
     @property
     def curvature_bound(self) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.losses import HuberHinge, Logistic, Loss
+from dpviz.mixed import linear_mixed
 from dpviz.optim import newton
 from dpviz.validate import one_of
 
@@ -42,6 +43,8 @@ class Setting:
         third: bound on the third derivative (the papers' C, Hessian-Lipschitz), may be infinite.
         convex: whether the loss is convex in the parameters.
         unit_step: the step size that step-size knobs multiply: 1/L where L is known.
+        quadratic: (a, k) of the quadratic c - a m + k m^2/2 in the margin m that agrees with the loss in value,
+            slope and curvature where its curvature is largest; None where the score is not linear.
     """
 
     n: int
@@ -54,6 +57,7 @@ class Setting:
     third: float
     convex: bool
     unit_step: float
+    quadratic: tuple[float, float] | None = None
 
     @property
     def L(self) -> float:
@@ -153,6 +157,21 @@ class Model(Protocol):
         """(n, R) lengths of the rows' data gradients, before clipping."""
         ...
 
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
+
+        The R perturbed copies of the rows are never made.
+
+        Args:
+            noise: (n, d), or (1, d) for one draw that all rows share.
+            scale: (R,) noise scales.
+        """
+        ...
+
+    def data_weights(self, theta: Floats, rows: Rows) -> Floats:
+        """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
+        ...
+
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given."""
         ...
@@ -198,9 +217,11 @@ class LinearModel:
 
     def setting(self, n: int, d: int, lam: float) -> Setting:
         beta = self.loss.curvature_bound
+        at = np.array(self.loss.centre)
+        slope, curvature = float(self.loss.slope(at)), float(self.loss.curvature(at))
         return Setting(
             n=n, d=d, m=d, lam=lam, model=self.id, G=self.loss.slope_bound, beta=beta, third=self.loss.third_bound,
-            convex=True, unit_step=1.0 / (beta + lam),
+            convex=True, unit_step=1.0 / (beta + lam), quadratic=(curvature * self.loss.centre - slope, curvature),
         )  # fmt: skip
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
@@ -243,6 +264,24 @@ class LinearModel:
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
+
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        total = np.zeros_like(theta)
+        columns = np.ascontiguousarray(theta.T, np.float32)
+        scaled = np.ascontiguousarray((theta * scale[:, None]).T, np.float32)
+        labels = rows.y[:, None].astype(np.float32)
+        common = len(noise) == 1
+        for block in _blocks(len(rows), len(theta)):
+            signed, label, draw = rows.signed32[block], labels[block], noise if common else noise[block]
+            slope = self.loss.slope_inplace(signed @ columns + label * (draw @ scaled))
+            total += slope.T @ signed
+            slope *= label
+            total += scale[:, None] * (slope.sum(axis=0)[:, None] * draw if common else slope.T @ draw)
+        return total
+
+    def data_weights(self, theta: Floats, rows: Rows) -> Floats:
+        slope, curvature = self.slopes(theta, rows)
+        return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start)[0]

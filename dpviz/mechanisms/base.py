@@ -188,6 +188,38 @@ class NoiseRecord:
 
 
 @dataclass(frozen=True)
+class RuleView:
+    """A rule that decides which rows meet noise, looked at for every training row before the first step.
+
+    A row passes without noise where low <= statistic <= high. Not private: it is computed from the rows.
+
+    Attributes:
+        name: "as written" or "as intended".
+        words: the rule in one sentence.
+        formula: the same in LaTeX.
+        statistic_label: what the statistic is, in words.
+        statistic: (n,) by position in the training rows, may be infinite.
+        low, high: the thresholds, -inf or inf where a side is open.
+        passes: (n,) whether each row passes; where the rule draws noise itself, without that noise.
+        used: whether the run follows this rule.
+        log10_pass: (n,) log10 of the probability that the row passes, over the rule's own noise; None where it has none.
+        notes: remarks for people.
+    """
+
+    name: str
+    words: str
+    formula: str
+    statistic_label: str
+    statistic: Floats
+    low: float
+    high: float
+    passes: NDArray[np.bool_]
+    used: bool
+    log10_pass: Floats | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Fit:
     """Trained replicas.
 
@@ -340,6 +372,14 @@ class Mechanism:
             (R, k)
         """
         raise NotImplementedError(f"{self.id} adds no noise to a query of bounded sensitivity")
+
+    def rule(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
+        """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
+        return None
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
+        return None
 
 
 def scales(calibrations: Sequence[Calibration]) -> Floats:

@@ -65,17 +65,6 @@ def contribution_sigma(n: int, rounds: int, zeta: float, epsilon: float, delta: 
     return 2 * math.sqrt(2) * lipschitz * rounds * math.sqrt(math.log(1.25 * rounds / delta)) / (n * zeta * epsilon)
 
 
-def taylor_error(n: int, zeta: float, smoothness: float, third: float, *, lipschitz: float = 1.0) -> float:
-    """Kang-PIDP Theorem 4: E <= (2 L G + C G^2/zeta) / (zeta^2 n^2); infinite where the third derivative is unbounded.
-
-    Args:
-        zeta: smallest eigenvalue of the Hessian (the paper writes its norm, which would be the largest).
-        smoothness: L.
-        third: C, the Hessian's Lipschitz constant.
-    """
-    return (2 * smoothness * lipschitz + third * lipschitz**2 / zeta) / (zeta**2 * n**2)
-
-
 def pidp_passes(contribution: Floats, radius: float, epsilon: float, delta: float) -> NDArray[np.bool_]:
     """Kang-PIDP Algorithm 1, lines 9 and 10, as printed: whether rows train without noise.
 
