@@ -31,13 +31,16 @@ class DBDP(Mechanism):
     label = "DBDP-ERM"
     family = "input"
     citation = (
-        "Kang, Liu, Ding, Liu, Tong, Wang, \"Differentially Private ERM Based on Data Perturbation\", Algorithm 1 and Theorem 1"
+        'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation", Algorithm 1 and Theorem 1'
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and nothing hides a changed label."
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
-    steps: int = knob(50, "Steps", "Mini-batch steps T; the published noise grows with the root of this.", low=1, high=10_000, log=True)
+    steps: int = knob(
+        50, "Steps", "Mini-batch steps T; the published noise grows with the root of this.",
+        low=1, high=10_000, log=True,
+    )  # fmt: skip
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
     batch: float = knob(
         1.0, "Batch size", "Rows in a batch; the theorem needs the order of √n. The noise is proportional to it.",
@@ -75,7 +78,7 @@ class DBDP(Mechanism):
                 _input.ONCE,
                 "The proof takes a first-order Taylor expansion as an equality, replaces a matrix by its norm, lets one draw b "
                 "stand for all rows, and drops the infimum I from its bound.",
-                "It uses Theorem 1 of Abadi et al. (2016), which holds for ε below a constant times q²T and for fresh noise only.",
+                "It uses Theorem 1 of Abadi et al. (2016), which needs fresh noise in every step and ε of order q²T at most.",
                 _input.same_label_note(facts, budget.delta),
                 _input.LABELS,
                 f"The publication leaves c open; here c = {self.c:g}. Algorithm 1 also publishes the perturbed rows.",

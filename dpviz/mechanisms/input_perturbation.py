@@ -28,14 +28,17 @@ class InputPerturbation(Mechanism):
     label = "Input perturbation (Kang)"
     family = "input"
     citation = (
-        "Kang, Liu, Niu, Tong, Zhang, Wang, \"Input Perturbation: A New Paradigm between Central and Local Differential "
-        "Privacy\", Algorithm 1, Theorems 1 to 4"
+        'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local Differential '
+        'Privacy", Algorithm 1, Theorems 1 to 4'
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and nothing hides a changed label."
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
-    steps: int = knob(50, "Steps", "Gradient steps on the perturbed rows; the published noise grows with the root of this.", low=1, high=10_000, log=True)
+    steps: int = knob(
+        50, "Steps", "Gradient steps on the perturbed rows; the published noise grows with the root of this.",
+        low=1, high=10_000, log=True,
+    )  # fmt: skip
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
     sharing: str = knob(
         "per-record", "Noise draw", "One draw for each row, as the text says, or one draw for all rows, as the proof needs.",
@@ -48,7 +51,12 @@ class InputPerturbation(Mechanism):
     )  # fmt: skip
     c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
     lipschitz: float = knob(
-        1.0, "Nominal G", "The formula's gradient bound where the model has none; linear models use their own, 1.", low=0.01, high=100.0, log=True
+        1.0,
+        "Nominal G",
+        "The formula's gradient bound where the model has none; linear models use their own, 1.",
+        low=0.01,
+        high=100.0,
+        log=True,
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
@@ -115,7 +123,12 @@ class InputPerturbation(Mechanism):
                 current -= step * (gradient + problem.lam * current)
             theta[:, s] = current
         visits = np.full((1, 1, n), float(self.steps))
-        return Fit(theta, _input.once_record(self.noise_enters, sigma, n, visits, np.array(lengths)) if record else NoiseRecord(self.noise_enters))
+        return Fit(
+            theta,
+            _input.once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
+            if record
+            else NoiseRecord(self.noise_enters),
+        )
 
     def _draws(self, problem: Problem, stream: np.random.SeedSequence) -> NDArray[np.float32]:
         n, d = problem.rows.X.shape

@@ -82,7 +82,7 @@ def pidp_passes(contribution: Floats, radius: float, epsilon: float, delta: floa
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(whole / (whole - taken))  # line 10; where it is undefined line 9 has decided already
         small = (loss <= 2 * epsilon).all(axis=-1)
-    return ~too_large & small
+    return np.asarray(~too_large & small)
 
 
 def pidp_threshold(radius: float, epsilon: float, delta: float, *, kappa: float | None = None) -> float:
@@ -109,7 +109,8 @@ def ratio_norm(model: Floats, contribution: Floats) -> Floats:
     Args:
         model, contribution: (..., m).
     """
-    return np.linalg.norm(1 + _relative(model, contribution), axis=-1)
+    with np.errstate(over="ignore"):
+        return np.linalg.norm(1 + _relative(model, contribution), axis=-1)
 
 
 def largest_log_ratio(model: Floats, contribution: Floats) -> Floats:
