@@ -271,7 +271,7 @@ class LinearModel:
         scaled = np.ascontiguousarray((theta * scale[:, None]).T, np.float32)
         labels = rows.y[:, None].astype(np.float32)
         common = len(noise) == 1
-        for block in _blocks(len(rows), len(theta)):
+        for block in _blocks(len(rows), max(theta.shape)):  # rows and noise both stay in the cache between the two products
             signed, label, draw = rows.signed32[block], labels[block], noise if common else noise[block]
             slope = self.loss.slope_inplace(signed @ columns + label * (draw @ scaled))
             total += slope.T @ signed

@@ -62,7 +62,10 @@ class DBDPPI(Mechanism):
         10, "Local steps", "Rows drawn between two rounds (T_local; the experiments use 10).",
         low=1, high=1000, log=True,
     )  # fmt: skip
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.001, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        0.1, "Step size", "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
+        low=0.001, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
     rule_reading: str = knob(
         "as-written", "Rule",
         "Line 9 as written compares one norm of all ratios; as intended, every single ratio must be close to 1.",
@@ -117,7 +120,7 @@ class DBDPPI(Mechanism):
                 f"Theorem 2 is stated for ε < c₁T/n² (n² = {setting.n**2:,}, T = {self.steps}); the experiments go to ε = 7.",
                 "Noise of scale σ on a row has scale wσ on its gradient, at most; eq. (16) has variance wσ² for w²σ².",
                 _input.LABELS,
-                "The noise grows without bound where w is near 0, that is for rows that the model is sure of: at small ε the noise "
+                "The noise grows without bound where w is near 0, for rows that the model is sure of: at small ε the noise "
                 f"feeds itself and the model runs away. Here w is taken as at least {SMALLEST_WEIGHT:g}.",
                 f"The publication leaves c open; here c = {self.c:g}.",
                 *_input.unbounded_note(setting, self.lipschitz),

@@ -51,8 +51,11 @@ class PIDPSGD(Mechanism):
         5, "Global rounds", "How often the Hessian is renewed (R); the rule's own noise grows with it.",
         low=1, high=1000, log=True,
     )  # fmt: skip
-    local_steps: int = knob(10, "Local steps", "Rows drawn between two rounds (T_local).", low=1, high=1000, log=True)
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.001, high=10.0, log=True, unit="1/L")
+    local_steps: int = knob(
+        2, "Local steps", "Rows drawn between two rounds (T_local); the theory wants R T_local of order ln n.",
+        low=1, high=1000, log=True,
+    )  # fmt: skip
+    step_size: float = knob(1.0, "Step size", "Length of a step; the theory has 1/L.", low=0.001, high=10.0, log=True, unit="1/L")
     rule_reading: str = knob(
         "literal", "Rule",
         "Lines 9 and 10 as written; or the intention: a threshold on the influence, or the share of rows that meets noise.",
