@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 #: (block of rows, (b, R) clipped gradient norms) -> (b, R) weights
 Rule = Callable[[slice, Floats], NDArray[Any]]
 
+_SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
 
 
@@ -267,12 +268,16 @@ class LinearModel:
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
         total = np.zeros_like(theta)
-        columns = np.ascontiguousarray(theta.T, np.float32)
-        scaled = np.ascontiguousarray((theta * scale[:, None]).T, np.float32)
-        labels = rows.y[:, None].astype(np.float32)
+        # long rows make descent expansive, so that rounding grows: single precision only where time asks for it
+        everything: NDArray[np.floating] = rows.signed32 if rows.X.size > _SINGLE_FROM else rows.signed
+        kind = everything.dtype
+        columns = np.ascontiguousarray(theta.T, kind)
+        scaled = np.ascontiguousarray((theta * scale[:, None]).T, kind)
+        labels = rows.y[:, None].astype(kind)
         common = len(noise) == 1
         for block in _blocks(len(rows), max(theta.shape)):  # rows and noise both stay in the cache between the two products
-            signed, label, draw = rows.signed32[block], labels[block], noise if common else noise[block]
+            signed, label = everything[block], labels[block]
+            draw = (noise if common else noise[block]).astype(kind, copy=False)
             slope = self.loss.slope_inplace(signed @ columns + label * (draw @ scaled))
             total += slope.T @ signed
             slope *= label

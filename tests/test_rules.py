@@ -94,7 +94,7 @@ def test_pidp_calibration() -> None:
     at = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, lam=0.01).details
     assert at["taylor_error"] == pytest.approx(4.949809064198106e-05, rel=1e-9)
     for reading in ("threshold", "fraction"):
-        cal = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, rule_reading=reading)
+        cal = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, rule=reading)
         assert (cal.status, cal.proved, cal.claimed) == (Status.NONE, None, None)
     svm = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, model="svm")
     assert svm.details["taylor_error"] == math.inf
@@ -175,7 +175,7 @@ def dbdp_by_steps(problem, built, epsilon, sigma, stream):  # type: ignore[no-un
             i, b = index[k], noise[k]
             x, y = problem.rows.X[i], problem.rows.y[i]
             c = np.linalg.solve(H, row_gradient(problem, outer, x, y)) / n
-            if built.rule_reading == "as-written":
+            if built.rule == "as-written":
                 small = math.exp(-epsilon) <= np.linalg.norm((c + outer) / outer) <= math.exp(epsilon)
             else:
                 ratio = (c + outer) / outer
@@ -200,7 +200,7 @@ def dbdp_by_steps(problem, built, epsilon, sigma, stream):  # type: ignore[no-un
 @pytest.mark.parametrize(("reading", "epsilons"), [("as-written", (0.3, 0.7, 2.0)), ("as-intended", (0.01, 0.1, 1.0))])
 def test_dbdp_pi_follows_algorithm_2(reading: str, epsilons: tuple[float, ...], scaling: str, model_id: str) -> None:
     problem = make_problem(n=60, d=4, lam=0.1, model=model_id)
-    built = get_mechanism("dbdp-pi")(rounds=3, local_steps=7, rule_reading=reading, scaling=scaling)
+    built = get_mechanism("dbdp-pi")(rounds=3, local_steps=7, rule=reading, scaling=scaling)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in epsilons]
     streams = spawn(3, 2)
     fit = built.fit(problem, cals, streams)
@@ -240,10 +240,10 @@ def pidp_by_steps(problem, built, cal, stream):  # type: ignore[no-untyped-def]
         for _ in range(built.local_steps):
             i = int(index[k])
             c = every[i]
-            if built.rule_reading == "literal":
+            if built.rule == "literal":
                 c = 2 * np.where(c < 0, -1, 1) * (np.abs(c) + error) + at["sigma_c"] * draws[1, k]
                 small = bool(printed_lines_9_and_10(c[None], at["radius"], at["epsilon_1"], at["delta_1"])[0])
-            elif built.rule_reading == "threshold":
+            elif built.rule == "threshold":
                 small = np.abs(c).max() <= built.threshold / (n * problem.lam)
             else:
                 small = i not in top
@@ -262,7 +262,7 @@ def test_pidp_follows_algorithm_1(reading: str, start: str, model_id: str) -> No
     problem = make_problem(n=60, d=2, lam=0.1, model=model_id)
     radius = telling_radius(problem, Budget(1.0, 1e-3), rounds=3)
     built = get_mechanism("pidp-sgd")(
-        rounds=3, local_steps=7, rule_reading=reading, start=start, radius=radius, threshold=0.1, fraction=0.4
+        rounds=3, local_steps=7, rule=reading, start=start, radius=radius, threshold=0.1, fraction=0.4
     )
     cals = [built.calibrate(problem.setting, Budget(e, 1e-3)) for e in (0.5, 2.0)]
     streams = spawn(3, 2)
@@ -294,7 +294,7 @@ def test_literal_pidp_never_skips_noise() -> None:
 
 @pytest.mark.parametrize(
     ("name", "params"),
-    [("pidp-sgd", {"radius": 300.0}), ("pidp-sgd", {"rule_reading": "fraction"}), ("dbdp-pi", {"rule_reading": "as-intended"})],
+    [("pidp-sgd", {"radius": 300.0}), ("pidp-sgd", {"rule": "fraction"}), ("dbdp-pi", {"rule": "as-intended"})],
 )
 def test_story_adds_up(name: str, params: dict[str, object]) -> None:
     problem = make_problem(n=40, d=3)
@@ -337,17 +337,17 @@ def test_gradient_noise_has_its_declared_scale() -> None:
     ("name", "params"),
     [
         ("pidp-sgd", {}),
-        ("pidp-sgd", {"rule_reading": "threshold", "threshold": 0.2}),
-        ("pidp-sgd", {"rule_reading": "fraction", "fraction": 0.25}),
+        ("pidp-sgd", {"rule": "threshold", "threshold": 0.2}),
+        ("pidp-sgd", {"rule": "fraction", "fraction": 0.25}),
         ("dbdp-pi", {}),
-        ("dbdp-pi", {"rule_reading": "as-intended"}),
+        ("dbdp-pi", {"rule": "as-intended"}),
     ],
 )
 def test_views_show_the_rule_that_was_used(name: str, params: dict[str, object], model_id: str) -> None:
     problem = make_problem(n=80, d=4, lam=0.1, model=model_id)
     built = get_mechanism(name).from_params(params)
     cal = built.calibrate(problem.setting, Budget(0.15, 1e-5))
-    views = built.rule(problem, cal)
+    views = built.rule_views(problem, cal)
     assert views is not None
     assert {v.name for v in views} == {"as written", "as intended"}
     assert [v.used for v in views] == [True, False]
@@ -356,7 +356,7 @@ def test_views_show_the_rule_that_was_used(name: str, params: dict[str, object],
     assert np.array_equal(views[0].passes, margin[0, 0] <= 0)
     for view in views:
         assert np.array_equal(view.passes, (view.low <= view.statistic) & (view.statistic <= view.high))
-    if params.get("rule_reading") == "fraction":
+    if params.get("rule") == "fraction":
         assert (~views[0].passes).sum() == 20
 
 
@@ -364,14 +364,14 @@ def test_rules_are_only_where_rules_are() -> None:
     problem = make_problem()
     for name in ("dp-gd", "input-perturbation", "fukuchi-input"):
         built = get_mechanism(name)()
-        assert built.rule(problem, built.calibrate(problem.setting, BUDGET)) is None
+        assert built.rule_views(problem, built.calibrate(problem.setting, BUDGET)) is None
 
 
 def test_pass_probability_against_sampling() -> None:
     problem = make_problem(n=30, d=2, lam=0.2)
     built = get_mechanism("pidp-sgd")(radius=telling_radius(problem, Budget(1.0, 1e-3), rounds=1), rounds=1)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-3))
-    view = built.rule(problem, cal)[0]  # type: ignore[index]
+    view = built.rule_views(problem, cal)[0]  # type: ignore[index]
     gradients = np.array(
         [row_gradient(problem, problem.optimum, x, y) for x, y in zip(problem.rows.X, problem.rows.y, strict=True)]
     )

@@ -373,7 +373,7 @@ class Mechanism:
         """
         raise NotImplementedError(f"{self.id} adds no noise to a query of bounded sensitivity")
 
-    def rule(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
+    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
         """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
         return None
 

@@ -66,7 +66,7 @@ class DBDPPI(Mechanism):
         0.1, "Step size", "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
         low=0.001, high=10.0, log=True, unit="1/L",
     )  # fmt: skip
-    rule_reading: str = knob(
+    rule: str = knob(
         "as-written", "Rule",
         "Line 9 as written compares one norm of all ratios; as intended, every single ratio must be close to 1.",
         options=("as-written", "as-intended"),
@@ -171,7 +171,7 @@ class DBDPPI(Mechanism):
                 outer = local.copy()  # line 15
         margin = None
         if record:  # distance to the rule's threshold before the first step, in units of epsilon
-            size = self._log_statistic(problem, self._start(problem, streams[:1])[0], solve, self.rule_reading)
+            size = self._log_statistic(problem, self._start(problem, streams[:1])[0], solve, self.rule)
             margin = np.stack([size - c.budget.epsilon for c in calibrations])[:, None]
         return Fit(outer.reshape(e, s, problem.m), story.record(self.noise_enters, margin))
 
@@ -184,7 +184,7 @@ class DBDPPI(Mechanism):
     def _passes(self, outer: Floats, contribution: Floats, calibrations: Sequence[Calibration]) -> NDArray[np.bool_]:
         """(E, S) line 9."""
         epsilon = np.array([c.budget.epsilon for c in calibrations])[:, None]
-        if self.rule_reading == "as-intended":
+        if self.rule == "as-intended":
             return largest_log_ratio(outer, contribution).reshape(len(calibrations), -1) <= epsilon
         # e^-eps <= norm <= e^eps, on the logarithmic scale, where no epsilon overflows
         with np.errstate(divide="ignore"):
@@ -198,7 +198,7 @@ class DBDPPI(Mechanism):
         with np.errstate(divide="ignore"):
             return np.abs(np.log(single.statistic(problem, start, solve, lambda c: ratio_norm(start, c))))
 
-    def rule(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
+    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         solve = single.solver(problem, problem.optimum)
         start = self._start(problem, [np.random.SeedSequence(0)])[0]
         epsilon = calibration.budget.epsilon
@@ -214,7 +214,7 @@ class DBDPPI(Mechanism):
             low=low,
             high=high,
             passes=(length >= low) & (length <= high),
-            used=self.rule_reading == "as-written",
+            used=self.rule == "as-written",
             notes=(f"{problem.m} ratios near 1 have length √{problem.m} = {math.sqrt(problem.m):.3g}.",),
         )
         intended = RuleView(
@@ -226,7 +226,7 @@ class DBDPPI(Mechanism):
             low=-math.inf,
             high=epsilon,
             passes=largest <= epsilon,
-            used=self.rule_reading == "as-intended",
+            used=self.rule == "as-intended",
             notes=("A parameter near 0 makes every contribution look large.",),
         )
         return (written, intended) if written.used else (intended, written)

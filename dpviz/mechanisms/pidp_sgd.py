@@ -56,7 +56,7 @@ class PIDPSGD(Mechanism):
         low=1, high=1000, log=True,
     )  # fmt: skip
     step_size: float = knob(1.0, "Step size", "Length of a step; the theory has 1/L.", low=0.001, high=10.0, log=True, unit="1/L")
-    rule_reading: str = knob(
+    rule: str = knob(
         "literal", "Rule",
         "Lines 9 and 10 as written; or the intention: a threshold on the influence, or the share of rows that meets noise.",
         options=("literal", "threshold", "fraction"),
@@ -103,7 +103,7 @@ class PIDPSGD(Mechanism):
         error = error_bound(setting)  # Theorem 4
         # Anderson: centred noise stays in the box |.| <= threshold most often
         bound = setting.m * math.log10(math.erf(threshold / (sigma_c * math.sqrt(2))))
-        literal = self.rule_reading == "literal"
+        literal = self.rule == "literal"
         return Calibration(
             budget=budget,
             sensitivity=float("nan"),
@@ -150,15 +150,15 @@ class PIDPSGD(Mechanism):
         local = outer.copy()
         story = single.Story(e, s, problem.n, self.rounds, record)
         step = self.step_size * problem.setting.unit_step
-        first = self._statistic(problem, streams) if record or self.rule_reading == "fraction" else None
+        first = self._statistic(problem, streams) if record or self.rule == "fraction" else None
         solvers: list[single.Solve] = []
         for k in range(self.steps):
             monitor(k / self.steps)
-            if k % self.local_steps == 0 and self.rule_reading != "fraction":
+            if k % self.local_steps == 0 and self.rule != "fraction":
                 solvers = self._solvers(problem, outer, monitor, k / self.steps)  # line 4
             index = draws.index[:, k]  # line 6
             rows = single.replicate(problem.rows, index, e)
-            if self.rule_reading == "fraction":
+            if self.rule == "fraction":
                 assert first is not None
                 passed = np.broadcast_to(self._passes_fraction(first)[index], (e, s))
             else:
@@ -199,7 +199,7 @@ class PIDPSGD(Mechanism):
         self, contribution: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting
     ) -> NDArray[np.bool_]:
         """(E, S) whether rows with these contributions (E, S, m) train without noise; draw is (S, m)."""
-        if self.rule_reading == "threshold":
+        if self.rule == "threshold":
             return np.abs(contribution).max(axis=2) <= self._influence_threshold(setting)
         passed = np.empty(contribution.shape[:2], bool)
         for e, cal in enumerate(calibrations):
@@ -220,7 +220,7 @@ class PIDPSGD(Mechanism):
     def _statistic(self, problem: Problem, streams: Streams) -> Floats:
         """(n,) what the rule compares, at the first replica's start and without the rule's own noise."""
         start = self._start(problem, streams[:1])[0]
-        literal = self.rule_reading == "literal"
+        literal = self.rule == "literal"
 
         def largest(c: Floats) -> Floats:
             return np.abs(2 * self._with_error(c, problem.setting) if literal else c).max(axis=1)
@@ -229,9 +229,9 @@ class PIDPSGD(Mechanism):
 
     def _bound(self, statistic: Floats, calibration: Calibration, setting: Setting) -> float:
         """The threshold that `statistic` (n,) is compared with."""
-        if self.rule_reading == "literal":
+        if self.rule == "literal":
             return calibration.details["threshold"]
-        if self.rule_reading == "threshold":
+        if self.rule == "threshold":
             return self._influence_threshold(setting)
         passing = statistic[self._passes_fraction(statistic)]
         return float(passing.max()) if len(passing) else -math.inf
@@ -242,7 +242,7 @@ class PIDPSGD(Mechanism):
         passes[np.argsort(-statistic, kind="stable")[: round(self.fraction * len(statistic))]] = False
         return passes
 
-    def rule(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
+    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         start = self._start(problem, [np.random.SeedSequence(0)])[0]
         solve = single.solver(problem, start)
         at, n = calibration.details, problem.n
@@ -263,11 +263,11 @@ class PIDPSGD(Mechanism):
             low=-math.inf,
             high=at["threshold"],
             passes=doubled <= at["threshold"],
-            used=self.rule_reading == "literal",
+            used=self.rule == "literal",
             log10_pass=log10 if noisy else None,
             notes=(f"b has standard deviation {at['sigma_c']:.3g}, {at['sigma_c'] / at['threshold']:.3g} times the threshold.",),
         )
-        fraction = self.rule_reading == "fraction"
+        fraction = self.rule == "fraction"
         passes = self._passes_fraction(influence) if fraction else influence <= at["influence_threshold"]
         high = (float(influence[passes].max()) if passes.any() else -math.inf) if fraction else at["influence_threshold"]
         intended = RuleView(
