@@ -29,7 +29,7 @@ def literal_notes(threshold: float, sigma_c: float, error: float, log10_pass: fl
         f"influence, a row passes with probability at most {chance(log10_pass)}.",
         "The threshold falls as ε grows, from 4rδ₁ to 2rδ₁, where the paper says that more budget means less noise; only the "
         "noise b becomes smaller.",
-        f"Theorem 4's E = {error:.2g} is added to every |c| before it is doubled; it is far larger than the true error."
+        f"Theorem 4's E = {error:.2g} is added to every |c| before it is doubled; the bound is loose."
         if math.isfinite(error)
         else "Theorem 4 gives no E for a loss whose second derivative jumps; nothing is added for it.",
         "The noise b is calibrated to the sensitivity of c, but 2c is used; the Hessian and the model inside c depend on the "

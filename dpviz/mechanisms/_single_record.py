@@ -21,7 +21,7 @@ NOT_PRIVATE_START = (
     "Training starts at the non-private minimiser and only a few single rows are read from there, so most of what the result "
     "knows was learned without any protection; no budget covers the start."
 )
-_BLOCK = 2048  # rows whose contributions are held at once
+_BLOCK_ELEMENTS = 1 << 18  # entries of contributions that are held at once
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ def contributions(problem: Problem, theta: Floats, solve: Solve) -> Iterator[tup
 
     Kang-PIDP eq. (11) and Kang-DBDP eq. (14).
     """
-    for start in range(0, problem.n, _BLOCK):
-        block = slice(start, min(start + _BLOCK, problem.n))
+    size = max(16, _BLOCK_ELEMENTS // problem.m)
+    for start in range(0, problem.n, size):
+        block = slice(start, min(start + size, problem.n))
         yield block, solve(gradient(problem.model, theta, problem.rows.take(block), problem.lam)) / problem.n
 
 
