@@ -12,11 +12,11 @@ if outcome is not None:
     one_run.headline(outcome)
     left, right = st.columns([3, 2], gap="large")
     with left:
+        one_run.lines(outcome, theme)
         one_run.accuracies(outcome, theme)
     with right:
         one_run.bets(outcome, theme)
     one_run.numbers(outcome)
-    one_run.lines(outcome, theme)
     one_run.weights(outcome, theme)
     left, right = st.columns(2, gap="large")
     with left:

@@ -19,7 +19,7 @@ from dpviz.validate import InvalidInput, number
 
 #: twenty steps per factor of ten
 EPSILONS = tuple(float(f"{10 ** (k / 20):.3g}") for k in range(-40, 21))
-LAMS = tuple(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)) + (1.0,)
+LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
 _SCALE = """<div aria-hidden="true" class="dpviz-scale">

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, figure
+from dpviz.figures.style import FONT_SIZE, Theme, Trace, figure
 
 Floats = NDArray[np.float64]
 
@@ -20,21 +20,20 @@ def hundred_bets(win: float, theme: Theme) -> go.Figure:
     won = min(100, round(100 * win))
     k = np.arange(100)
     x, y = k % 10, 9 - k // 10
-    fig = figure(theme, height=340)
-    for part, name, symbol, colour in (
-        (k < 50, "won by tossing a coin", "circle", theme.majority),
-        ((k >= 50) & (k < won), "more at most, thanks to the model", "square", theme.noise),
-        (k >= won, "lost", "circle-open", theme.majority),
-    ):
-        fig.add_trace(
-            go.Scatter(
-                x=x[part], y=y[part], mode="markers", name=f"{int(part.sum())} {name}", hoverinfo="skip",
-                marker={"size": 14, "symbol": symbol, "color": colour, "line": {"color": colour, "width": 2}},
-            )
-        )  # fmt: skip
-    fig.update_xaxes(visible=False, range=[-0.7, 9.7])
-    fig.update_yaxes(visible=False, range=[-0.7, 9.7])
-    return fig.update_layout(legend={"orientation": "v", "font": {"size": FONT_SIZE - 1}})
+    traces: list[Trace] = [
+        {
+            "x": x[part], "y": y[part], "mode": "markers", "name": f"{int(part.sum())} {name}", "hoverinfo": "skip",
+            "marker": {"size": 14, "symbol": symbol, "color": colour, "line": {"color": colour, "width": 2}},
+        }
+        for part, name, symbol, colour in (
+            (k < 50, "won by tossing a coin", "circle", theme.majority),
+            ((k >= 50) & (k < won), "more at most, thanks to the model", "square", theme.noise),
+            (k >= won, "lost", "circle-open", theme.majority),
+        )
+    ]  # fmt: skip
+    hidden = {"visible": False, "range": [-0.7, 9.7]}
+    legend = {"orientation": "v", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "font": {"size": FONT_SIZE - 1}}
+    return figure(theme, traces, height=340, x=hidden, y=hidden, legend=legend)
 
 
 def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, float], theme: Theme) -> go.Figure:
@@ -45,25 +44,20 @@ def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, 
         detections: (k,) upper bounds in [0, 1].
         best: (false alarms, detections) at which an even bet is won most often.
     """
-    fig = figure(theme, x="false alarms", y="true detections", height=360)
-    fig.add_trace(
-        go.Scatter(
-            x=100 * false_alarms, y=100 * detections, mode="lines", name="no attacker is above this line",
-            line={"color": theme.noise, "width": 4}, hovertemplate="%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>",
-        )
+    bound = {
+        "x": 100 * false_alarms, "y": 100 * detections, "mode": "lines", "name": "no attacker is above this line",
+        "line": {"color": theme.noise, "width": 4},
+        "hovertemplate": "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>",
+    }  # fmt: skip
+    coin = {
+        "x": [0, 100], "y": [0, 100], "mode": "lines", "name": "coin toss", "hoverinfo": "skip",
+        "line": {"color": theme.majority, "width": 2, "dash": "dash"},
+    }  # fmt: skip
+    point = {
+        "x": [100 * best[0]], "y": [100 * best[1]], "mode": "markers", "name": "best even bet", "hoverinfo": "skip",
+        "marker": {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}},
+    }  # fmt: skip
+    return figure(
+        theme, [bound, coin, point], height=360, x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
+        y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
     )  # fmt: skip
-    fig.add_trace(
-        go.Scatter(
-            x=[0, 100], y=[0, 100], mode="lines", name="coin toss", hoverinfo="skip",
-            line={"color": theme.majority, "width": 2, "dash": "dash"},
-        )
-    )  # fmt: skip
-    fig.add_trace(
-        go.Scatter(
-            x=[100 * best[0]], y=[100 * best[1]], mode="markers", name="best even bet", hoverinfo="skip",
-            marker={"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}},
-        )
-    )  # fmt: skip
-    fig.update_xaxes(range=[0, 101], ticksuffix=" %")
-    fig.update_yaxes(range=[0, 103], ticksuffix=" %")
-    return fig

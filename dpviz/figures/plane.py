@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, faint, figure, plain
+from dpviz.figures.style import Look, Theme, Trace, faint, figure, plain
 
 Floats = NDArray[np.float64]
 
@@ -27,37 +27,38 @@ def decision_lines(
         names: of the two features.
         classes: words for -1 and +1.
     """
-    fig = figure(theme, x=plain(names[0]), y=plain(names[1]), height=540)
+    traces: list[Trace] = []
     for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
         at = labels == value
-        fig.add_trace(
-            go.Scatter(
-                x=points[at, 0], y=points[at, 1], mode="markers", name=word,
-                marker={"color": faint(colour, 0.75), "size": 8, "symbol": symbol},
-                hovertemplate="(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>",
-            )
+        traces.append(
+            {
+                "x": points[at, 0], "y": points[at, 1], "mode": "markers", "name": word,
+                "marker": {"color": faint(colour, 0.75), "size": 8, "symbol": symbol},
+                "hovertemplate": "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>",
+            }
         )  # fmt: skip
     if outlier.any():
-        fig.add_trace(
-            go.Scatter(
-                x=points[outlier, 0], y=points[outlier, 1], mode="markers", name="outlier", hoverinfo="skip",
-                marker={"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}},
-            )
+        ring = {"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}}
+        traces.append(
+            {
+                "x": points[outlier, 0], "y": points[outlier, 1], "mode": "markers", "name": "outlier", "marker": ring,
+                "hoverinfo": "skip",
+            }
         )  # fmt: skip
-    x, y = zero_lines(private, axes)
     count = len(private)
-    fig.add_trace(
-        go.Scatter(
-            x=x, y=y, mode="lines", name=f"{look.name}, {count} draws" if count > 1 else look.name, hoverinfo="skip",
-            line={"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2},
-        )
+    name = f"{look.name}, {count} draws" if count > 1 else look.name
+    thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
+    for values, word, line in (
+        (private, name, thin),
+        (non_private[None], "no privacy", {"color": theme.ink, "width": 5}),
+    ):
+        x, y = zero_lines(values, axes)
+        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line, "hoverinfo": "skip"})
+    shared = {"showgrid": False, "constrain": "domain"}
+    return figure(
+        theme, traces, height=540, x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
+        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )  # fmt: skip
-    x, y = zero_lines(non_private[None], axes)
-    line = {"color": theme.ink, "width": 5}
-    fig.add_trace(go.Scatter(x=x, y=y, mode="lines", name="no privacy", line=line, hoverinfo="skip"))
-    fig.update_xaxes(range=[axes[0][0], axes[0][-1]], showgrid=False, constrain="domain")
-    fig.update_yaxes(range=[axes[1][0], axes[1][-1]], showgrid=False, constrain="domain", scaleanchor="x")
-    return fig
 
 
 def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

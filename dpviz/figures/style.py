@@ -18,8 +18,11 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 _SHADES = (0.0, 0.34, -0.28, 0.55, -0.45, 0.18, -0.14)
 
+FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
 FONT_SIZE = 16
 HEIGHT = 320
+
+Trace = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -120,46 +123,62 @@ def shorten(name: str, length: int = 22) -> str:
     return plain(name if len(name) <= length else name[: length - 1] + "…")
 
 
-def figure(theme: Theme, *, height: int = HEIGHT, x: str = "", y: str = "", **layout: Any) -> go.Figure:
-    """An empty figure in the house style: large type, no title (the page has headings), legend above."""
-    axis = {
+def figure(
+    theme: Theme, traces: list[Trace], *, x: dict[str, Any], y: dict[str, Any], height: int = HEIGHT, **layout: Any
+) -> go.Figure:
+    """A figure in the house style: large type, no title (the page has headings), legend above.
+
+    Built in one go: plotly's update methods cost about ten times as much, and a slider waits for them.
+
+    Args:
+        traces: plotly traces as dicts; the type is "scatter" where none is given.
+        x, y: axis settings; a "title" may be plain text.
+        layout: further settings of the layout.
+    """
+    base = {
+        "template": "none", "height": height, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
+        "margin": {"l": 10, "r": 14, "t": 34, "b": 10}, "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
+        # the same revision keeps a reader's zoom while controls move
+        "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y),
+    }  # fmt: skip
+    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": base | layout})
+
+
+def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
+    title = given.get("title", "")
+    text = title if isinstance(title, dict) else {"text": title, "standoff": 8}
+    base = {
         "gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "ticks": "outside",
         "tickcolor": theme.grid, "automargin": True,
     }  # fmt: skip
-    fig = go.Figure()
-    fig.update_layout(
-        template="none", height=height, paper_bgcolor=theme.paper, plot_bgcolor=theme.paper,
-        font={"family": '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif', "size": FONT_SIZE, "color": theme.ink},
-        margin={"l": 10, "r": 14, "t": 34, "b": 10}, hoverlabel={"font": {"size": FONT_SIZE - 1}},
-        legend={"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
-        # the same revision keeps a reader's zoom while controls move
-        uirevision="keep", dragmode=False,
-    )  # fmt: skip
-    fig.update_xaxes(title={"text": x, "standoff": 8}, **axis)
-    fig.update_yaxes(title={"text": y, "standoff": 8}, **axis)
-    fig.update_layout(**layout)
-    return fig
+    return base | given | {"title": text}
 
 
-def reference_line(fig: go.Figure, theme: Theme, value: float, text: str, *, kind: str, level: int) -> None:
-    """A labelled vertical line across the plot; the x axis has its range already.
+def reference_line(
+    theme: Theme, value: float, text: str, *, kind: str, level: int, span: tuple[float, float]
+) -> tuple[Trace, Trace]:
+    """A labelled vertical line across the plot, as (shape, annotation).
 
     Args:
         kind: "none" (no privacy), "majority" or "expected".
         level: row of the label above the plot, so that two close lines do not write over each other.
+        span: range of the x axis.
     """
     line = {
         "none": {"color": theme.ink, "width": 3},
         "majority": {"color": theme.majority, "width": 3, "dash": "dash"},
         "expected": {"color": theme.noise, "width": 3, "dash": "dot"},
     }[kind]
-    fig.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref="x", yref="paper", line=line, layer="above")
-    low, high = fig.layout.xaxis.range
-    at = (value - low) / (high - low)
-    fig.add_annotation(
-        x=value, y=1, xref="x", yref="paper", text=text, showarrow=False, yanchor="bottom", yshift=4 + 22 * level,
-        xanchor="left" if at < 0.3 else "right" if at > 0.7 else "center", font={"size": FONT_SIZE, "color": theme.ink},
-    )  # fmt: skip
+    at = (value - span[0]) / (span[1] - span[0])
+    shape = {"type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "xref": "x", "yref": "paper", "line": line}
+    note = {
+        "x": value, "y": 1, "xref": "x", "yref": "paper", "text": text, "showarrow": False, "yanchor": "bottom",
+        "yshift": 4 + 22 * level, "xanchor": "left" if at < 0.3 else "right" if at > 0.7 else "center",
+        "font": {"size": FONT_SIZE, "color": theme.ink},
+    }  # fmt: skip
+    return shape, note
 
 
 def stack(values: ArrayLike, width: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
