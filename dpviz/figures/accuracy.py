@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, Trace, faint, figure, reference_line, stack
+from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def accuracy_distribution(
         y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},
         shapes=[shape for shape, _ in lines], annotations=[note for _, note in lines],
         # the same margin with and without the third label: nothing jumps from one mechanism to the next
-        margin={"l": 10, "r": 14, "t": 92, "b": 10},
+        margin=margin(top=92),
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme) -> go.Figure:
             "dtick": 1 if high - low <= 8 else 2,
         },
         y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]},
-        margin={"l": 10, "r": 14, "t": 12, "b": 10},
+        margin=margin(top=12),
     )  # fmt: skip
 
 

@@ -138,7 +138,8 @@ def figure(
     base = {
         "template": "none", "height": height, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
         "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
-        "margin": {"l": 10, "r": 14, "t": 34, "b": 10}, "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
+        # fixed margins: plotly's automatic ones draw every figure twice
+        "margin": margin(), "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
         # the same revision keeps a reader's zoom while controls move
         "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y),
@@ -146,12 +147,17 @@ def figure(
     return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": base | layout})
 
 
+def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) -> Trace:
+    """Margins in pixels; the bottom one holds ticks and a title."""
+    return {"l": left, "r": right, "t": top, "b": bottom, "autoexpand": False}
+
+
 def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
     title = given.get("title", "")
     text = title if isinstance(title, dict) else {"text": title, "standoff": 8}
     base = {
         "gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "ticks": "outside",
-        "tickcolor": theme.grid, "automargin": True,
+        "tickcolor": theme.grid,
     }  # fmt: skip
     return base | given | {"title": text}
 
