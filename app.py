@@ -12,7 +12,8 @@ if outcome is not None:
     one_run.headline(outcome)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        one_run.lines(outcome, theme)
+        drawn = one_run.lines(outcome, theme)
+    with right if drawn else left:
         one_run.accuracies(outcome, theme)
     with right:
         one_run.bets(outcome, theme)

@@ -74,15 +74,9 @@ def _port(text: str) -> int:
 
 def _app(options: argparse.Namespace) -> int:
     script = app_script()
-    from streamlit.web import cli  # slow, and not needed by the other commands
+    from dpviz.dashboard.server import serve  # slow to import, and not needed by the other commands
 
-    # Streamlit reads .streamlit/config.toml beside the script last, so it holds from any folder
-    arguments = ["run", str(script)]
-    if options.port is not None:
-        arguments += ["--server.port", str(options.port)]
-    if options.no_browser:
-        arguments += ["--server.headless", "true"]
-    cli.main(arguments, standalone_mode=False, prog_name="streamlit")
+    serve(script, options.port, browser=not options.no_browser)
     return 0
 
 

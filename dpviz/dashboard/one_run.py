@@ -93,11 +93,11 @@ def numbers(done: Outcome) -> None:
     )
 
 
-def lines(done: Outcome, theme: Theme) -> None:
-    """Points and decision lines of two-dimensional sets; nothing for others."""
+def lines(done: Outcome, theme: Theme) -> bool:
+    """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others."""
     dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
     if dataset.plane is None:
-        return
+        return False
     st.header("Decision lines", anchor=False)
     axis = np.linspace(-1.05, 1.05, 43)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -119,6 +119,7 @@ def lines(done: Outcome, theme: Theme) -> None:
     )
     parts.not_private("The points are the data, and the thick line was trained without noise.")
     parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+    return True
 
 
 def weights(done: Outcome, theme: Theme) -> None:
@@ -137,10 +138,11 @@ def weights(done: Outcome, theme: Theme) -> None:
     values = done.theta[:, strongest]
     length = float(np.linalg.norm(done.theta - base, axis=1).mean())
     most = f"The {weight_figure.MOST} largest of {len(names)} weights" if len(names) > weight_figure.MOST else "All weights"
+    size = words.three(float(np.linalg.norm(base)))
     summary = (
-        f"{most}. The private weights stand {length:.3g} away from the non-private ones on average, whose length is "
-        f"{float(np.linalg.norm(base)):.3g}. The strongest, {names[strongest]}, is {base[strongest]:.3g} without privacy and "
-        f"between {values.min():.3g} and {values.max():.3g} with noise."
+        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose length "
+        f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
+        f"{words.three(values.min())} and {words.three(values.max())} with noise."
     )
     parts.chart(fig, "weights", summary, lambda: weight_table(done, names))
 
@@ -155,7 +157,8 @@ def gap(done: Outcome, theme: Theme) -> None:
     fig = accuracy.optimality_gap(done.optimality_gap, parts.method_look(done.spec.mechanism, theme), theme)
     summary = (
         f"Training objective of each noise draw above the non-private minimum {done.non_private.objective:.4g}: "
-        f"{mean:.3g} on average, from {max(done.optimality_gap.min(), 0):.3g} to {done.optimality_gap.max():.3g}."
+        f"{words.three(mean)} on average, from {words.three(max(done.optimality_gap.min(), 0.0))} to "
+        f"{words.three(done.optimality_gap.max())}."
     )
     parts.chart(fig, "gap", summary, lambda: per_draw(done))
 

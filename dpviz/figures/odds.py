@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, figure, margin
+from dpviz.figures.style import Theme, Trace, figure, margin
 
 Floats = NDArray[np.float64]
 
@@ -27,13 +27,12 @@ def hundred_bets(win: float, theme: Theme) -> go.Figure:
         }
         for part, name, symbol, colour in (
             (k < 50, "won by tossing a coin", "circle", theme.majority),
-            ((k >= 50) & (k < won), "more at most, thanks to the model", "square", theme.noise),
+            ((k >= 50) & (k < won), "more at most, with the model", "square", theme.noise),
             (k >= won, "lost", "circle-open", theme.majority),
         )
     ]  # fmt: skip
     hidden = {"visible": False, "range": [-0.7, 9.7]}
-    legend = {"orientation": "v", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "font": {"size": FONT_SIZE - 1}}
-    return figure(theme, traces, height=340, x=hidden, y=hidden, legend=legend, margin=margin(top=84, bottom=6))
+    return figure(theme, traces, height=340, x=hidden, y=hidden, margin=margin(top=84, bottom=6))
 
 
 def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, float], theme: Theme) -> go.Figure:
@@ -61,5 +60,4 @@ def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, 
         theme, [bound, coin, point], height=380, margin=margin(left=76, top=96),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
-        legend={"orientation": "v", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"},
     )  # fmt: skip

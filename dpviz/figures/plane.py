@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def decision_lines(
         traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line, "hoverinfo": "skip"})
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
-        theme, traces, height=600, margin=margin(left=64, top=96),
+        theme, traces, height=620, margin=margin(left=64, top=20 + LEGEND_LINE * len(traces)),
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )  # fmt: skip

@@ -21,6 +21,7 @@ _SHADES = (0.0, 0.34, -0.28, 0.55, -0.45, 0.18, -0.14)
 FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
 FONT_SIZE = 16
 HEIGHT = 320
+LEGEND_LINE = 23  # pixels of one entry
 
 Trace = dict[str, Any]
 
@@ -140,7 +141,11 @@ def figure(
         "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
         # fixed margins: plotly's automatic ones draw every figure twice
         "margin": margin(), "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
+        # one entry a line from the left edge: nothing is cut off at 400 pixels
+        "legend": {
+            "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": 1.0, "yanchor": "bottom",
+            "traceorder": "normal",
+        },
         # the same revision keeps a reader's zoom while controls move
         "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y),
     }  # fmt: skip

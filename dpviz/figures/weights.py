@@ -44,9 +44,8 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
     }  # fmt: skip
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.majority, "width": 1}}
     return figure(
-        theme, [ranges, first, base], height=166 + 27 * len(order), shapes=[zero], margin=margin(left=180, top=108),
+        theme, [ranges, first, base], height=146 + 27 * len(order), shapes=[zero], margin=margin(left=180, top=88),
         x={"title": "weight"},
-        legend={"orientation": "v", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"},
         y={
             "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
             "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
