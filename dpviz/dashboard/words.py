@@ -72,9 +72,10 @@ def attacker(cal: Calibration) -> str:
 def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority: float, cal: Calibration) -> str:
     """The first sentence of a page about one run."""
     mean = float(np.mean(accuracy))
-    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "Without privacy"
+    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "With no privacy guarantee"
+    over = spread(accuracy) if cal.noise_scale > 0 else "no noise"
     return (
-        f"{start} the model is right {percent(mean)} of the time ({spread(accuracy)}), "
+        f"{start} the model is right {percent(mean)} of the time ({over}), "
         f"{points(mean - non_private, 'no privacy')} and {points(mean - majority, 'always guessing the majority')}; "
         f"{attacker(cal)}."
     )

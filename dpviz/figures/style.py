@@ -133,7 +133,7 @@ def figure(
 
     Args:
         traces: plotly traces as dicts; the type is "scatter" where none is given.
-        x, y: axis settings; a "title" may be plain text.
+        x, y: axis settings; "title" is plain text.
         layout: further settings of the layout.
     """
     base = {
@@ -158,13 +158,11 @@ def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) 
 
 
 def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
-    title = given.get("title", "")
-    text = title if isinstance(title, dict) else {"text": title, "standoff": 8}
     base = {
         "gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "ticks": "outside",
         "tickcolor": theme.grid,
     }  # fmt: skip
-    return base | given | {"title": text}
+    return base | given | {"title": {"text": given.get("title", "")}}
 
 
 def reference_line(
