@@ -143,7 +143,7 @@ def _dataset_typed() -> None:
     try:
         st.session_state["dataset"] = canonical_name(st.session_state["dataset"])
     except InvalidInput as problem:
-        st.session_state["dataset"] = RunSpec.dataset
+        st.session_state["dataset"] = urls.before("dataset", RunSpec.dataset)
         urls.report_typed(problem)
 
 

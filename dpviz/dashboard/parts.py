@@ -52,7 +52,7 @@ def problems() -> None:
     """What was wrong with the address or the last thing typed: field, cause, fix."""
     for problem in urls.problems():
         field, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
-        st.warning(f"**{field}**: {cause}. {fix} The page goes on with the default.", icon="⚠️")
+        st.warning(f"**{field}**: {cause}. {fix} The page goes on without it.", icon="⚠️")
 
 
 def run(spec: RunSpec) -> cached.Outcome | None:

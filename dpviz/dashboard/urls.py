@@ -80,6 +80,11 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> Non
     st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
 
 
+def before(key: str, otherwise: Any) -> Any:
+    """What a control said when the address was last written."""
+    return st.session_state.get(_WIDGETS, {}).get(key, otherwise)
+
+
 def report(problem: InvalidInput) -> None:
     """Keeps a problem for the page to show until the next control is moved."""
     st.session_state[_PROBLEMS] = [*st.session_state.get(_PROBLEMS, []), problem]

@@ -102,16 +102,11 @@ def python_call(spec: RunSpec) -> str:
     """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
     default = RunSpec(spec.dataset)
     always = ("dataset", "mechanism", "epsilon")
-    given = [
-        f"{f.name}={_value(spec, f.name)!r}"
-        for f in fields(spec)
-        if f.name in always or getattr(spec, f.name) != getattr(default, f.name)
-    ]
+    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    knobs = spec.build().defaults()
+    values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
+    given = [f"{name}={value!r}" for name, value in values.items() if name in always or value != getattr(default, name)]
     return "import dpviz\n\nresult = dpviz.run(dpviz.RunSpec(" + ", ".join(given) + "))\nresult.accuracy.mean()"
-
-
-def _value(spec: RunSpec, name: str) -> object:
-    return dict(spec.params) if name == "params" else getattr(spec, name)
 
 
 def shell_call(spec: RunSpec) -> str:
