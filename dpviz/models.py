@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Rule = Callable[[slice, Floats], NDArray[Any]]
 
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+_SINGLE_ROWS = 32  # rows summed in single precision before the sum goes on in double
 _SMALL_PRODUCT = 800_000  # rows x replicas x parameters below which OpenBLAS multiplies without repacking its input
 
 
@@ -184,6 +185,8 @@ class Model(Protocol):
     ) -> Floats:  # fmt: skip
         """(R, m) sum over rows of weight x clipped data gradient.
 
+        Products run in the precision of theta, double or single; blocks of rows are added up in double.
+
         Args:
             clip_norm: rows' gradients longer than this are shortened to it.
             weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
@@ -264,7 +267,7 @@ class LinearModel:
         self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
     ) -> Floats:  # fmt: skip
-        total = np.zeros_like(theta)
+        total = np.zeros(theta.shape)
         columns = np.ascontiguousarray(theta.T)
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
@@ -282,7 +285,7 @@ class LinearModel:
                 slope *= weights[block]
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * rows.part("norms", block)[:, None])
-            total += slope.T @ signed
+            total += _transposed_product(slope, signed)
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
@@ -321,8 +324,18 @@ def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:
     size = max(256, _BLOCK_ELEMENTS // max(replicas, 1))
     small = _SMALL_PRODUCT // max(replicas * parameters, 1)
     if parameters and small >= 256:
-        size = min(size, small)
+        size = min(size, small // _SINGLE_ROWS * _SINGLE_ROWS)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _transposed_product(slope: NDArray[np.floating], signed: NDArray[np.floating]) -> NDArray[np.floating]:
+    """slope.T @ signed; in single precision sums stay short, so that rounding is far below what one row contributes."""
+    if slope.dtype != np.float32:
+        return slope.T @ signed
+    whole = len(slope) - len(slope) % _SINGLE_ROWS
+    parts = slope[:whole].reshape(-1, _SINGLE_ROWS, slope.shape[1]).transpose(0, 2, 1)
+    total = (parts @ signed[:whole].reshape(-1, _SINGLE_ROWS, signed.shape[1])).sum(axis=0, dtype=np.float64)
+    return total + slope[whole:].T @ signed[whole:]
 
 
 def _clip_factor(norm: Floats, clip_norm: float) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._noisy_sgd import Plan, train
+from dpviz.mechanisms._noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
@@ -66,6 +66,7 @@ class SongSGD(Mechanism):
                 "A short last batch would break the bound; batches differ by at most one row, and each step's noise is "
                 "scaled to its own batch.",
                 "The division into batches is random and does not depend on the data.",
+                ROUNDING,
             ),
             details={"smallest_batch": float(smallest), "steps": float(self.passes * (len(self.edges(setting.n)) - 1))},
         )
