@@ -22,7 +22,7 @@ class SongSGD(Mechanism):
     id = "song-sgd"
     label = "Song SGD"
     family = "gradient"
-    citation = "Song, Chaudhuri, Sarwate, GlobalSIP 2013, equation (3) with mini-batches"
+    citation = "Song, Chaudhuri, Sarwate, GlobalSIP 2013, mini-batch SGD with pure-ε noise"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one draw of density proportional to exp(-β|z|) to it. "
         "No noise is put on a row of its own, so rows count as visited and not as noised."
