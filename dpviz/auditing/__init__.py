@@ -1,0 +1,20 @@
+"""The distinguishing game: an attacker who knows two neighbouring datasets guesses which one a model was trained on."""
+
+from dpviz.auditing.game import AuditResult, audit, audit_pairs, watch
+from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, worst_case
+from dpviz.auditing.scores import SCORES
+
+__all__ = [
+    "PAIRS",
+    "SCORES",
+    "AuditResult",
+    "Pair",
+    "audit",
+    "audit_pairs",
+    "battery",
+    "label_flip",
+    "most_influential",
+    "replace_by",
+    "watch",
+    "worst_case",
+]
