@@ -90,7 +90,7 @@ def _opposed(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
 
 def _outlier(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
     x = np.full(d, d**-0.5)
-    return Rows(np.tile(0.1 * x, (n, 1)), np.ones(n)), 0.1 * x, 1.0, x, 1.0
+    return Rows(np.tile(0.02 * x, (n, 1)), np.ones(n)), 0.02 * x, 1.0, x, 1.0
 
 
 Build = Callable[[int, int], tuple[Rows, Floats, float, Floats, float]]
@@ -101,7 +101,7 @@ PAIRS: dict[str, tuple[Build, str]] = {
     "pushed": (_pushed, "The others push the model one way; one misclassified row is mirrored, so both gradients are long."),
     "presence": (_presence, "All other rows are zero; one row on the sphere stands in for a row of zeros."),
     "opposed": (_opposed, "The others are learnt with large margins along one axis; one row on another axis is flipped."),
-    "outlier": (_outlier, "The others are short; one of them becomes ten times as long, which no fitted scale survives."),
+    "outlier": (_outlier, "The others are short; one of them becomes fifty times as long, which no fitted scale survives."),
 }  # fmt: skip
 
 
