@@ -192,7 +192,7 @@ def _judge(
     if exact is not None and wanted in ("auto", "likelihood"):
         share = 1.0 if wanted == "likelihood" else 1 - _LEARNED_SHARE
         level = 1 - (1 - confidence) * share
-        cut, _ = best_threshold(*exact.draw(seed), trials=n, delta=delta, confidence=level)
+        cut = exact.threshold(trials=n, delta=delta, confidence=level, seed=seed)
         a, b = exact.log_ratio(first), exact.log_ratio(second)
         attacks.append(("likelihood", exact.log_ratio, count_errors(a, b, cut), level, count_errors(a, b, 0.0), a, b))
     if wanted != "likelihood":
@@ -204,7 +204,8 @@ def _judge(
             raise InvalidInput("score", f"{wanted!r} needs iterates", "Give iterates, or use another score.")
         name, score, sa, sb = choose(chosen, *kept)
         level = 1 - (1 - confidence) * (_LEARNED_SHARE if attacks else 1.0)
-        cut, _ = best_threshold(sa, sb, trials=len(counted[0]), delta=delta, confidence=level)
+        # judged at the size of the sample that it is seen on: cuts far in the tail only look good there
+        cut, _ = best_threshold(sa, sb, trials=min(len(sa), len(counted[0])), delta=delta, confidence=level)
         middle = 0.5 * float(np.median(sa) + np.median(sb))
         a, b = score(counted[0]), score(counted[1])
         attacks.append((name, score, count_errors(a, b, cut), level, count_errors(a, b, middle), a, b))

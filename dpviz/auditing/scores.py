@@ -14,7 +14,7 @@ from scipy.special import chdtr, gammainc, kolmogorov, ndtr
 
 from dpviz.mechanisms import OutputNoise
 from dpviz.noise import STANDARD
-from dpviz.privacy.audit import best_threshold
+from dpviz.privacy.audit import best_threshold, epsilon_lower_bound
 from dpviz.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -54,17 +54,27 @@ class Laws:
         """(N,) ln p_second - ln p_first at (N, m) outputs."""
         return _log_density(self.second, outputs) - _log_density(self.first, outputs)
 
-    def draw(self, seed: int) -> tuple[Floats, Floats]:
-        """Log ratios of draws from both laws, so that a threshold can be chosen without using any run."""
-        out = []
-        for side, law in enumerate((self.first, self.second)):
+    def threshold(self, *, trials: int, delta: float, confidence: float, seed: int) -> float:
+        """The cut that promises the largest bound when `trials` runs a side are counted; no run is used for it."""
+        a, b = self.first, self.second
+        if a.family == "gaussian" and a.scale[0] == b.scale[0]:
+            # the log ratio is N(-mu^2/2, mu^2) on the first side and N(mu^2/2, mu^2) on the second (Neyman, Pearson 1933)
+            mu = float(np.linalg.norm(b.centre - a.centre) / a.scale[0])
+            cuts = mu * np.linspace(-9.0, 9.0, 3601)
+            if mu == 0:
+                return 0.0
+            errors = ndtr(-(cuts / mu + mu / 2)), ndtr(cuts / mu - mu / 2)
+            bounds = epsilon_lower_bound(errors[0] * trials, errors[1] * trials, trials, delta, confidence)
+            return float(cuts[np.argmax(bounds)]) if bounds.max() > 0 else 0.0
+        scores = []
+        for side, law in enumerate((a, b)):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, side)))
             m = len(law.centre)
             draws = rng.standard_normal((_LAW_DRAWS, m))
             if law.family == "gamma-sphere":
                 draws *= (rng.gamma(m, size=_LAW_DRAWS) / np.linalg.norm(draws, axis=1))[:, None]
-            out.append(self.log_ratio(law.centre + law.scale[0] * draws))
-        return out[0], out[1]
+            scores.append(self.log_ratio(law.centre + law.scale[0] * draws))
+        return best_threshold(*scores, trials=min(trials, _LAW_DRAWS), delta=delta, confidence=confidence)[0]
 
     def contradiction(self, first: Floats, second: Floats) -> str:
         """Words if outputs do not follow the declared laws (Kolmogorov-Smirnov on lengths, at 1e-6), else ""."""
