@@ -190,3 +190,13 @@ def test_every_mechanism_stays_below_its_claim(name: str) -> None:
     proved = result.calibration.proved
     assert not result.exceeds(proved)
     assert result.verdict in (NO_VIOLATION, NO_CLAIM, EXCEEDED)
+
+
+@pytest.mark.skipif("input-perturbation" not in dpviz.mechanisms(), reason="the mechanism is not there")
+def test_input_perturbation_exceeds_its_claim() -> None:
+    """n = 1,000, T = 50, claimed epsilon 1, noise per record: symmetric rows leave the canary's direction without noise."""
+    mechanism, budget = dpviz.mechanisms()["input-perturbation"].from_params({"steps": 50}), Budget(1.0, 1e-5)
+    pair = worst_case(mechanism, get_model("logistic"), budget, n=1000, d=2, lam=0.01)
+    result = audit(mechanism, pair.first, pair.second, budget, runs=2000, seed=0)
+    assert result.epsilon_lower > 5
+    assert result.verdict == EXCEEDED
