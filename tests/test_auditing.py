@@ -39,18 +39,6 @@ def quiet(mechanism: Mechanism, budget: Budget, n: int = 20, d: int = 2, lam: fl
     return mechanism, pair.first, pair.second
 
 
-def test_correct_mechanisms_raise_few_alarms() -> None:
-    """200 audits at alpha = 0.01 on the pair that uses up the whole sensitivity: at most 7 alarms."""
-    alarms = 0
-    for k in range(200):
-        mechanism: Mechanism = (OutputGaussian(), DPGD(steps=2, step_size=0.1), CMSOutput(), OutputGaussian())[k % 4]
-        budget = Budget((0.5, 1.0, 2.0, 4.0)[(k // 4) % 4], 1e-5)
-        result = audit(*quiet(mechanism, budget), budget, runs=400, seed=k, confidence=0.99)
-        assert result.verdict in (EXCEEDED, NO_VIOLATION)
-        alarms += result.verdict == EXCEEDED
-    assert alarms <= 7
-
-
 # a law that lies costs the attacker half of the runs, so that one is asked for at 4 only
 @pytest.mark.parametrize(("double", "epsilon"), [(WeakNoise, 2.0), (WeakNoise, 4.0), (QuietlyWeakNoise, 4.0)])
 def test_four_fifths_of_the_noise_are_caught(double: type[Mechanism], epsilon: float) -> None:
@@ -181,15 +169,13 @@ def test_bad_arguments_name_themselves() -> None:
         audit(*quiet(DPGD(steps=1), budget), budget, runs=40, score="likelihood")
 
 
-@pytest.mark.parametrize("name", dpviz.mechanisms())
-def test_no_mechanism_exceeds_what_is_proved(name: str) -> None:
-    """A small audit of each on its worst pair; what only claims is watched, not required to hold."""
+# the others are trained run by run, which takes long: benchmarks/audit_board.py audits all
+@pytest.mark.parametrize("name", [k for k, c in dpviz.mechanisms().items() if c.family == "output"])
+def test_no_output_mechanism_exceeds_what_is_proved(name: str) -> None:
     mechanism, budget = dpviz.mechanisms()[name](), Budget(2.0, 1e-5)
     pair = worst_case(mechanism, SVM, budget, n=60, d=2, lam=0.1)
     result = audit(mechanism, pair.first, pair.second, budget, runs=200, seed=1, confidence=0.999)
-    proved = result.calibration.proved
-    assert not result.exceeds(proved)
-    assert result.verdict in (NO_VIOLATION, NO_CLAIM, EXCEEDED)
+    assert not result.exceeds(result.calibration.proved)
 
 
 @pytest.mark.skipif("input-perturbation" not in dpviz.mechanisms(), reason="the mechanism is not there")
