@@ -16,7 +16,9 @@ from dpviz.privacy.budget import Budget
 
 def main(runs: int = 400, epsilon: float = 2.0) -> None:
     budget = Budget(epsilon, 1e-5)
-    print(f"{'mechanism':20} {'pair':9} {'claimed':>8} {'proved':>8} {'audited':>8} {'Gaussian':>8} {'score':10} {'s':>5}  verdict")
+    print(
+        f"{'mechanism':20} {'pair':9} {'claimed':>8} {'proved':>8} {'audited':>8} {'Gaussian':>8} {'score':10} {'s':>5}  verdict"
+    )
     for name, cls in dpviz.mechanisms().items():
         begun = time.perf_counter()
         try:
@@ -28,9 +30,10 @@ def main(runs: int = 400, epsilon: float = 2.0) -> None:
             continue
         cal, gauss = result.calibration, result.gaussian_epsilon_lower
         shown = [f"{b.epsilon:8.3g}" if b else f"{'none':>8}" for b in (cal.claimed, cal.proved)]
+        seconds = time.perf_counter() - begun
         print(
             f"{name:20} {pair.name:9} {shown[0]} {shown[1]} {result.epsilon_lower:8.3f} "
-            f"{'' if gauss is None else format(gauss, '.3f'):>8} {result.score:10} {time.perf_counter() - begun:5.1f}  {result.verdict}",
+            f"{'' if gauss is None else format(gauss, '.3f'):>8} {result.score:10} {seconds:5.1f}  {result.verdict}",
             flush=True,
         )
 

@@ -280,9 +280,9 @@ class FixedBatches(DPGD):
         orders = [g.permutation(n) if self.shuffled else np.arange(n) for g in generators]
         theta = np.zeros((len(streams), m))
         for k in range(self.steps):
-            mask = np.zeros((n, len(streams)))
-            for s, order in enumerate(orders):
-                mask[np.array_split(order, 20)[k], s] = 20 / n
+            mask = np.zeros((n, len(streams) if self.shuffled else 1))
+            for s in range(mask.shape[1]):
+                mask[np.array_split(orders[s], 20)[k], s] = 20 / n
             gradient = problem.model.sum_gradient(theta, problem.rows, weights=mask)
             draw = np.stack([g.standard_normal(m) for g in generators])
             theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)
