@@ -33,6 +33,7 @@ def minimise_many(
     *,
     start: Floats | None = None,
     tolerance: float = 1e-12,
+    strict: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
@@ -48,7 +49,8 @@ def minimise_many(
         linear: (R, d) linear terms b_r.
         start: (d,) or (R, d) starting points; 0 by default.
         tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
-            about 1e-15 (|b| + lam |theta|), is larger, that counts instead.
+            about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
+        strict: whether the tolerance holds whatever rounding does.
         progress: told the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
@@ -65,7 +67,7 @@ def minimise_many(
         sample = signed[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
     for first in range(0, count, size):
         part = slice(first, first + size)
-        batch = _Batch(loss, lam[part], linear[part], out[part], sample)
+        batch = _Batch(loss, lam[part], linear[part], out[part], sample, strict)
 
         def report(done: float, first: int = first) -> None:
             if progress is not None:
@@ -82,9 +84,9 @@ def minimise_many(
 class _Batch:
     """R replicas on their way down; arrays have one row per replica and keep their order."""
 
-    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: Floats) -> None:
+    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: Floats, strict: bool) -> None:
         self.loss, self.lam, self.linear, self.theta = loss, lam, linear, theta.copy()
-        self.sample = sample.astype(np.float32)
+        self.sample, self.strict = sample.astype(np.float32), strict
         count, d = theta.shape
         self.inverse = np.empty((count, d, d), np.float32)
         self.steps = np.zeros((_MEMORY, count, d))
@@ -189,7 +191,9 @@ class _Batch:
             )
 
     def rounding(self, index: Indices, n: int) -> Floats:
-        """A norm below which rounding of a gradient's own terms hides the rest."""
+        """A norm below which rounding of a gradient's own terms hides the rest; 0 where that is no excuse."""
+        if self.strict:
+            return np.zeros(len(index))
         length = np.sqrt(_dot(self.theta[index], self.theta[index]))
         terms = np.sqrt(_dot(self.linear[index], self.linear[index])) + self.lam[index] * length
         return 8 * _ULP * (terms + self.loss.curvature_bound * length / n)
