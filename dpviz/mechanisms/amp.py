@@ -46,7 +46,7 @@ class AMP(ObjectivePerturbation):
         high=2.5,
     )
     curvature_share: float = knob(
-        0.25, "Curvature share", "Largest part of ε that curvature may cost (exact noise only).", low=0.01, high=0.9
+        0.1, "Curvature share", "Largest part of ε that curvature may cost (exact noise only).", low=0.01, high=0.9
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

@@ -34,7 +34,7 @@ class ObjectiveTight(ObjectivePerturbation):
         options=BOUNDS,
     )
     curvature_share: float = knob(
-        0.25,
+        0.1,
         "Curvature share",
         "Largest part of ε that curvature may cost; regularisation is added beyond it.",
         low=0.01,
