@@ -320,7 +320,9 @@ class LinearModel:
         progress: Callable[[float], None] | None = None,
     ) -> Floats:  # fmt: skip
         """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `dpviz.optim.minimise_many`."""
-        return minimise_many(rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, progress=progress)
+        return minimise_many(
+            rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
+        )
 
 
 def _blocks(n: int, replicas: int) -> list[slice]:

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from dpviz._descent import Batch, Indices, dot
 from dpviz.losses import Loss
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-_SAMPLE = 3072  # rows that approximate a Hessian: cheaper ones slow the descent, dearer ones do not pay
+_SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more do not pay
 _COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows
-_MEMORY = 10  # secant pairs
-_BLOCK_ELEMENTS = 1 << 18  # rows x replicas at once: fits the processor's cache
 _REPLICAS = 256  # solved at once; bounds the memory of their preconditioners
 _ULP = 2.0**-53
+_SINGLE = 6e-9  # measured: single precision leaves about this x (30 + |theta|) of a gradient that is a mean of many rows
 
 
 class NotConverged(RuntimeError):
@@ -34,14 +33,16 @@ def minimise_many(
     start: Floats | None = None,
     tolerance: float = 1e-12,
     strict: bool = False,
+    single: NDArray[np.float32] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
 
     Limited-memory BFGS on all replicas at once, so that a gradient of each is one column of two matrix products. Each
     replica has its own preconditioner, the inverse of its Hessian over a sample of rows, renewed when progress slows.
-    The problem of the sample alone is solved first, roughly. What has converged drops out; what does not is given
-    to `newton` with full Hessians. The result is checked in double precision whatever the path.
+    The problem of the sample alone is solved first, roughly, then that of all rows as far as single precision
+    carries, then in double precision. What has converged drops out; what does not is given to `newton` with full
+    Hessians. Whatever the path, a result counts by its gradient in double precision.
 
     Args:
         signed: (n, d) rows z_i = y_i x_i.
@@ -51,6 +52,7 @@ def minimise_many(
         tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
+        single: `signed` in single precision, made here if it is not given.
         progress: told the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
@@ -62,170 +64,45 @@ def minimise_many(
     (n, d), count = signed.shape, len(linear)
     out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
     size = max(1, min(_REPLICAS, (1 << 25) // d**2))
-    sample = signed
-    if n > 2 * _SAMPLE:
-        sample = signed[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
+    large = n > 2 * _SAMPLE
+    if large and single is None:
+        single = signed.astype(np.float32)
+    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)) if large else slice(None)
+    sample = (single if large and single is not None else signed)[chosen].astype(np.float32)
     for first in range(0, count, size):
         part = slice(first, first + size)
-        batch = _Batch(loss, lam[part], linear[part], out[part], sample, strict)
+        batch = Batch(loss, lam[part], linear[part], out[part], sample)
 
-        def report(done: float, first: int = first) -> None:
-            if progress is not None:
-                progress((first + done * min(size, count - first)) / count)
+        def tick(norm: Floats, first: int = first) -> None:
+            if progress is not None:  # a share of the way from gradient norm 1 to the tolerance
+                way = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
+                progress((first + float(way.mean()) * min(size, count - first)) / count)
 
-        if sample is not signed:
-            batch.descend(sample, max(_COARSE, tolerance), lambda done: report(0.1 * done), fallback=False)
-            batch.precondition(np.arange(len(batch.theta)))
-        batch.descend(signed, tolerance, report)
+        def precise(index: Indices, batch: Batch = batch) -> Floats:
+            return np.maximum(tolerance, 0.0 if strict else _rounding(batch, index, n))
+
+        def rough(index: Indices, batch: Batch = batch) -> Floats:
+            length = np.sqrt(dot(batch.theta[index], batch.theta[index]))
+            return np.maximum(tolerance, _SINGLE * (30.0 + length))
+
+        if large and single is not None:
+            batch.descend(sample, lambda index: np.full(len(index), max(_COARSE, tolerance)), tick, max_steps=40, renew_above=1.0)
+            batch.precondition(batch.share(single))
+            batch.descend(single, rough, tick, max_steps=20, renew_above=1e-6)
+        for r in batch.descend(signed, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=large):
+            tick(np.full(1, tolerance))
+            batch.theta[r] = _newton_one(
+                signed, loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], float(precise(np.array([r]))[0]), 200
+            )
         out[part] = batch.theta
     return out
 
 
-class _Batch:
-    """R replicas on their way down; arrays have one row per replica and keep their order."""
-
-    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: Floats, strict: bool) -> None:
-        self.loss, self.lam, self.linear, self.theta = loss, lam, linear, theta.copy()
-        self.sample, self.strict = sample.astype(np.float32), strict
-        count, d = theta.shape
-        self.inverse = np.empty((count, d, d), np.float32)
-        self.steps = np.zeros((_MEMORY, count, d))
-        self.changes = np.zeros((_MEMORY, count, d))
-        self.rho = np.zeros((_MEMORY, count))  # 0 marks an unused pair
-        same = bool((theta == theta[0]).all())
-        self.precondition(np.arange(count), shared=same)
-
-    def precondition(self, index: Indices, *, shared: bool = False) -> None:
-        """Renews the inverse Hessians of some replicas; `shared` where all are at the same point."""
-        diagonal = np.arange(self.theta.shape[1])
-        data: NDArray[np.float32] | None = None
-        known: dict[float, NDArray[np.float32]] = {}
-        for r in index:
-            if data is None or not shared:
-                known.clear()
-                weight = self.loss.curvature(self.sample @ self.theta[r].astype(np.float32))
-                rows = self.sample * np.sqrt(weight / np.float32(len(self.sample)))[:, None]
-                data = rows.T @ rows
-            lam = float(self.lam[r])
-            if lam not in known:
-                hessian = data.copy()
-                hessian[diagonal, diagonal] += np.float32(lam)
-                known[lam] = np.linalg.inv(hessian)
-            self.inverse[r] = known[lam]
-        self.rho[:, index] = 0.0
-
-    def gradient(self, signed: Floats, index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
-        """(k, d) gradients of the replicas in `index` at the points `theta`, (k, d)."""
-        n, columns = len(signed), np.ascontiguousarray(theta.T)
-        size = max(256, _BLOCK_ELEMENTS // len(theta))
-        buffer = np.empty((min(size, n), len(theta)))
-        total = np.zeros_like(theta)
-        for start in range(0, n, size):
-            if start % (16 * size) == 0:
-                tick()
-            rows = signed[start : start + size]
-            slope = self.loss.slope_inplace(np.matmul(rows, columns, out=buffer[: len(rows)]))
-            total += slope.T @ rows
-        return total / n + self.lam[index, None] * theta + self.linear[index]
-
-    def direction(self, index: Indices, gradient: Floats) -> Floats:
-        """Minus the approximate inverse Hessians times the gradients (Nocedal, Wright 2006, Algorithm 7.4)."""
-        q, weights = gradient.copy(), []
-        used = [(self.rho[j, index], self.steps[j, index], self.changes[j, index]) for j in range(_MEMORY)]
-        for rho, step, change in used:  # newest first
-            weight = rho * _dot(step, q)
-            q -= weight[:, None] * change
-            weights.append(weight)
-        p = np.matmul(self.inverse[index], q.astype(np.float32)[:, :, None])[:, :, 0].astype(float)
-        for (rho, step, change), weight in zip(reversed(used), reversed(weights), strict=True):
-            p += (weight - rho * _dot(change, p))[:, None] * step
-        # rounding in single precision may spoil a direction; the gradient never is
-        uphill = _dot(p, gradient) <= 0
-        p[uphill] = gradient[uphill] / (self.loss.curvature_bound + self.lam[index[uphill]])[:, None]
-        return -p
-
-    def remember(self, index: Indices, step: Floats, change: Floats) -> None:
-        """Adds a secant pair to some replicas and forgets their oldest."""
-        for store, new in ((self.steps, step), (self.changes, change)):
-            store[1:, index] = store[:-1, index]
-            store[0, index] = new
-        curvature = _dot(step, change)
-        usable = curvature > 1e-12 * np.sqrt(_dot(step, step) * _dot(change, change))
-        self.rho[1:, index] = self.rho[:-1, index]
-        self.rho[0, index] = np.where(usable, 1.0 / np.where(usable, curvature, 1.0), 0.0)
-
-    def descend(
-        self, signed: Floats, tolerance: float, report: Callable[[float], None], *, max_steps: int = 60, fallback: bool = True
-    ) -> None:
-        """Moves all replicas until their gradients over `signed` are within tolerance."""
-        active = np.arange(len(self.theta))
-        self.rho[:] = 0.0
-        done = 0.0
-
-        def tick() -> None:
-            report(done)
-
-        gradient = self.gradient(signed, active, self.theta, tick)
-        norm = np.sqrt(_dot(gradient, gradient))
-        first = norm.copy()
-        for _ in range(max_steps):
-            enough = np.maximum(tolerance, self.rounding(active, len(signed)))
-            active = active[norm[active] > enough]
-            if len(active) == 0:
-                return
-            step, new = self.search(signed, active, gradient[active], tick)
-            new_norm = np.sqrt(_dot(new, new))
-            self.remember(active, step, new - gradient[active])
-            self.theta[active] += step
-            slow = active[(new_norm > 0.5 * norm[active]) & (new_norm > 1e3 * tolerance)]
-            gradient[active], norm[active] = new, new_norm
-            if len(slow):
-                self.precondition(slow)
-            share = np.log(np.maximum(norm, tolerance) / first) / np.log(tolerance / np.maximum(first, 2 * tolerance))
-            done = float(np.clip(share, 0.0, 1.0).mean())
-        for r in active if fallback else ():
-            report(done)
-            enough_one = max(tolerance, float(self.rounding(np.array([r]), len(signed))[0]))
-            self.theta[r] = _newton_one(
-                signed, self.loss, float(self.lam[r]), self.linear[r], self.theta[r], enough_one, max_steps=200
-            )
-
-    def rounding(self, index: Indices, n: int) -> Floats:
-        """A norm below which rounding of a gradient's own terms hides the rest; 0 where that is no excuse."""
-        if self.strict:
-            return np.zeros(len(index))
-        length = np.sqrt(_dot(self.theta[index], self.theta[index]))
-        terms = np.sqrt(_dot(self.linear[index], self.linear[index])) + self.lam[index] * length
-        return 8 * _ULP * (terms + self.loss.curvature_bound * length / n)
-
-    def search(self, signed: Floats, index: Indices, gradient: Floats, tick: Callable[[], None]) -> tuple[Floats, Floats]:
-        """Steps along the directions, and the gradients there.
-
-        A step is taken when the slope at its end is at most half of the slope at its start, upwards: the approximate
-        Wolfe condition (Hager, Zhang 2005, eq. (23)), which needs no function values and so no digits that they
-        lack near a minimum. Where the end still slopes down, convexity alone makes it a decrease.
-        """
-        direction = self.direction(index, gradient)
-        start = _dot(direction, gradient)
-        length = np.ones(len(index))
-        new = np.empty_like(gradient)
-        todo = np.arange(len(index))
-        for _ in range(40):
-            there = self.theta[index[todo]] + length[todo, None] * direction[todo]
-            new[todo] = self.gradient(signed, index[todo], there, tick)
-            end = _dot(direction[todo], new[todo])
-            far = end > -0.5 * start[todo]
-            if not far.any():
-                break
-            # to where the slope vanishes if it is linear in between
-            cut = np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)[far]
-            todo = todo[far]
-            length[todo] *= cut
-        return length[:, None] * direction, new
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    return np.einsum("ij,ij->i", a, b)
+def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
+    """A norm below which rounding of a gradient's own terms hides the rest."""
+    length = np.sqrt(dot(batch.theta[index], batch.theta[index]))
+    terms = np.sqrt(dot(batch.linear[index], batch.linear[index])) + batch.lam[index] * length
+    return 8 * _ULP * (terms + batch.loss.curvature_bound * length / n)
 
 
 def newton(

@@ -22,9 +22,7 @@ class ObjectiveTight(ObjectivePerturbation):
         "Calibration derived here; method: Kifer, Smith, Thakurta, COLT 2012, Algorithm 1; "
         "add/remove form also in Redberg, Koskela, Wang, NeurIPS 2023"
     )
-    guarantee = (
-        "(ε, δ)-DP, proved for margin losses, rows in the unit ball and an exact minimiser."
-    )
+    guarantee = "(ε, δ)-DP, proved for margin losses, rows in the unit ball and an exact minimiser."
 
     relation: str = knob("replace-one", "Neighbours", "Which datasets are told apart.", options=[r.value for r in Neighbouring])
     bound: str = knob(
