@@ -198,9 +198,8 @@ class Batch:
             if not far.any():
                 break
             # to where the slope vanishes if it is linear in between
-            cut = np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)[far]
-            todo = todo[far]
-            length[todo] *= cut
+            todo, end = todo[far], end[far]
+            length[todo] *= np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)
         return length[:, None] * direction, new
 
 

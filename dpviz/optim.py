@@ -79,7 +79,7 @@ def minimise_many(
                 progress((first + float(way.mean()) * min(size, count - first)) / count)
 
         def precise(index: Indices, batch: Batch = batch) -> Floats:
-            return np.maximum(tolerance, 0.0 if strict else _rounding(batch, index, n))
+            return np.full(len(index), tolerance) if strict else np.maximum(tolerance, _rounding(batch, index, n))
 
         def rough(index: Indices, batch: Batch = batch) -> Floats:
             length = np.sqrt(dot(batch.theta[index], batch.theta[index]))

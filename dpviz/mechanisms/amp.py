@@ -78,6 +78,8 @@ class AMP(ObjectivePerturbation):
             "much, and the noise here is for that.",
             *kink_notes(setting),
         )
+        if proved != budget:
+            notes += (f"The published formulas are for small ε: here they give ε = {proved.epsilon:.4g}.",)
         return Calibration(
             budget=budget,
             sensitivity=gradient_bound(setting, Neighbouring.REPLACE_ONE),
