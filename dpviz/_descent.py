@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,12 @@ from dpviz.losses import Loss
 Floats = NDArray[np.float64]
 Rows = NDArray[np.floating]
 Indices = NDArray[np.intp]
+Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or a thread pool's
 
 _MEMORY = 10  # secant pairs
 _BLOCK_ROWS = 512  # at once: rows and margins stay in the processor's cache between the two products
 _NEAR = 0.2  # mean difference of curvatures at which a shared Hessian is about as good as a sampled one
-_TICK_ELEMENTS = 1 << 23  # rows x replicas between two reports of progress
+_PART_ROWS = 8 * _BLOCK_ROWS  # what one thread takes at a time
 
 
 class Batch:
@@ -28,8 +30,11 @@ class Batch:
         inverse: (R, d, d) inverse Hessians over `sample`, one per replica, in single precision.
     """
 
-    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32]) -> None:
+    def __init__(
+        self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each = map
+    ) -> None:
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
+        self.each = each
         count, d = theta.shape
         self.inverse = np.empty((count, d, d), np.float32)
         self.steps = np.zeros((_MEMORY, count, d))
@@ -47,22 +52,19 @@ class Batch:
         """
         rows = self.sample if rows is None else rows
         weights = self.weights(index[:1] if shared else index, rows)
-        known: dict[float, NDArray[np.float32]] = {}
-        data: NDArray[np.float32] | None = None
-        for k, r in enumerate(index):
-            if data is None or not shared:
-                known.clear()
-                weight = weights[:, k]
-                used = weight > 0
-                few = 2 * np.count_nonzero(used) < len(used)
-                scaled = rows[used] if few else rows
-                scaled = scaled * np.sqrt((weight[used] if few else weight) / np.float32(len(rows)))[:, None]
-                data = scaled.T @ scaled
-            lam = float(self.lam[r])
-            if lam not in known:
-                known[lam] = _inverse(data, lam)
-            self.inverse[r] = known[lam]
         self.rho[:, index] = 0.0
+        if shared:
+            data = _weighted(rows, weights[:, 0])
+            inverses = {lam: _inverse(data, lam) for lam in set(self.lam[index].tolist())}
+            for r in index:
+                self.inverse[r] = inverses[float(self.lam[r])]
+            return
+
+        def renew(k: int) -> None:
+            r = index[k]
+            self.inverse[r] = _inverse(_weighted(rows, weights[:, k]), float(self.lam[r]))
+
+        list(self.each(renew, range(len(index))))
 
     def weights(self, index: Indices, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """(rows, k) curvatures of the loss at the margins of some replicas."""
@@ -88,16 +90,21 @@ class Batch:
     def gradient(self, signed: Rows, index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
         """(k, d) gradients of the replicas in `index` at the points `theta`, (k, d), in the precision of `signed`."""
         n, columns = len(signed), np.ascontiguousarray(theta.T, dtype=signed.dtype)
-        size = min(n, _BLOCK_ROWS)
-        buffer = np.empty((size, len(theta)), signed.dtype)
+
+        def part(first: int) -> Floats:
+            last = min(first + _PART_ROWS, n)
+            buffer = np.empty((min(_BLOCK_ROWS, last - first), len(theta)), signed.dtype)
+            total = np.zeros_like(theta)
+            for start in range(first, last, _BLOCK_ROWS):
+                rows = signed[start : min(start + _BLOCK_ROWS, last)]
+                slope = self.loss.slope_inplace(np.matmul(rows, columns, out=buffer[: len(rows)]))
+                total += slope.T @ rows
+            return total
+
         total = np.zeros_like(theta)
-        every = max(1, _TICK_ELEMENTS // buffer.size) * size
-        for start in range(0, n, size):
-            if start % every == 0:
-                tick()
-            rows = signed[start : start + size]
-            slope = self.loss.slope_inplace(np.matmul(rows, columns, out=buffer[: len(rows)]))
-            total += slope.T @ rows
+        for found in self.each(part, range(0, n, _PART_ROWS)):  # in order, so that threads change no bits
+            total += found
+            tick()
         return total / n + self.lam[index, None] * theta + self.linear[index]
 
     def direction(self, index: Indices, gradient: Floats) -> Floats:
@@ -201,6 +208,14 @@ class Batch:
             todo, end = todo[far], end[far]
             length[todo] *= np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)
         return length[:, None] * direction, new
+
+
+def _weighted(rows: NDArray[np.float32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(d, d) mean over rows of weight x row row'."""
+    used = weight > 0
+    few = 2 * np.count_nonzero(used) < len(used)
+    scaled = (rows[used] if few else rows) * np.sqrt((weight[used] if few else weight) / np.float32(len(rows)))[:, None]
+    return scaled.T @ scaled
 
 
 def _inverse(data: NDArray[np.float32], lam: float) -> NDArray[np.float32]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
-from dpviz._descent import Batch, Indices, dot
+from dpviz._descent import Batch, Each, Indices, dot
 from dpviz.losses import Loss
 
 Floats = NDArray[np.float64]
@@ -61,41 +65,75 @@ def minimise_many(
     Raises:
         NotConverged: the tolerance was not reached.
     """
-    (n, d), count = signed.shape, len(linear)
+    size = max(1, min(_REPLICAS, (1 << 25) // signed.shape[1] ** 2))
     out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
-    size = max(1, min(_REPLICAS, (1 << 25) // d**2))
-    large = n > 2 * _SAMPLE
+    large = len(signed) > 2 * _SAMPLE
     if large and single is None:
         single = signed.astype(np.float32)
-    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)) if large else slice(None)
-    sample = (single if large and single is not None else signed)[chosen].astype(np.float32)
-    for first in range(0, count, size):
-        part = slice(first, first + size)
-        batch = Batch(loss, lam[part], linear[part], out[part], sample)
+    chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
+    sample = (signed if single is None else single)[chosen].astype(np.float32)
+    with _threads() as each:
+        for first in range(0, len(linear), size):
+            part = slice(first, first + size)
+            batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
 
-        def tick(norm: Floats, first: int = first) -> None:
-            if progress is not None:  # a share of the way from gradient norm 1 to the tolerance
-                way = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
-                progress((first + float(way.mean()) * min(size, count - first)) / count)
+            def tick(norm: Floats, first: int = first) -> None:
+                if progress is not None:  # the share of the way from gradient norm 1 to the tolerance
+                    way = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
+                    progress((first + float(way.mean()) * min(size, len(linear) - first)) / len(linear))
 
-        def precise(index: Indices, batch: Batch = batch) -> Floats:
-            return np.full(len(index), tolerance) if strict else np.maximum(tolerance, _rounding(batch, index, n))
-
-        def rough(index: Indices, batch: Batch = batch) -> Floats:
-            length = np.sqrt(dot(batch.theta[index], batch.theta[index]))
-            return np.maximum(tolerance, _SINGLE * (30.0 + length))
-
-        if large and single is not None:
-            batch.descend(sample, lambda index: np.full(len(index), max(_COARSE, tolerance)), tick, max_steps=40, renew_above=1.0)
-            batch.precondition(batch.share(single))
-            batch.descend(single, rough, tick, max_steps=20, renew_above=1e-6)
-        for r in batch.descend(signed, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=large):
-            tick(np.full(1, tolerance))
-            batch.theta[r] = _newton_one(
-                signed, loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], float(precise(np.array([r]))[0]), 200
-            )
-        out[part] = batch.theta
+            _solve(batch, signed, single if large else None, tolerance, strict, tick)
+            out[part] = batch.theta
     return out
+
+
+def _solve(
+    batch: Batch, signed: Floats, single: NDArray[np.float32] | None, tolerance: float, strict: bool,
+    tick: Callable[[Floats], None],
+) -> None:  # fmt: skip
+    """Brings one batch to its minima; `single` where the sample is a part of the rows only."""
+
+    def coarse(index: Indices) -> Floats:
+        return np.full(len(index), max(_COARSE, tolerance))
+
+    def rough(index: Indices) -> Floats:
+        return np.maximum(tolerance, _SINGLE * (30.0 + np.sqrt(dot(batch.theta[index], batch.theta[index]))))
+
+    def precise(index: Indices) -> Floats:
+        if strict:
+            return np.full(len(index), tolerance)
+        return np.maximum(tolerance, _rounding(batch, index, len(signed)))
+
+    if single is not None:
+        batch.descend(batch.sample, coarse, tick, max_steps=40, renew_above=1.0)
+        batch.precondition(batch.share(single))
+        batch.descend(single, rough, tick, max_steps=20, renew_above=1e-6)
+    left = batch.descend(signed, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=single is not None)
+    for r in left:
+        tick(np.full(1, tolerance))
+        enough = float(precise(np.array([r]))[0])
+        batch.theta[r] = _newton_one(signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], enough, 200)
+
+
+@contextmanager
+def _threads() -> Iterator[Each]:
+    """A `map` over threads that each run BLAS on their own; as many as BLAS may use now.
+
+    Products of a few hundred rows are too small for BLAS's own threads, which wait for each other busily.
+    """
+    blas = _blas()
+    workers = max((library["num_threads"] for library in blas.info()), default=1)
+    with blas.limit(limits=1):
+        if workers == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                yield pool.map
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _rounding(batch: Batch, index: Indices, n: int) -> Floats:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 from support import make_problem
+from threadpoolctl import threadpool_limits
 
 from dpviz._descent import Batch
 from dpviz.losses import HuberHinge, Logistic, Loss
 from dpviz.mechanisms import Calibration, Mechanism, get_mechanism
+from dpviz.mechanisms._individual import after_objective_noise
 from dpviz.noise import spawn
 from dpviz.optim import NotConverged, minimise_many, newton
 from dpviz.privacy.budget import Budget
@@ -199,3 +201,27 @@ def test_kinks_are_told() -> None:
             _, (cal,) = calibrated(name, make_problem(model=model), 1.0)
             assert any("almost everywhere" in note for note in cal.notes) is told
             assert math.isfinite(cal.noise_scale)
+
+
+def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
+    problem = make_problem(n=60)
+    for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
+        built, (cal,) = calibrated(name, problem, 1.0)
+        fit = built.fit(problem, [cal], spawn(0, 2))
+        found = built.individual(problem, cal, fit.theta[0], fit.record)
+        assert (found is not None) is known
+        if found is not None:
+            expected = after_objective_noise(problem, fit.theta[0], cal.details["Lam"], cal.noise_scale)
+            assert expected is not None
+            np.testing.assert_array_equal(found.epsilon, expected.epsilon)
+            assert found.epsilon.shape == (2, 60)
+
+
+def test_threads_change_no_bits() -> None:
+    problem = make_problem(n=20_000, d=10, lam=1e-2)
+    regular, b = perturbed(problem, 6, 0.01, 1.0)
+    with threadpool_limits(2):
+        two = minimise_many(problem.rows.signed, Logistic(), regular, b)
+    with threadpool_limits(1):
+        one = minimise_many(problem.rows.signed, Logistic(), regular, b)
+    np.testing.assert_array_equal(one, two)

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._individual import after_objective_noise
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
 from dpviz.models import LinearModel, Setting
 from dpviz.noise import STANDARD
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
 
@@ -42,6 +44,13 @@ class ObjectivePerturbation(Mechanism):
     ) -> Fit:  # fmt: skip
         theta = minimise(problem, calibrations, streams, GRADIENT_NORM, monitor)
         return Fit(theta, NoiseRecord(self.noise_enters))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        if calibration.noise_family != "gaussian":
+            return None
+        return after_objective_noise(problem, theta, calibration.details["Lam"], calibration.noise_scale)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return problem.model.sum_gradient(theta, problem.rows)

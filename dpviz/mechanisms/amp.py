@@ -15,6 +15,7 @@ from dpviz.models import Setting
 from dpviz.noise import standard_gaussian, substreams
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_sigma
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
@@ -112,6 +113,11 @@ class AMP(ObjectivePerturbation):
         output = np.array([c.details["sigma_output"] if c.noise_scale > 0 else 0.0 for c in calibrations])
         draws = standard_gaussian([substreams(stream, 1)[0] for stream in streams], problem.m)
         return Fit(theta + output[:, None, None] * draws, NoiseRecord(self.noise_enters))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        return None  # the loss at the released point needs the point before the output noise
 
 
 def split(epsilon: float) -> float:
