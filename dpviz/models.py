@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.losses import HuberHinge, Logistic, Loss
 from dpviz.mixed import linear_mixed
-from dpviz.optim import newton
+from dpviz.optim import minimise_many, newton
 from dpviz.validate import one_of
 
 Floats = NDArray[np.float64]
@@ -361,6 +361,15 @@ class LinearModel:
         for block in _blocks(len(rows), len(vectors)):
             total += ((rows.X[block] @ vectors.T) * (weight[block, None] / len(rows))).T @ rows.X[block]
         return total
+
+    def minimise_perturbed(
+        self, rows: Rows, lam: Floats, linear: Floats, *, tolerance: float, strict: bool = False,
+        progress: Callable[[float], None] | None = None,
+    ) -> Floats:  # fmt: skip
+        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `dpviz.optim.minimise_many`."""
+        return minimise_many(
+            rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
+        )
 
 
 def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:
