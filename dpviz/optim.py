@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,10 +9,10 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import ThreadpoolController
 
 from dpviz._descent import Batch, Each, Indices, dot
 from dpviz.losses import Loss
+from dpviz.threads import one_blas_thread, processors
 
 Floats = NDArray[np.float64]
 
@@ -117,23 +116,16 @@ def _solve(
 
 @contextmanager
 def _threads() -> Iterator[Each]:
-    """A `map` over threads that each run BLAS on their own; as many as BLAS may use now.
+    """A `map` over threads that each run BLAS on their own.
 
     Products of a few hundred rows are too small for BLAS's own threads, which wait for each other busily.
     """
-    blas = _blas()
-    workers = max((library["num_threads"] for library in blas.info()), default=1)
-    with blas.limit(limits=1):
-        if workers == 1:
+    with one_blas_thread():
+        if processors() == 1:
             yield map
         else:
-            with ThreadPoolExecutor(workers) as pool:
+            with ThreadPoolExecutor(processors()) as pool:
                 yield pool.map
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
