@@ -54,7 +54,7 @@ def arrive(own: Sequence[str] = ()) -> None:
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
-    kept |= {key: query[key] for key in own if key in query} | {key: query[key] for key in kept if key in query}
+    kept |= {key: query[key] for key in kept if key in query} | {key: query.get(key, "") for key in own}
     found: list[InvalidInput] = []
     spec = RunSpec.from_query(query, found)
     unknown = [key for key in query if not _known(key, own) and key not in kept]
