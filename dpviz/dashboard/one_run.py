@@ -52,7 +52,11 @@ def bets(done: Outcome, theme: Theme) -> None:
         parts.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
     if cal.proved is None:
-        parts.empty("**No bound is proved**, so the odds of an attacker cannot be stated. " + words.markdown(" ".join(cal.notes)))
+        parts.empty(
+            "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
+            + parts.ABOUT
+            + "”."
+        )
         return
     win = attack_accuracy(cal.proved)
     summary = (
