@@ -130,9 +130,9 @@ def guarantee(cal: Calibration) -> None:
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed is not None and cal.claimed != cal.proved:
-        lines.append(f"The paper claims {words.budget(cal.claimed)}")
-        lines.append(f"proved is {words.budget(cal.proved)}" if cal.proved else "nothing is proved")
-    st.caption(words.markdown("; ".join(lines)) + ".")
+        proved = f"{words.budget(cal.proved)} is proved" if cal.proved else "nothing is proved"
+        lines.append(f"The paper claims {words.budget(cal.claimed)}; {proved}")
+    st.caption(words.markdown(". ".join(lines)) + ".")
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
     if cal.notes:

@@ -106,7 +106,7 @@ _SHADES = 12
 def _shades(theme: Theme, family: str) -> tuple[str, ...]:
     """The family's hue, then lighter and darker ones that stand out from the paper, far ones first."""
     hue = theme.families[family]
-    usable = [t / 100 for t in range(-55, 56) if contrast(shade(hue, t / 100), theme.paper) >= LEAST_CONTRAST]
+    usable = [t / 100 for t in range(-35, 51) if contrast(shade(hue, t / 100), theme.paper) >= LEAST_CONTRAST]
     low, high = min(usable), max(usable)
     # ends first, then middles: 0, 1, 1/2, 1/4, 3/4, 1/8, ...
     order = [0.0, 1.0, *((2 * k + 1) / 2**m for m in (1, 2, 3, 4) for k in range(2 ** (m - 1)))]
