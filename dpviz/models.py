@@ -199,6 +199,15 @@ class Model(Protocol):
         """
         ...
 
+    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
+        """(R, K) sums over rows of min(loss, clip) at theta_r - lengths_rk direction_r, to single precision.
+
+        Args:
+            direction: (R, m).
+            lengths: (R, K).
+        """
+        ...
+
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) lengths of the rows' data gradients, before clipping."""
         ...
@@ -308,6 +317,21 @@ class LinearModel:
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * rows.part("norms", block)[:, None])
             total += _transposed_product(slope, signed)
+        return total
+
+    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
+        points = np.vstack([theta, direction]).T.astype(np.float32)
+        steps = lengths.astype(np.float32)
+        total = np.zeros(lengths.shape)
+        r = len(theta)
+        for block in _blocks(len(rows), 4 * r):
+            both = rows.part("signed32", block) @ points
+            start, along = np.ascontiguousarray(both[:, :r]), np.ascontiguousarray(both[:, r:])
+            buffer = np.empty_like(start)
+            for k in range(lengths.shape[1]):
+                np.multiply(along, steps[:, k], out=buffer)
+                np.subtract(start, buffer, out=buffer)
+                total[:, k] += self.loss.sum_clipped(buffer, clip)
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
