@@ -56,7 +56,7 @@ class DPAGD(Mechanism):
     candidates: int = knob(20, "Step lengths", "Candidates besides 0, evenly spaced.", low=1, high=100)
     longest: float = knob(2.0, "Longest step", "Upper end of the step lengths.", low=0.001, high=100.0, log=True)
     relation: str = knob(
-        Neighbouring.REPLACE_ONE.value, "Neighbouring", "The publication is calibrated for add-remove; replace-one needs more noise.",
+        Neighbouring.REPLACE_ONE.value, "Neighbouring", "The publication uses add-remove; replace-one needs more noise.",
         options=tuple(r.value for r in Neighbouring),
     )  # fmt: skip
 
