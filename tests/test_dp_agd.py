@@ -118,7 +118,7 @@ def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.Mo
         spent[who] += rho
         return draw(self, who, rho)
 
-    def choosing(self: _Runs) -> None:
+    def choosing(self: _Runs, monitor: object) -> None:
         before = [g.bit_generator.state["state"]["state"] for g in self.gumbel]
         choose(self)
         spent[[g.bit_generator.state["state"]["state"] != b for g, b in zip(self.gumbel, before, strict=True)]] += cal.details[

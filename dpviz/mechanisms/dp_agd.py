@@ -15,6 +15,8 @@ from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.rdp import zcdp_rho
 from dpviz.problem import Problem
 
+_WORK = 10_000_000  # losses evaluated between two reports of progress
+
 
 @dataclass(frozen=True)
 class DPAGD(Mechanism):
@@ -121,9 +123,8 @@ class DPAGD(Mechanism):
         e, s, n = len(calibrations), len(streams), problem.n
         runs = _Runs(self, problem, calibrations, streams)
         while runs.alive.any():
-            monitor(float(1 - (runs.rho / runs.total).max()))
             runs.measure()
-            runs.choose()
+            runs.choose(monitor)
         monitor(1.0)
         return Fit(
             runs.theta.reshape(e, s, problem.m),
@@ -197,7 +198,7 @@ class _Runs:
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
-    def choose(self) -> None:
+    def choose(self, monitor: Monitor = silent) -> None:
         """One private choice of a step length per run; 0 means that the direction is no good (Algorithm 1, 10 to 22)."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])
@@ -207,7 +208,14 @@ class _Runs:
         direction = self.noisy[who] / problem.n + problem.lam * theta  # the regulariser is public: added after the noise
         direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-300)
         lengths = self.longest[who, None] * np.linspace(0, 1, knobs.candidates + 1)
-        scores = problem.model.line_losses(theta, direction, lengths, problem.rows, clip=knobs.clip_loss)
+        scores = np.empty(lengths.shape)
+        few = max(1, _WORK // (problem.n * lengths.shape[1]))
+        for i in range(0, len(who), few):
+            monitor(float(1 - (self.rho / self.total).max()))
+            part = slice(i, i + few)
+            scores[part] = problem.model.line_losses(
+                theta[part], direction[part], lengths[part], problem.rows, clip=knobs.clip_loss
+            )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
         scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)
         gumbel = np.array([self.gumbel[r].gumbel(size=lengths.shape[1]) for r in who])
