@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,7 +21,7 @@ from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput
 
 MOST_STEPS = 200_000
-_ROUNDING = 1e-5  # of the clip norm: well above the rounding of a difference of two sums in single precision
+_ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of two sums
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class DPSVRG(Mechanism):
         n, e = problem.n, len(calibrations)
         visits = np.zeros((1, len(streams), n), np.int32) if record else None
         # made before the workers start, so that they do not make them twice
-        _ = problem.rows.longest, problem.rows.signed32
+        _ = problem.rows.longest, problem.rows.signed
 
         def work(s: int, tick: Callable[[float], None]) -> Floats:
             seen = visits[0, s] if visits is not None else None
@@ -258,16 +257,16 @@ class DPSVRG(Mechanism):
         """(E,) C_t, the most that a row adds to the sum of differences."""
         bound = min(self.clip_norm, problem.setting.G)
         moved = np.linalg.norm(x - anchor, axis=1)
-        # 0 x inf would be NaN; single precision is covered by a floor
+        # 0 x inf would be NaN; rounding is covered by a floor
         smooth = problem.setting.beta * np.maximum(moved, 1e-300)
         return np.clip(smooth, _ROUNDING * bound, 2 * bound)
 
     def _difference(self, problem: Problem, x: Floats, anchor: Floats, index: np.ndarray) -> Floats:
         """(E, m) sum over a batch of clip g_i(x) - clip g_i(anchor)."""
         batch = problem.rows if len(index) == problem.n else problem.rows.batch(index)
-        both: Any = np.vstack([x, anchor]).astype(np.float32)
-        here, there = np.split(problem.model.sum_gradient(both, batch, clip_norm=self.clip_norm), 2)
-        return here.astype(float) - there
+        # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
+        both = problem.model.sum_gradient(np.vstack([x, anchor]), batch, clip_norm=self.clip_norm)
+        return both[: len(x)] - both[len(x) :]
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
