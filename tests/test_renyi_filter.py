@@ -47,9 +47,12 @@ def replay(problem: Problem, path: np.ndarray, clip: float, budget: float, leave
 @pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
 @pytest.mark.parametrize("clip", [1.0, 0.3])
 def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -> None:
-    problem, t = make_problem(n=60, d=3, model=model_id), 40
-    built = build(full_steps=2, steps=t, clip_norm=clip, when_spent=when_spent)
+    problem = make_problem(n=60, d=3, model=model_id)
+    built = build(full_steps=2, stretch=10.0, clip_norm=clip, when_spent=when_spent)
     cal = built.calibrate(problem.setting, BUDGET)
+    t = int(cal.details["steps"])
+    # slopes at 0: 1/2 for the logistic loss, 1 for the hinge; a row of length 1 affords (C/slope)^2 as many steps
+    assert t == {("logistic", 1.0): 80, ("logistic", 0.3): 20, ("svm", 1.0): 20, ("svm", 0.3): 20}[model_id, clip]
     fit = built.fit(problem, [cal], spawn(4, 2))
     stream = spawn(4, 2)[1]
     noise = generator(substreams(stream, 2)[1])
@@ -68,7 +71,7 @@ def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -
         visits += active
         timeline.append(active.sum())
         theta = theta - step * (used.mean(axis=0) + cal.noise_scale * noise.standard_normal(3) + problem.lam * theta)
-    np.testing.assert_allclose(fit.theta[0, 1], theta, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fit.theta[0, 1], theta, rtol=1e-7, atol=1e-9)
     record = fit.record
     assert record.visits is not None
     assert record.rule_margin is not None
@@ -101,7 +104,7 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str,
 
 def test_costs_what_dp_gd_with_the_row_budget_costs() -> None:
     problem = make_problem(n=500)
-    mine = build(full_steps=7, steps=300).calibrate(problem.setting, BUDGET)
+    mine = build(full_steps=7, stretch=10.0).calibrate(problem.setting, BUDGET)
     other = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7}).calibrate(problem.setting, BUDGET)
     assert mine.noise_scale == pytest.approx(other.noise_scale, rel=1e-12)
     # the declared figures, from the raw numbers: sum of squares 7, noise n sigma on the sum
@@ -113,7 +116,7 @@ def test_costs_what_dp_gd_with_the_row_budget_costs() -> None:
 
 def test_within_the_guaranteed_steps_it_is_dp_gd() -> None:
     problem = make_problem(n=80)
-    mine, other = build(full_steps=15, steps=15), dpviz.mechanisms()["dp-gd"].from_params({"steps": 15})
+    mine, other = build(full_steps=15, stretch=0.01), dpviz.mechanisms()["dp-gd"].from_params({"steps": 15})
     thetas = [b.fit(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1)).theta for b in (mine, other)]
     np.testing.assert_allclose(thetas[0], thetas[1], rtol=1e-12)
 
@@ -137,7 +140,7 @@ def test_adaptive_spending_filled_up_is_exactly_one_gaussian() -> None:
 
 def test_each_step_has_the_declared_noise() -> None:
     problem = make_problem(n=40, d=4)
-    built = build(full_steps=3, steps=1)
+    built = build(full_steps=1, stretch=0.01)
     cal = built.calibrate(problem.setting, BUDGET)
     streams = spawn(0, 5000)
     moved = built.fit(problem, [cal], streams, record=False).theta[0]

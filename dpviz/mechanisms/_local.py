@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms.base import Floats, Mechanism, knob
-from dpviz.models import Rows, Setting
+from dpviz.models import Model, Rows, Setting
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
 
@@ -66,10 +66,10 @@ class LocalMechanism(Mechanism):
         return (-lengths * directions).reshape(len(theta), -1)
 
 
-def slope_at_zero(problem: Problem) -> float:
-    """|phi'(0)| of the model's loss, asked of the model through a row of length 1 at theta = 0."""
-    probe = Rows(np.eye(1, problem.m), np.ones(1))
-    return float(np.linalg.norm(problem.model.sum_gradient(np.zeros((1, problem.m)), probe)))
+def slope_at_zero(model: Model, m: int) -> float:
+    """|phi'(0)| of a linear model's loss, asked of the model through a row of length 1 at theta = 0."""
+    probe = Rows(np.eye(1, m), np.ones(1))
+    return float(np.linalg.norm(model.sum_gradient(np.zeros((1, m)), probe)))
 
 
 def row_blocks(n: int) -> Iterator[slice]:

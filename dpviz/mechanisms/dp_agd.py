@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.rdp import zcdp_rho
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 _WORK = 10_000_000  # losses evaluated between two reports of progress
 
@@ -120,17 +122,24 @@ class DPAGD(Mechanism):
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
-        e, s, n = len(calibrations), len(streams), problem.n
-        runs = _Runs(self, problem, calibrations, streams)
-        while runs.alive.any():
-            runs.measure()
-            runs.choose(monitor)
-        monitor(1.0)
+        e, n = len(calibrations), problem.n
+        parts = seed_groups(len(streams))
+        _ = problem.rows.signed, problem.rows.signed32, problem.rows.norms  # made before the workers start
+
+        def work(g: int, tick: Tick) -> tuple[Floats, Floats]:
+            runs = _Runs(self, problem, calibrations, streams[parts[g]])
+            while runs.alive.any():
+                runs.measure()
+                runs.choose(tick)
+            return runs.theta.reshape(e, -1, problem.m), runs.updates.reshape(e, -1, 1)
+
+        done = map_streams(work, len(parts), monitor, parallel=n * problem.m >= PARALLEL_FROM)
+        theta, updates = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
-            runs.theta.reshape(e, s, problem.m),
+            theta,
             NoiseRecord(
                 self.noise_enters + " A visit is one step taken; losses are also read at every choice.",
-                visits=np.broadcast_to(runs.updates.reshape(e, s, 1), (e, s, n)) if record else None,
+                visits=np.broadcast_to(updates, (e, len(streams), n)) if record else None,
             ),
         )
 
@@ -198,7 +207,7 @@ class _Runs:
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
-    def choose(self, monitor: Monitor = silent) -> None:
+    def choose(self, tick: Tick = silent) -> None:
         """One private choice of a step length per run; 0 means that the direction is no good (Algorithm 1, 10 to 22)."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])
@@ -211,7 +220,7 @@ class _Runs:
         scores = np.empty(lengths.shape)
         few = max(1, _WORK // (problem.n * lengths.shape[1]))
         for i in range(0, len(who), few):
-            monitor(float(1 - (self.rho / self.total).max()))
+            tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
             scores[part] = problem.model.line_losses(
                 theta[part], direction[part], lengths[part], problem.rows, clip=knobs.clip_loss

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, gammaln
 
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
 from dpviz.models import Rows, Setting
@@ -16,6 +17,7 @@ from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 
 def report_length(epsilon: float, d: int) -> float:
@@ -101,22 +103,21 @@ class LDPDuchi(LocalMechanism):
     ) -> Fit:  # fmt: skip
         # noise switched off is the limit of large epsilon
         epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in calibrations])
-        theta = np.empty((len(epsilon), len(streams), problem.m))
         lengths = np.zeros((len(epsilon), len(streams), problem.n))
-        for k, stream in enumerate(streams):
+        train = self._one_pass if self.release == "gradient" else self._plain if self.training == "plain" else self._surrogate
+        _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
-            def report(done: float, k: int = k) -> None:
-                monitor((k + done) / len(streams))
+        def work(k: int, tick: Tick) -> Floats:
+            return train(problem, epsilon, streams[k], lengths[:, k], tick)
 
-            train = self._one_pass if self.release == "gradient" else self._plain if self.training == "plain" else self._surrogate
-            theta[:, k] = train(problem, epsilon, stream, lengths[:, k], report)
+        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
         if not record:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
 
     def _surrogate(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
     ) -> Floats:
         """(E, m): |phi'(0)| mean report / L."""
         coins, directions = (generator(s) for s in substreams(stream, 2))
@@ -127,11 +128,9 @@ class LDPDuchi(LocalMechanism):
             weights, sphere = randomise(v, size, epsilon, coins, directions, lengths[:, block])
             total += weights @ sphere
             report(block.stop / problem.n)
-        return slope_at_zero(problem) * total / problem.n / problem.setting.L
+        return slope_at_zero(problem.model, problem.m) * total / problem.n / problem.setting.L
 
-    def _plain(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
-    ) -> Floats:
+    def _plain(self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports, as if they were records with label +1."""
         coins, directions = (generator(s) for s in substreams(stream, 2))
         size = np.broadcast_to(problem.rows.norms, (len(epsilon), problem.n))
@@ -144,7 +143,7 @@ class LDPDuchi(LocalMechanism):
         return theta
 
     def _one_pass(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one randomised gradient."""
         start, order, *rest = substreams(stream, 4)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Rows, Setting
@@ -16,6 +17,7 @@ from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.shuffle import gaussian_mu_for, shuffled_gaussian
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 
 @dataclass(frozen=True)
@@ -97,21 +99,19 @@ class LDPGaussian(LocalMechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         s = scales(calibrations)
-        theta = np.empty((len(s), len(streams), problem.m))
         lengths = np.zeros((len(streams), problem.n))
-        slope = slope_at_zero(problem)
+        slope = slope_at_zero(problem.model, problem.m)
         moment = problem.rows.signed.T @ problem.rows.signed
-        for k, stream in enumerate(streams):
+        _ = problem.rows.signed32  # made before the workers start
 
-            def report(done: float, k: int = k) -> None:
-                monitor((k + done) / len(streams))
-
+        def work(k: int, tick: Tick) -> Floats:
             if self.release == "gradient":
-                theta[:, k] = self._one_pass(problem, s, stream, lengths[k], report)
-            elif self.training == "plain":
-                theta[:, k] = self._plain(problem, s, stream, lengths[k], report)
-            else:
-                theta[:, k] = self._surrogate(problem, s, stream, lengths[k], moment, slope, report)
+                return self._one_pass(problem, s, streams[k], lengths[k], tick)
+            if self.training == "plain":
+                return self._plain(problem, s, streams[k], lengths[k], tick)
+            return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
+
+        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
         if not record:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
@@ -127,7 +127,7 @@ class LDPGaussian(LocalMechanism):
 
     def _surrogate(
         self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats,
-        moment: Floats, slope: float, report: Monitor,
+        moment: Floats, slope: float, report: Tick,
     ) -> Floats:  # fmt: skip
         """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
         n, d, rng = problem.n, problem.m, generator(stream)
@@ -153,7 +153,7 @@ class LDPGaussian(LocalMechanism):
             theta[e] = basis @ ((basis.T @ (slope * mean[e])) / curvature)
         return theta
 
-    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
+    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports, as if they were records with label +1."""
         noise = generator(stream).standard_normal(problem.rows.signed.shape, dtype=np.float32)
         lengths[:] = np.linalg.norm(noise, axis=1)
@@ -164,7 +164,7 @@ class LDPGaussian(LocalMechanism):
             theta[e] = problem.model.minimise(Rows(reports, np.ones(problem.n)), problem.lam)
         return theta
 
-    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
+    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
         """(E, m) models after one pass in which every person reports one noisy gradient."""
         start, order, noise = substreams(stream, 3)
         theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)

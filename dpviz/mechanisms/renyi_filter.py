@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Setting
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._local import slope_at_zero
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.models import Setting, get_model
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
+
+MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,10 @@ class RenyiFilter(Mechanism):
         50, "Budget per row", "How many gradients of clip-norm length every row can afford; sets the noise.",
         low=1, high=10_000, log=True, unit="full-length gradients",
     )  # fmt: skip
-    steps: int = knob(100, "Steps", "Steps taken; they cost nothing beyond the budget per row.", low=1, high=10_000, log=True)
+    stretch: float = knob(
+        0.5, "Stretch", "Steps taken, as a share of what a row affords whose gradients stay as long as at the start; at least "
+        "the budget per row.", low=0.01, high=100.0, log=True,
+    )  # fmt: skip
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
     clip_norm: float = knob(
         1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
@@ -55,6 +64,14 @@ class RenyiFilter(Mechanism):
         options=("leave", "give what is left"),
     )  # fmt: skip
 
+    def steps(self, setting: Setting) -> int:
+        """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
+        bound = min(self.clip_norm, setting.G)
+        first = bound
+        if setting.m == setting.d:
+            first = min(bound, slope_at_zero(get_model(setting.model), setting.m))
+        return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)
         mu = gaussian_mu(budget)
@@ -62,8 +79,8 @@ class RenyiFilter(Mechanism):
         sigma = 2 * bound * math.sqrt(self.full_steps) / (setting.n * mu)
         notes = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
-            "Rows that leave are the ones that the model gets wrong, so long runs forget the hard rows; fewer steps or a "
-            "larger budget per row keep them.",
+            f"{self.steps(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model gets "
+            "wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
         )
         return Calibration(
             budget=budget,
@@ -84,7 +101,7 @@ class RenyiFilter(Mechanism):
                 "row_budget": self.full_steps * bound**2,
                 "rho_add_remove": self.full_steps * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
                 "rho_replace_one": mu**2 / 2,
-                "guaranteed_steps": float(self.full_steps),
+                "steps": float(self.steps(setting)),
             },
         )
 
@@ -92,29 +109,49 @@ class RenyiFilter(Mechanism):
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
-        n, m, e, s = problem.n, problem.m, len(calibrations), len(streams)
-        sigma = np.repeat(scales(calibrations), s)[:, None]
+        parts = seed_groups(len(streams))
+        steps = self.steps(problem.setting)
+        _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+
+        def work(g: int, tick: Tick) -> tuple[NDArray[Any], ...]:
+            return self._train(problem, scales(calibrations), streams[parts[g]], steps, record, tick)
+
+        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        theta, timeline, visits, margin = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        return Fit(
+            theta,
+            NoiseRecord(
+                self.noise_enters + " The margin is a row's demand over its budget, minus 1; above 0 the row was stopped.",
+                visits=visits if record else None,
+                rule_margin=margin if record else None,
+                timeline=timeline,
+            ),
+        )
+
+    def _train(
+        self, problem: Problem, sigmas: Floats, streams: Streams, steps: int, record: bool, tick: Tick
+    ) -> tuple[NDArray[Any], ...]:
+        """(E, S, m) parameters, (E, S, T) active rows, and (E, S, n) visits and margins."""
+        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
+        sigma = np.repeat(sigmas, s)[:, None]
         sources = [substreams(stream, 2) for stream in streams]
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
         row_filter = _Filter(n, e * s, self._row_budget(problem.setting), self.when_spent == "leave", record)
-        step = self.step_size * problem.setting.unit_step
-        timeline = np.zeros((e * s, self.steps))
-        for t in range(self.steps):
-            monitor(t / self.steps)
+        length = self.step_size * problem.setting.unit_step
+        timeline = np.zeros((e * s, steps))
+        for t in range(steps):
+            tick(t / steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
             gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=row_filter) / n
-            theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021, Algorithm 3
+            theta -= length * (gradient + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021, Algorithm 3
             timeline[:, t] = row_filter.take_active()
-        shape = (e, s, n)
-        return Fit(
+        margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((0, e * s))
+        return (
             theta.reshape(e, s, m),
-            NoiseRecord(
-                self.noise_enters + " The margin is a row's demand over its budget, minus 1; above 0 the row was stopped.",
-                visits=row_filter.visits.T.reshape(shape) if record else None,
-                rule_margin=(row_filter.demand / row_filter.budget - 1).T.reshape(shape) if record else None,
-                timeline=timeline.reshape(e, s, self.steps),
-            ),
+            timeline.reshape(e, s, steps),
+            row_filter.visits.T.reshape(e, s, -1),
+            margin.T.reshape(e, s, -1),
         )
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
@@ -148,7 +185,8 @@ class _Filter:
             # rounding may put T0 full-length gradients a hair above T0 C^2; the slack is far below the noise
             weights = (spent <= self.budget * (1 + 1e-12)).astype(float)
         else:
-            left = np.maximum(self.budget - spent, 0.0)
+            left = self.budget - spent
+            left[left < 1e-12 * self.budget] = 0.0  # what rounding leaves is nothing
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
             spent += np.minimum(cost, left)
         active = weights > 0
