@@ -67,7 +67,7 @@ class DPAGD(Mechanism):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         replace_one = self.relation == Neighbouring.REPLACE_ONE
         rho = zcdp_rho(budget)
-        # Lee & Kifer 2018, section 4.3, in the form of the authors' code: eps_nmax = (eps/2)/splits, rho_nmax = eps_nmax^2/2,
+        # Lee & Kifer 2018, in the form of the authors' code: eps_nmax = (eps/2)/splits, rho_nmax = eps_nmax^2/2,
         # rho_ng = C^2/(2 sigma^2) with sigma = C sqrt(2 ln(1.25/delta))/eps_nmax
         epsilon_choice = budget.epsilon / 2 / self.splits
         published = epsilon_choice**2 / 2
@@ -112,7 +112,7 @@ class DPAGD(Mechanism):
                 "eps_nmax": epsilon_choice,
                 "rho_nmax": rho_choice,
                 "rho_ng": rho_gradient,
-                # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021, Lemma 3.2)
+                # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
                 "gumbel_scale": spread / math.sqrt(8 * rho_choice),
                 "most_choices": math.floor(rho / rho_choice),
             },
@@ -197,7 +197,7 @@ class _Runs:
         return (self.gradient_scale[who] / np.sqrt(rho))[:, None] * standard.reshape(len(who), -1)
 
     def measure(self) -> None:
-        """A new noisy gradient for every run that took a step (Lee & Kifer 2018, Algorithm 1, lines 5 to 8)."""
+        """A new noisy gradient for every run that took a step (Lee & Kifer 2018, Algorithm 1)."""
         who = np.flatnonzero(self.alive & self.fresh)
         who = self._pay(who, self.price[who])
         if len(who) == 0:
@@ -208,7 +208,7 @@ class _Runs:
         self.fresh[who] = False
 
     def choose(self, tick: Tick = silent) -> None:
-        """One private choice of a step length per run; 0 means that the direction is no good (Algorithm 1, 10 to 22)."""
+        """One private choice of a step length per run; 0 means that the direction is no good."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])
         if len(who) == 0:
@@ -239,13 +239,13 @@ class _Runs:
         self.fresh[who] = True
         self.updates[who] += 1
         self.chosen[who] = np.maximum(self.chosen[who], step)
-        # every 10 steps the grid is fitted to the lengths that were chosen (Lee & Kifer 2018, section 4.3)
+        # every 10 steps the grid is fitted to the lengths that were chosen (Lee & Kifer 2018, from the authors' code)
         due = who[self.updates[who] % 10 == 0]
         self.longest[due] = np.minimum(1.1 * self.chosen[due], self.knobs.longest)
         self.chosen[due] = 0.0
 
     def _measure_better(self, who: np.ndarray) -> None:
-        """Adds a draw worth gamma rho_ng and averages by precision, which is worth (1 + gamma) rho_ng (Algorithm 2)."""
+        """Adds a draw worth gamma rho_ng and averages by precision, which is worth (1 + gamma) rho_ng (GradAvg)."""
         who = self._pay(who, self.knobs.gamma * self.price[who])
         if len(who) == 0:
             return

@@ -21,7 +21,7 @@ from dpviz.threads import map_streams
 
 
 def report_length(epsilon: float, d: int) -> float:
-    """B, the length of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018, eq. (26)).
+    """B, the length of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018).
 
     The factor makes E[z] = v; epsilon may be infinite.
     """
@@ -42,7 +42,7 @@ class LDPDuchi(LocalMechanism):
     label = "Local reports, pure ε (Duchi)"
     family = "local"
     citation = (
-        "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), section 4.2; "
+        "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
     )
     noise_enters = "Every row: each person reports a random vector of fixed length that leans towards their own."

@@ -39,7 +39,7 @@ class RenyiFilter(Mechanism):
     id = "renyi-filter"
     label = "Individually filtered DP-GD"
     family = "gradient"
-    citation = "Feldman, Zrnic, NeurIPS 2021, Algorithm 3 and Theorem 4.5; Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
+    citation = "Feldman, Zrnic, NeurIPS 2021 (private gradient descent with filtering); Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
     noise_enters = "Every full-batch gradient of the rows that still have budget: one Gaussian draw per step."
     guarantee = (
         "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
@@ -144,7 +144,7 @@ class RenyiFilter(Mechanism):
             tick(t / steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
             gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=row_filter) / n
-            theta -= length * (gradient + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021, Algorithm 3
+            theta -= length * (gradient + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
             timeline[:, t] = row_filter.take_active()
         margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((0, e * s))
         return (
