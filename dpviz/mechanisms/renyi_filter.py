@@ -39,7 +39,9 @@ class RenyiFilter(Mechanism):
     id = "renyi-filter"
     label = "Individually filtered DP-GD"
     family = "gradient"
-    citation = "Feldman, Zrnic, NeurIPS 2021 (private gradient descent with filtering); Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
+    citation = (
+        "Feldman, Zrnic, NeurIPS 2021 (gradient descent with a filter); Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
+    )
     noise_enters = "Every full-batch gradient of the rows that still have budget: one Gaussian draw per step."
     guarantee = (
         "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
