@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._noisy_sgd import poisson
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
@@ -103,6 +104,7 @@ class DPSVRG(Mechanism):
             accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
             conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
             notes=(
+                *unfinished(setting, self.step_size * setting.unit_step, self.rounds * self.inner_steps),
                 "The published form draws one row per inner step and adds its noise there; see the noise knob.",
                 "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
                 "Every iterate may be published.",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
 from dpviz.mechanisms._local import slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
@@ -56,7 +57,9 @@ class RenyiFilter(Mechanism):
         0.5, "Stretch", "Steps taken, as a share of what a row affords whose gradients stay as long as at the start; at least "
         "the budget per row.", low=0.01, high=100.0, log=True,
     )  # fmt: skip
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
     clip_norm: float = knob(
         1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
         low=0.001, high=100.0, log=True,
@@ -97,7 +100,7 @@ class RenyiFilter(Mechanism):
             status=Status.PROVED,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
-            notes=notes,
+            notes=notes + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),
             details={
                 "mu": mu,
                 "row_budget": self.full_steps * bound**2,
