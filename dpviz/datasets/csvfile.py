@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from dpviz.datasets.cells import ASK_TEXT, cells_of, is_number, typed
 from dpviz.datasets.limits import Limits
+from dpviz.preprocessing import INTERCEPT
 from dpviz.validate import InvalidInput, show
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 
 _MAGIC = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -32,8 +33,11 @@ _MAGIC = {
     b"\xfd7zXZ": "an xz archive",
     b"SQLite format 3": "a database",
     b"\x7fELF": "a program",
+    b"<": "a web page or XML",
+    b"{": "JSON",
+    b"[": "JSON",
 }
-_ASK_TEXT = "Save the table as CSV in UTF-8 and upload that."
+MAX_NAME = 120
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Table:
     """A table as read.
 
     Attributes:
-        frame: columns are float64 (NaN where missing) or str objects (None where missing).
+        frame: columns are float64 or categories of str; NaN where missing.
         notes: what was found or done, one sentence each.
     """
 
@@ -49,12 +53,15 @@ class Table:
     notes: tuple[str, ...]
 
 
-def read_csv(content: bytes, *, header: bool = True, delimiter: str | None = None, limits: Limits | None = None) -> Table:
+def read_csv(
+    content: bytes, *, header: bool | None = None, delimiter: str | None = None, limits: Limits | None = None
+) -> Table:
     """A table from the bytes of a CSV file, plain or gzipped.
 
     Args:
         content: the file.
-        header: whether the first line holds the names; without, columns are "column 1", "column 2", ...
+        header: whether the first line holds the names; without, columns are "column 1", "column 2", ... None takes
+            it for names and refuses a first line that looks like data.
         delimiter: one of `DELIMITERS`; None finds it.
         limits: bounds; the environment's by default.
 
@@ -70,13 +77,10 @@ def read_csv(content: bytes, *, header: bool = True, delimiter: str | None = Non
     if delimiter is None and found != ",":
         notes.append(f"Columns are separated by {DELIMITERS[found]}.")
     names, rows = _check(text, found, header, limits)
-    try:
-        raw = pd.read_csv(
-            io.StringIO(text), sep=found, header=None, names=list(range(len(names))), skiprows=1 if header else 0, dtype=str,
-            keep_default_na=False, na_filter=False, skipinitialspace=True, skip_blank_lines=True,
-        )  # fmt: skip
-    except (pd.errors.ParserError, ValueError) as error:
-        raise InvalidInput("file", f"cannot be read as a table: {error}", _ASK_TEXT) from error
+    named = header is not False
+    raw = cells_of(text, found, len(names))
+    del text
+    raw = raw[1:] if named else raw  # the first row that is not blank, wherever it stands
     if len(raw) != rows:
         raise InvalidInput(
             "file", "quotes are used in a way that programs read differently", "Quote whole values only, with double quotes."
@@ -84,11 +88,13 @@ def read_csv(content: bytes, *, header: bool = True, delimiter: str | None = Non
     trimmed = 0
     columns: dict[str, pd.Series] = {}
     for position, name in enumerate(names):
-        values, changed = _typed(name, raw[position], header)
+        values, changed = typed(name, raw[position], found, notes)
         columns[name] = values
         trimmed += changed
     if trimmed:
         notes.append(f"Spaces around {trimmed:,} values were removed.")
+    if header is None:
+        _no_data_in_header(columns)
     return Table(pd.DataFrame(columns), tuple(notes))
 
 
@@ -110,22 +116,23 @@ def _unpack(content: bytes, limits: Limits) -> bytes:
             raise InvalidInput("file", "is a gzip archive that ends too early", "Make or download it again.")
     if not content.strip():
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
+    start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, kind in _MAGIC.items():
-        if content.startswith(magic):
-            raise InvalidInput("file", f"is {kind}, not text", _ASK_TEXT)
+        if start.startswith(magic):
+            raise InvalidInput("file", f"is {kind}, not text", ASK_TEXT)
     return content
 
 
 def _decode(content: bytes) -> str:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InvalidInput("file", "is in UTF-16", _ASK_TEXT)
+        raise InvalidInput("file", "is in UTF-16", ASK_TEXT)
     if b"\x00" in content:
-        raise InvalidInput("file", f"holds a zero byte at position {content.index(0):,}, so it is not text", _ASK_TEXT)
+        raise InvalidInput("file", f"holds a zero byte at position {content.index(0):,}, so it is not text", ASK_TEXT)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", _ASK_TEXT) from error
+        raise InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -163,21 +170,26 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidInput("file", cause, "Correct the quotes on that line.") from error
 
 
-def _check(text: str, delimiter: str, header: bool, limits: Limits) -> tuple[list[str], int]:
+def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tuple[list[str], int]:
     """(names, number of data rows) of a table whose every row has the same number of cells."""
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)
-    if width == 1:
-        raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
     if width > limits.columns:
-        raise InvalidInput("file", f"has {width:,} columns", f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS).")
-    names = [cell.strip() for cell in first] if header else [f"column {k + 1}" for k in range(width)]
-    if header:
-        _check_names(names)
-    count = 0 if header else 1
+        raise InvalidInput(
+            "file", f"has {width:,} columns", f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
+        )
+    names = [f"column {k + 1}" for k in range(width)]
+    if header is not False:
+        names = [cell.strip() for cell in first]
+    count = 1 if header is False else 0
     for at, row in rows:
         if len(row) != width:
+            if width == 1:
+                raise InvalidInput(
+                    "file", f"line {line} has one value where line {at:,} has {len(row)}",
+                    "Remove titles and comments above the line with the names.",
+                )  # fmt: skip
             raise InvalidInput(
                 "file", f"line {at:,} has {len(row)} values where line {line} has {width}",
                 "Give every line the same number of values; put values that contain the delimiter in double quotes.",
@@ -187,23 +199,53 @@ def _check(text: str, delimiter: str, header: bool, limits: Limits) -> tuple[lis
             raise InvalidInput(
                 "file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS."
             )
+    if width == 1:
+        raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
+    if header is not False:
+        _check_names(names, sure=header is True)
     if count == 0:
         raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
     return names, count
 
 
-def _check_names(names: list[str]) -> None:
-    empty = [k + 1 for k, name in enumerate(names) if not name]
-    if empty:
-        raise InvalidInput("header", f"column {empty[0]} has no name", "Name every column on the first line.")
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise InvalidInput("header", f"the name {show(twice[0])} is given twice", "Give each column its own name.")
-    numbers = sum(_is_number(name) for name in names)
-    if numbers > len(names) / 2:
+_NO_NAMES = "If the first line holds data, say that there are no names; otherwise correct the name."
+
+
+def _check_names(names: list[str], sure: bool) -> None:
+    numbers = [name for name in names if _is_number(name)]
+    if numbers and not sure:
         raise InvalidInput(
-            "header", f"the first line looks like data: {show(names[0])}, ...", "Say that the first line holds no names."
-        )
+            "header", f"the first line looks like data: {show(numbers[0])} would be the name of a column",
+            "Say whether the first line holds names or data.",
+        )  # fmt: skip
+    same: dict[str, str] = {}
+    for k, name in enumerate(names):
+        if not name:
+            raise InvalidInput("header", f"column {k + 1} has no name", "Name every column on the first line.")
+        if len(name) > MAX_NAME:
+            raise InvalidInput("header", f"the name of column {k + 1} has {len(name):,} characters", f"Use {MAX_NAME} at most.")
+        if not name.isprintable():
+            raise InvalidInput(
+                "header", f"the name of column {k + 1} holds a character that cannot be seen: {ascii(name)[:60]}",
+                "Remove line breaks, control characters and marks that hide or turn text.",
+            )  # fmt: skip
+        if name == INTERCEPT:
+            raise InvalidInput("header", f"the name {name!r} stands for the constant feature", "Give the column another name.")
+        alike = unicodedata.normalize("NFKC", name)
+        if alike in same:
+            twin = "is given twice" if same[alike] == name else f"looks the same as {show(same[alike])}"
+            raise InvalidInput("header", f"the name {show(name)} {twin}", f"Give each column its own name. {_NO_NAMES}")
+        same[alike] = name
+
+
+def _no_data_in_header(columns: dict[str, pd.Series]) -> None:
+    """Refuses a first line of words that are values of their own columns."""
+    hits = [name for name, values in columns.items() if not is_number(values) and name in values.cat.categories]
+    if len(hits) > len(columns) / 2:
+        raise InvalidInput(
+            "header", f"the first line looks like data: {show(hits[0])} is also a value in its column",
+            "Say whether the first line holds names or data.",
+        )  # fmt: skip
 
 
 def _is_number(text: str) -> bool:
@@ -212,24 +254,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _typed(name: str, raw: pd.Series, header: bool) -> tuple[pd.Series, int]:
-    """(numbers or text with missing values marked, number of cells trimmed)."""
-    stripped = raw.str.strip()
-    trimmed = int((stripped.str.len() != raw.str.len()).sum())
-    missing = stripped.isin(MISSING).to_numpy(dtype=bool)
-    numbers = pd.to_numeric(stripped.where(~missing), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    numeric = ~np.isnan(numbers)
-    if (~missing).any() and numeric[~missing].all():
-        infinite = np.isinf(numbers)
-        if infinite.any():
-            at = int(np.argmax(infinite))
-            raise InvalidInput(
-                name, f"row {at + 1:,} holds {show(stripped.iloc[at])}, which is infinite or too large for a number",
-                "Correct or remove that value.",
-            )  # fmt: skip
-        return pd.Series(numbers), trimmed
-    text = stripped.astype(object)
-    text[missing] = None
-    return text.reset_index(drop=True), trimmed

@@ -17,8 +17,10 @@ class Limits:
         rows: data rows.
         columns: columns of the table.
         features: columns after one-hot encoding.
-        memory_megabytes: address space of the process that reads the file, on top of what the interpreter needs.
-        seconds: time that reading may take.
+        memory_megabytes: address space of the process that reads a file.
+        seconds: time that reading may take, waiting for other files not counted.
+        uploads_megabytes: all uploads of all sessions together, as kept in memory.
+        fetch_seconds: time that a download may take.
     """
 
     megabytes: int = 50
@@ -27,6 +29,8 @@ class Limits:
     features: int = 500
     memory_megabytes: int = 3_000
     seconds: int = 60
+    uploads_megabytes: int = 2_000
+    fetch_seconds: int = 900
 
     @classmethod
     def from_environment(cls) -> Limits:
@@ -40,7 +44,7 @@ class Limits:
             variable = f"DPVIZ_MAX_{f.name.upper()}"
             text = os.environ.get(variable)
             if text is not None:
-                if not text.strip().isdigit():
+                if not text.strip().isdecimal():
                     raise InvalidInput(variable, f"must be a whole number, got {text!r}", "Correct or unset the variable.")
                 values[f.name] = whole(variable, int(text), 1, 10**9)
         return cls(**values)

@@ -1,26 +1,25 @@
 """From a person's table to a dataset: what is the label, what are the features, what happens to gaps.
 
 Every choice is a value (`TableSpec`), so that a dataset can be made again exactly. Declared ranges and categories are
-public knowledge; those read off the data are outside every epsilon and are listed in `Prepared.looked_at`.
+public knowledge; those read off the data are outside every epsilon and are listed in `Dataset.looked_at`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.cells import is_number
+from dpviz.datasets.columns import categorical_block, classes, number_block, positives, why_not, word
 from dpviz.datasets.limits import Limits
 from dpviz.preprocessing import unit_rows
 from dpviz.validate import InvalidInput, number, one_of, show
-
-_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([ T].*)?")
-MANY_LEVELS = 100
 
 
 @dataclass(frozen=True)
@@ -29,21 +28,66 @@ class TableSpec:
 
     Attributes:
         target: the column with the label.
-        positive: target values that count as +1; all other values are -1.
+        positive: target values that count as +1; all other values are -1. Of two values, the second in alphabetical
+            order where none is given.
+        above: instead of `positive`, for a target of numbers: values above this count as +1.
         columns: features in this order; None takes every column that can be used.
         ranges: declared (low, high) of number columns; values outside are clipped.
-        categories: declared values of text columns; other values become all zeros.
+        categories: declared values of a column; other values become all zeros.
         missing: "drop" removes rows with gaps in the columns used; "default" fills them from `defaults`.
-        defaults: value per column for gaps, used with missing="default".
+        defaults: value per column for gaps, used with missing="default". A text that is no value yet becomes a
+            category of its own.
     """
 
     target: str
     positive: tuple[str, ...] = ()
+    above: float | None = None
     columns: tuple[str, ...] | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: str = "drop"
     defaults: Mapping[str, float | str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
+        """A spec from plain values, as in a TOML file.
+
+        Raises:
+            InvalidInput: an unknown key, or a value of the wrong kind.
+        """
+        known = {f.name: f for f in fields(cls)}
+        for key in values:
+            one_of("sidecar", key, known)
+        if not isinstance(values.get("target"), str):
+            raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
+        made: dict[str, Any] = {}
+        for key, value in values.items():
+            if key in ("positive", "columns"):
+                listed = [value] if isinstance(value, str | int | float) else value
+                if not isinstance(listed, list | tuple):
+                    raise InvalidInput(key, f"must be a list, got {show(value)}", f'Write {key} = ["one", "two"].')
+                made[key] = tuple(word(v) if key == "positive" else str(v) for v in listed)
+            elif key in ("ranges", "categories", "defaults"):
+                made[key] = _mapping(key, value)
+            elif key == "above":
+                made[key] = number(key, value)
+            else:
+                made[key] = str(value)
+        return cls(**made)
+
+
+def _mapping(key: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(key, f"must be a table, got {show(value)}", f"Write a [{key}] section with one line per column.")
+    if key == "defaults":
+        return dict(value)
+    out: dict[str, Any] = {}
+    for column, item in value.items():
+        if not isinstance(item, list | tuple) or (key == "ranges" and len(item) != 2):
+            like = "[low, high]" if key == "ranges" else '["one", "two"]'
+            raise InvalidInput(f"{key}[{show(column)}]", f"must be a list, got {show(item)}", f"Write {like}.")
+        out[str(column)] = tuple(item) if key == "ranges" else tuple(word(v) for v in item)
+    return out
 
 
 @dataclass(frozen=True)
@@ -51,89 +95,90 @@ class Prepared:
     """A dataset and the story of how it was made.
 
     Attributes:
-        notes: what was done, one sentence each.
-        looked_at: columns whose range or categories were read off the data.
+        dataset: its `notes` and `looked_at` say what was done.
         left_out: columns that were not used, with the reason.
         dropped: number of rows left out because of gaps.
     """
 
     dataset: Dataset
-    notes: tuple[str, ...]
-    looked_at: tuple[str, ...]
     left_out: Mapping[str, str]
     dropped: int
 
 
-def is_number(series: pd.Series) -> bool:
-    """Whether a column as read holds numbers."""
-    return bool(pd.api.types.is_numeric_dtype(series))
-
-
-def why_not(series: pd.Series) -> str | None:
-    """Why a column cannot be a feature as it is, or None."""
-    known = series.dropna()
-    if known.empty:
-        return "has no values"
-    if known.nunique() == 1 and not series.isna().any():
-        return "has the same value in every row"
-    if not is_number(series):
-        if known.iloc[:200].map(lambda v: bool(_DATE.fullmatch(str(v)))).all():
-            return "holds dates; turn them into numbers, such as an age in years"
-        if known.nunique() > max(MANY_LEVELS, 0.5 * len(known)):
-            return f"has {known.nunique():,} different texts, like a name or an identifier"
-    return None
-
-
-def classes(series: pd.Series) -> dict[str, int]:
-    """Label values as text, with their counts, most frequent first."""
-    return {_word(v): int(c) for v, c in series.value_counts(dropna=True).items()}
-
-
-def _word(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def default_spec(frame: pd.DataFrame) -> TableSpec:
+    """The last column is the label; rows with gaps are dropped."""
+    return TableSpec(target=str(frame.columns[-1]))
 
 
 def prepare(
-    frame: pd.DataFrame, spec: TableSpec, *, name: str, source: str, intercept: bool = True, limits: Limits | None = None
+    frame: pd.DataFrame,
+    spec: TableSpec,
+    *,
+    name: str,
+    source: str,
+    intercept: bool = True,
+    limits: Limits | None = None,
+    notes: tuple[str, ...] = (),
+    **words: Any,
 ) -> Prepared:
     """The dataset that a table and a spec make.
 
     Args:
-        frame: as from `read_csv`: float columns with NaN, text columns with None for gaps.
+        frame: as from `read_csv`: floats or categories, NaN for gaps.
         name: the dataset's name.
+        notes: what was done before, put in front of what is done here.
+        words: further attributes of the dataset, such as description or label_names.
 
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     limits = limits or Limits.from_environment()
-    notes: list[str] = []
+    said = list(notes)
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec)
-    used = frame[[*features, target]]
-    used, dropped = _without_gaps(used, target, spec, notes)
-    y, words = _labels(used[target], spec, notes)
+    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said)
+    y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
+    label_names = words.pop("label_names", label_names)
 
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
     looked_at: list[str] = []
     widths: dict[str, int] = {}
     for column in features:
-        block, labels = _encode(column, used[column], spec, notes, looked_at, limits.features)
+        if is_number(used[column]) and column not in spec.categories:
+            block, read = number_block(column, used[column], spec.ranges.get(column), said)
+            labels = [column]
+        else:
+            if column in spec.ranges:
+                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
+            block, labels, read = categorical_block(
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), limits.features, said
+            )
         blocks.append(block)
         names.extend(labels)
         widths[column] = len(labels)
+        if read:
+            looked_at.append(column)
         if len(names) > limits.features:
             widest = max(widths, key=lambda c: widths[c])
             raise InvalidInput(
-                "columns", f"need more than {limits.features} features; {widest!r} alone needs {widths[widest]}",
+                "columns", f"need more than {limits.features} features; {show(widest)} alone needs {widths[widest]}",
                 "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",
             )  # fmt: skip
-    shown = used[features].assign(label=np.where(y > 0, words[1], words[0]))
+    repeats = int(used.duplicated().sum())
+    if repeats:
+        said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
+    last = "label" if "label" not in features else f"label ({target})"
+    while last in features:
+        last += "'"
+    shown = used[features].assign(**{last: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))})
+    about = f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"
     dataset = build(
         name=name, x=unit_rows(np.hstack(blocks)), y=y, feature_names=names, frame=shown, intercept=intercept,
-        source=source, label_names=words, description=f"{len(used):,} rows: {target} is {words[1]} or {words[0]}?",
+        source=source, label_names=label_names, notes=tuple(said), looked_at=tuple(looked_at),
+        **({"description": about} | words),
     )  # fmt: skip
-    return Prepared(dataset, tuple(notes), tuple(looked_at), left_out, dropped)
+    return Prepared(dataset, left_out, dropped)
 
 
 def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str, str]]:
@@ -145,10 +190,12 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
     if spec.columns is None:
         features = []
         for column in known:
-            reason = why_not(frame[column]) if column != spec.target else "is the label"
+            if column == spec.target:
+                continue
+            reason = why_not(frame[column], declared=column in spec.categories)
             if reason is None:
                 features.append(column)
-            elif column != spec.target:
+            else:
                 left_out[column] = reason
     else:
         features = list(spec.columns)
@@ -156,110 +203,54 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
             one_of("columns", column, known)
             if column == spec.target:
                 raise InvalidInput("columns", f"the label {column!r} is among the features", "Leave it out.")
-            reason = why_not(frame[column])
+            reason = why_not(frame[column], declared=column in spec.categories)
             if reason is not None:
                 raise InvalidInput(column, reason, "Leave this column out.")
         if len(set(features)) < len(features):
             raise InvalidInput("columns", "a column is given twice", "Give each column once.")
+        left_out = {c: "not chosen" for c in known if c not in features and c != spec.target}
     if not features:
-        raise InvalidInput("columns", "none can be used as a feature", "Choose columns with numbers or a few categories.")
+        why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
+        raise InvalidInput(
+            "columns", f"none can be used as a feature ({why or 'none was chosen'})",
+            "Choose columns with numbers or a few categories.",
+        )  # fmt: skip
     return features, left_out
 
 
 def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[str]) -> tuple[pd.DataFrame, int]:
     one_of("missing", spec.missing, ("drop", "default"))
-    used = used.copy()
+    gaps = used.isna()
     if spec.missing == "default":
+        used = used.copy()
         for column in used.columns:
-            gaps = used[column].isna()
-            if column == target or not gaps.any():
+            count = int(gaps[column].sum())
+            if column == target or not count:
                 continue
             if column not in spec.defaults:
-                raise InvalidInput(
-                    column, f"has {int(gaps.sum()):,} gaps and no default value", "Declare a default, or drop rows with gaps."
-                )
+                raise InvalidInput(column, f"has {count:,} gaps and no default", "Declare a default, or drop rows with gaps.")
             value = spec.defaults[column]
             if is_number(used[column]):
-                value = number(f"defaults[{show(column)}]", value)
-            used.loc[gaps, column] = value
-            notes.append(f"{int(gaps.sum()):,} gaps in {column} were filled with {_word(value)}.")
-    complete = ~used.isna().any(axis=1)
+                used[column] = used[column].fillna(number(f"defaults[{show(column)}]", value))
+            else:
+                text = word(value)
+                if text not in used[column].cat.categories:
+                    used[column] = used[column].cat.add_categories([text])
+                used[column] = used[column].fillna(text)
+            notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
+        gaps = used.isna()
+    complete = ~gaps.any(axis=1)
     dropped = int((~complete).sum())
     if dropped == len(used):
+        worst = str(gaps.sum().idxmax())
         raise InvalidInput(
-            "missing", "every row has a gap in the columns used", "Leave out the columns with gaps, or declare defaults."
-        )
+            "missing", f"every row has a gap in the columns used, most of them in {show(worst)}",
+            "Leave out the columns with gaps, or declare defaults.",
+        )  # fmt: skip
     if dropped:
         notes.append(f"{dropped:,} of {len(used):,} rows were dropped because of gaps.")
-    return used[complete].reset_index(drop=True), dropped
+        used = used[complete].reset_index(drop=True)
+    return used, dropped
 
 
-def _labels(series: pd.Series, spec: TableSpec, notes: list[str]) -> tuple[NDArray[np.float64], tuple[str, str]]:
-    counts = classes(series)
-    if len(counts) < 2:
-        raise InvalidInput(spec.target, f"takes one value only ({next(iter(counts), 'none')})", "Choose a label with two values.")
-    some = ", ".join(list(counts)[:8]) + (", ..." if len(counts) > 8 else "")
-    positive = spec.positive
-    if not positive:
-        if len(counts) > 2:
-            raise InvalidInput(
-                "positive", f"{spec.target!r} takes {len(counts):,} values ({some})", "Say which of them count as +1."
-            )
-        positive = (sorted(counts)[1],)
-        notes.append(f"{positive[0]} counts as +1, because no positive value was chosen.")
-    for value in positive:
-        if value not in counts:
-            raise InvalidInput("positive", f"{spec.target!r} never takes the value {show(value)}", f"Choose among: {some}.")
-    words = series.map(_word)
-    hit = words.isin(positive).to_numpy()
-    if hit.all():
-        raise InvalidInput("positive", "every row would count as +1", "Leave at least one value for -1.")
-    rest = [v for v in counts if v not in positive]
-    names = (rest[0] if len(rest) == 1 else "other", positive[0] if len(positive) == 1 else " or ".join(positive)[:60])
-    if len(counts) > 2:
-        notes.append(f"{names[1]} counts as +1; the other {len(rest)} values count as -1.")
-    return np.where(hit, 1.0, -1.0), names
-
-
-def _encode(
-    column: str, series: pd.Series, spec: TableSpec, notes: list[str], looked_at: list[str], most: int
-) -> tuple[NDArray[np.float64], list[str]]:
-    if is_number(series) and column not in spec.categories:
-        values = series.to_numpy(dtype=np.float64)
-        if column in spec.ranges:
-            low, high = (number(f"ranges[{show(column)}]", v) for v in spec.ranges[column])
-            if low >= high:
-                raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
-            outside = int(((values < low) | (values > high)).sum())
-            if outside:
-                notes.append(f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped.")
-            values = np.clip(values, low, high)
-        else:
-            low, high = values.min(), values.max()
-            looked_at.append(column)
-        with np.errstate(over="raise", invalid="raise"):
-            try:
-                span = high - low
-                scaled = (values - low) / (span if span > 0 else 1.0)
-            except FloatingPointError as error:
-                raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.") from error
-        return scaled[:, None], [column]
-    if column in spec.ranges:
-        raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
-    text = series.map(_word)
-    if column in spec.categories:
-        levels = [str(v) for v in spec.categories[column]]
-        unknown = int((~text.isin(levels)).sum())
-        if unknown:
-            notes.append(f"{unknown:,} values of {column} are not among the declared categories and count as none of them.")
-    else:
-        levels = sorted(text.unique())
-        looked_at.append(column)
-    if len(levels) > most:
-        raise InvalidInput(
-            column,
-            f"has {len(levels):,} categories",
-            f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES).",
-        )
-    codes = pd.Categorical(text, categories=levels).codes
-    return (codes[:, None] == np.arange(len(levels))).astype(np.float64), [f"{column}={level}" for level in levels]
+__all__ = ["Prepared", "TableSpec", "classes", "default_spec", "prepare", "why_not", "word"]
