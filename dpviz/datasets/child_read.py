@@ -36,9 +36,7 @@ def main() -> int:
 
     try:
         content = sys.stdin.buffer.read()
-        table = read_csv(
-            content, header=options["header"], delimiter=options["delimiter"], limits=Limits(**options["limits"])
-        )
+        table = read_csv(content, header=options["header"], delimiter=options["delimiter"], limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)
         answer({"notes": table.notes}, buffer.getvalue())

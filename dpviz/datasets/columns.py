@@ -48,7 +48,9 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
         if sum(numbers) > 0.5 * len(texts):
             odd = texts[numbers.index(False)]
             row = int((series == odd).to_numpy().argmax()) + 1
-            return f"holds numbers, but also {len(texts) - sum(numbers):,} texts such as {show(odd)} in row {row:,}; correct those"
+            return (
+                f"holds numbers, but also {len(texts) - sum(numbers):,} texts such as {show(odd)} in row {row:,}; correct those"
+            )
     if len(texts) > max(MANY_LEVELS, 0.5 * len(known)):
         return f"has {len(texts):,} different texts, like a name or an identifier"
     return None

@@ -53,9 +53,7 @@ class Table:
     notes: tuple[str, ...]
 
 
-def read_csv(
-    content: bytes, *, header: bool | None = None, delimiter: str | None = None, limits: Limits | None = None
-) -> Table:
+def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | None = None, limits: Limits | None = None) -> Table:
     """A table from the bytes of a CSV file, plain or gzipped.
 
     Args:

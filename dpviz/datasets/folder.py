@@ -109,7 +109,10 @@ def load(name: str, intercept: bool) -> Dataset:
     spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
     said = table.notes
     if not options:
-        said = (*said, f"The last column, {spec.target}, was taken for the label, because no file {entry.path.stem}.toml says more.")
+        said = (
+            *said,
+            f"The last column, {spec.target}, was taken for the label, because no file {entry.path.stem}.toml says more.",
+        )
     source = f"the file {entry.path.name} in the data folder"
     return prepare(table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said).dataset
 

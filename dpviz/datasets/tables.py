@@ -6,6 +6,7 @@ public knowledge; those read off the data are outside every epsilon and are list
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -74,6 +75,27 @@ class TableSpec:
             else:
                 made[key] = str(value)
         return cls(**made)
+
+    def to_toml(self) -> str:
+        """The spec as a TOML document, which `from_dict` takes back."""
+        lines = [f"target = {_toml(self.target)}", f"missing = {_toml(self.missing)}"]
+        if self.positive:
+            lines.append(f"positive = {_toml(self.positive)}")
+        if self.above is not None:
+            lines.append(f"above = {self.above!r}")
+        if self.columns is not None:
+            lines.append(f"columns = {_toml(self.columns)}")
+        for key in ("ranges", "categories", "defaults"):
+            values = getattr(self, key)
+            if values:
+                lines += ["", f"[{key}]", *(f"{_toml(str(k))} = {_toml(v)}" for k, v in values.items())]
+        return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
 def _mapping(key: str, value: object) -> dict[str, Any]:

@@ -126,6 +126,11 @@ def is_upload(name: str) -> bool:
     return re.fullmatch(PREFIX + r"[0-9a-f]{16}", name) is not None
 
 
+def there(name: str) -> bool:
+    """Whether the rows behind a name are still held; true for every name that is not an upload's."""
+    return not is_upload(name) or name in _live
+
+
 def get(name: str) -> Upload:
     """The upload of that name.
 
