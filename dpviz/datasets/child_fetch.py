@@ -21,7 +21,7 @@ from dpviz.datasets.child_read import answer
 from dpviz.datasets.fetch import MIRROR
 from dpviz.validate import InvalidInput
 
-_SILENCE = 20.0  # seconds without a byte
+_SILENCE = 10.0  # seconds without a byte
 
 
 def mirrored(url: str, mirror: str) -> str:
@@ -52,7 +52,7 @@ def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
     from sklearn.datasets import fetch_kddcup99, fetch_openml
 
     if file == "kddcup99":
-        bunch = fetch_kddcup99(data_home=home, percent10=True, n_retries=1, delay=0.5)
+        bunch = fetch_kddcup99(data_home=home, percent10=True, n_retries=1, delay=0.2)
         frame = pd.DataFrame(bunch.data, columns=bunch.feature_names).assign(labels=bunch.target)
         for column in frame:
             if isinstance(frame[column].iloc[0], bytes):
@@ -61,7 +61,7 @@ def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
                 frame[column] = frame[column].astype(float)
         return frame, "sklearn.datasets.fetch_kddcup99(percent10=True), SHA-256 checked by scikit-learn"
     number = int(file.removeprefix("openml-"))
-    bunch = fetch_openml(data_id=number, data_home=home, as_frame=True, parser="auto", n_retries=1, delay=0.5)
+    bunch = fetch_openml(data_id=number, data_home=home, as_frame=True, parser="auto", n_retries=1, delay=0.2)
     frame = bunch.frame.copy()
     for column in frame:
         if isinstance(frame[column].dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(frame[column]):

@@ -147,5 +147,5 @@ def categorical_block(
             column, f"has {len(levels):,} categories",
             f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES).",
         )  # fmt: skip
-    codes = pd.Categorical(text.astype(object), categories=levels).codes
+    codes = pd.Index(levels, dtype=object).get_indexer(text.astype(object))
     return (codes[:, None] == np.arange(len(levels))).astype(np.float64), [f"{column}={v}" for v in levels], declared is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -22,6 +23,7 @@ from dpviz.validate import InvalidInput, show
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
+_BOM = b"\xef\xbb\xbf"
 _MAGIC = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
@@ -71,7 +73,11 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", "Choose comma, semicolon, tab or vertical bar.")
     text = _decode(_unpack(content, limits))
     notes = []
-    found = delimiter or _find_delimiter(text)
+    excel = re.match(r"\"?sep=([,;\t|])\"?\n", text)
+    if excel:
+        text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
+        notes.append("Excel's first line, which names the separator, was skipped.")
+    found = delimiter or (excel[1] if excel else _find_delimiter(text))
     if delimiter is None and found != ",":
         notes.append(f"Columns are separated by {DELIMITERS[found]}.")
     names, rows = _check(text, found, header, limits)
@@ -112,9 +118,9 @@ def _unpack(content: bytes, limits: Limits) -> bytes:
             raise InvalidInput("file", f"unpacks to more than {limits.megabytes} MB", fix)
         if not complete:
             raise InvalidInput("file", "is a gzip archive that ends too early", "Make or download it again.")
-    if not content.strip():
+    if not content.removeprefix(_BOM).strip():
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
-    start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = content[:64].removeprefix(_BOM).lstrip()
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
             raise InvalidInput("file", f"is {kind}, not text", ASK_TEXT)
@@ -142,7 +148,7 @@ def _find_delimiter(text: str) -> str:
             widths = Counter(len(row) for row in csv.reader(lines, delimiter=candidate, skipinitialspace=True))
         except csv.Error:
             continue
-        width, _ = widths.most_common(1)[0]
+        width = widths.most_common(1)[0][0] if widths else 0
         if width > columns:
             best, columns = candidate, width
     return best

@@ -44,7 +44,7 @@ class Limits:
             variable = f"DPVIZ_MAX_{f.name.upper()}"
             text = os.environ.get(variable)
             if text is not None:
-                if not text.strip().isdecimal():
+                if not (text.isascii() and text.strip().isdigit()):
                     raise InvalidInput(variable, f"must be a whole number, got {text!r}", "Correct or unset the variable.")
                 values[f.name] = whole(variable, int(text), 1, 10**9)
         return cls(**values)

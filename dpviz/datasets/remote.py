@@ -176,10 +176,10 @@ def load(name: str, intercept: bool) -> Dataset:
     if known["rows"] != remote.file_rows:
         said.append(f"This copy has {known['rows']:,} rows, not {remote.file_rows:,}; it came {known['source']}.")
     frame = frame.rename(columns=str.strip)
-    lowered = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
-    spec = replace(
-        remote.spec, defaults={lowered.get(c.lower().replace("-", "_"), c): v for c, v in remote.spec.defaults.items()}
-    )
+    # OpenML has changed the spelling of names before (native-country, native_country)
+    spelled = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
+    defaults = {spelled.get(c.lower().replace("-", "_"), ""): v for c, v in remote.spec.defaults.items()}
+    spec = replace(remote.spec, defaults={c: v for c, v in defaults.items() if c})
     return prepare(
         remote.derive(frame), spec, name=name, source=f"{remote.source}; {known['source']}, {known['fetched']}",
         intercept=intercept, limits=Limits(features=5_000), notes=tuple(said), label_names=remote.label_names,

@@ -231,10 +231,12 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
         if len(set(features)) < len(features):
             raise InvalidInput("columns", "a column is given twice", "Give each column once.")
         left_out = {c: "not chosen" for c in known if c not in features and c != spec.target}
+    if not features and spec.columns is not None:
+        raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
     if not features:
         why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
         raise InvalidInput(
-            "columns", f"none can be used as a feature ({why or 'none was chosen'})",
+            "columns", f"none can be used as a feature ({why})",
             "Choose columns with numbers or a few categories.",
         )  # fmt: skip
     return features, left_out

@@ -115,10 +115,15 @@ def _check_room(table: Table, limits: Limits) -> None:
         )  # fmt: skip
 
 
-def guard(may_see: Callable[[str], bool]) -> None:
-    """Sets who may use an upload: asked with its name in the thread that wants it. Everyone in this process otherwise."""
+def guard(may_see: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Sets who may use an upload: asked with its name in the thread that wants it. Everyone in this process otherwise.
+
+    Returns:
+        What was set before.
+    """
     global _guard
-    _guard = may_see
+    before, _guard = _guard, may_see
+    return before
 
 
 def is_upload(name: str) -> bool:
