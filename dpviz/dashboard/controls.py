@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.dashboard import nav, session, urls, words
-from dpviz.datasets import canonical_name, dataset_names, rows_of
+from dpviz.datasets import canonical_name, dataset_names, rows_of, uploads
 from dpviz.datasets.base import train_size
 from dpviz.datasets.folder import PREFIX as FOLDER
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
@@ -146,8 +146,8 @@ def _dataset_there() -> None:
 
 
 def _dataset_label(name: str) -> str:
-    if name in session.held():
-        return f"{session.held()[name].title} (your upload)"
+    if uploads.is_upload(name):
+        return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
     if name.startswith(FOLDER):
         return f"{name.removeprefix(FOLDER)} (data folder)"
     base, _, size = name.partition("-")
