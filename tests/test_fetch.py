@@ -77,8 +77,8 @@ class Handler(BaseHTTPRequestHandler):
             kinds = {"Clump_Thickness": "numeric", "Bare_Nuclei": "numeric", "Class": "nominal"}
             features = [
                 {
-                    "index": str(k), "name": name, "data_type": kind, "is_target": str(name == "Class").lower(), "is_ignore": "false",
-                    "is_row_identifier": "false", "number_of_missing_values": "0",
+                    "index": str(k), "name": name, "data_type": kind, "is_target": str(name == "Class").lower(),
+                    "is_ignore": "false", "is_row_identifier": "false", "number_of_missing_values": "0",
                     **({"nominal_value": ["benign", "malignant"]} if kind == "nominal" else {}),
                 }
                 for k, (name, kind) in enumerate(kinds.items())
@@ -90,7 +90,8 @@ class Handler(BaseHTTPRequestHandler):
         return json.dumps(
             {
                 "data_set_description": {
-                    "id": "15", "description": "made up", "name": "breast-w", "version": "1", "format": "ARFF", "status": "active", "file_id": "52350",
+                    "id": "15", "description": "made up", "name": "breast-w", "version": "1",
+                    "format": "ARFF", "status": "active", "file_id": "52350",
                     "url": "https://www.openml.org/data/v1/download/52350/breast-w.arff", "default_target_attribute": "Class",
                     "md5_checksum": "0" * 32 if wrong else hashlib.md5(table).hexdigest(), "licence": "Public",
                 }

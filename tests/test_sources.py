@@ -51,7 +51,8 @@ def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
 def test_a_sidecar_says_what_the_table_means(data: Path) -> None:
     (data / "people.csv").write_bytes(csv().replace(b",", b";"))
     (data / "people.toml").write_text(
-        'delimiter = "semicolon"\nheader = true\ntarget = "job"\npositive = ["a", "b"]\ncolumns = ["age"]\n[ranges]\nage = [0, 100]\n'
+        'delimiter = "semicolon"\nheader = true\ntarget = "job"\npositive = ["a", "b"]\ncolumns = ["age"]\n'
+        "[ranges]\nage = [0, 100]\n"
     )
     ds = dpviz.load_dataset("data/people.csv", intercept=False)
     assert ds.declared
@@ -109,9 +110,11 @@ def test_delta_is_checked_again_after_rows_fall_out(data: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "data/../people.csv", "data//people.csv", "../data/people.csv", "/etc/passwd", "data/people.csv\0.txt", "data/people.csv ",
-        "DATA/people.csv", "data\\people.csv", "data/.hidden.csv", "file:///etc/passwd", "data/%2e%2e/people.csv", "upload-../../x",
-        "upload-0123456789abcdef", "census-٣٣٣", "data/pipe.csv", "data/folder.csv", "data/gone.csv", "data/people.csv/..",
+        "data/../people.csv", "data//people.csv", "../data/people.csv", "/etc/passwd", "data/people.csv\0.txt",
+        "data/people.csv ", "DATA/people.csv", "data\\people.csv", "data/.hidden.csv", "file:///etc/passwd",
+        "data/%2e%2e/people.csv",
+        "upload-../../x", "upload-0123456789abcdef", "census-٣٣٣", "data/pipe.csv", "data/folder.csv", "data/gone.csv",
+        "data/people.csv/..",
     ],
 )  # fmt: skip
 def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -> None:

@@ -21,7 +21,7 @@ from dpviz.validate import InvalidInput, show
 
 PREFIX = "upload-"
 #: rows ready for training, of all uploads together, counted four times for what is derived from them
-READY_BYTES = 2 << 30
+READY_BYTES = 1 << 30
 
 _live: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 _ready: OrderedDict[tuple[str, bool], int] = OrderedDict()
