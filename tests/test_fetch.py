@@ -267,7 +267,7 @@ def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_every_card_says_what_it_is() -> None:
     found = cards()
-    text = " ".join(f"{c.title} {c.variant}" for c in found)
+    text = " ".join(f"{c.title} {c.variant} {c.rows}" for c in found)
     for word in (
         "48,842",
         "45,222",

@@ -13,6 +13,7 @@ from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.base import train_size
 from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
+from dpviz.datasets.catalogue import peek
 from dpviz.figures import data
 from dpviz.figures.style import Theme
 from dpviz.spec import RunSpec
@@ -53,7 +54,7 @@ def glance(n: int, d: int) -> str:
     """What privacy costs on a set of that shape, in words."""
     scale = np.sqrt(d) / n
     word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
-    return f"{word}: √d/n = {words.three(float(scale))}"
+    return f"{word} (√d/n = {words.three(float(scale))})"
 
 
 def headline(dataset: Dataset, spec: RunSpec) -> None:
@@ -61,7 +62,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     n = train_size(dataset.n)
     sentence = (
         f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. Always guessing "
-        f"the majority is right {words.percent(majority(dataset))} of the time. Privacy costs {glance(n, dataset.d)}."
+        f"the majority is right {words.percent(majority(dataset))} of the time. Cost of privacy: {glance(n, dataset.d)}."
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
@@ -190,6 +191,13 @@ def _card(card: Card, spec: RunSpec) -> None:
     st.badge(text, color=colour)  # type: ignore[arg-type]
     rows = f"{card.rows:,} rows" if card.rows is not None else "size known when read"
     st.caption(words.markdown(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}"))
+    known = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
+    if known is not None:
+        n, d = train_size(known.n), known.d
+        guess = words.percent(majority(known))
+        st.caption(words.markdown(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}."))
+    elif card.state == "here":
+        st.caption("Features, majority and the cost of privacy show when it is used.")
     if card.state == "here" and card.name is not None:
         st.button("Use this set", key=f"use-{card.name}", on_click=use, args=(card.name,), disabled=card.name == spec.dataset)
     elif card.state == "download" and card.name is not None:

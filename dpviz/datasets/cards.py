@@ -70,11 +70,9 @@ def cards() -> list[Card]:
     """All sets: bundled, made up, to download, in the data folder, and those that a person must bring."""
     made: list[Card] = []
     for name, b in BUNDLED.items():
-        source, _, shipped = b.source.partition(", UCI")
-        label = " or ".join(b.label_names)
-        made.append(
-            Card(name, source, f"{b.rows:,} rows, with scikit-learn", label, "CC BY 4.0", f"UCI{shipped}", b.rows, "here")
-        )
+        title = b.source.partition(", UCI")[0]
+        label, where = " or ".join(b.label_names), "UCI Machine Learning Repository"
+        made.append(Card(name, title, "as shipped with scikit-learn", label, "CC BY 4.0", where, b.rows, "here"))
     none = "none needed: no real people"
     made += [
         Card("teaching", "Teaching", "400 points in the plane", "blue or orange", none, "made by dpviz", 400, "here"),

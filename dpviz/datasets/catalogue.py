@@ -140,6 +140,15 @@ def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> 
     return kept[1]
 
 
+def peek(name: str, *, intercept: bool = True) -> Dataset | None:
+    """A dataset if it is in memory or quick to make; None where a file would have to be read first."""
+    if name in BUNDLED or name == "teaching" or name.startswith("census-"):
+        return load_dataset(name, intercept=intercept)
+    with _lock:
+        kept = _cache.get((name, intercept))
+    return kept[1] if kept is not None and isinstance(kept[1], Dataset) else None
+
+
 def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
     # what is wrong with a file is kept too, so that nobody reads it again before it changes
     try:

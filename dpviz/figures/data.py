@@ -25,12 +25,13 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
     bars = {
         "type": "bar", "orientation": "h", "x": list(counts), "y": [0, 1],
         "marker": {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}},
-        "text": [f"{n:,} ({100 * n / total:.1f} %)" for n in counts], "textposition": "auto", "hoverinfo": "skip",
-        "textfont": {"color": "#111111", "size": FONT_SIZE},
+        "text": [f"{n:,} ({100 * n / total:.1f} %)" for n in counts], "textposition": "outside", "hoverinfo": "skip",
+        "textfont": {"color": theme.ink, "size": FONT_SIZE}, "cliponaxis": False,
     }  # fmt: skip
     ticks = [f"{shorten(name)} ({sign})" for name, sign in zip(names, ("−1", "+1"), strict=True)]
     return figure(
-        theme, [bars], height=200, margin=margin(left=210, top=10), x={"title": "rows"},
+        theme, [bars], height=200, margin=margin(left=210, top=10),
+        x={"title": "rows", "range": [0, 1.6 * max(counts)], "nticks": 4},
         y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
     )  # fmt: skip
 

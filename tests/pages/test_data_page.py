@@ -60,6 +60,7 @@ def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     for remote in REMOTE.values():
         assert remote.title in text(page)
     assert "IPUMS-BR" in text(page)
+    assert "n = 142 trained on, d = 14, majority 66.9" in text(page)  # wine
     assert "Read from the rows, outside every ε: sepal length (cm)" in text(page)
     assert len(page.dataframe) >= 2
 
