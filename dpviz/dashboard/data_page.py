@@ -69,7 +69,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     st.caption(
         words.markdown(
             f"{dataset.description} Source: {dataset.source}. The error that privacy adds to the mean loss cannot be made "
-            f"smaller than about √d/(n·ε) in general (Bassily, Smith, Thakurta 2014, Theorem 5.3, without constants): at ε = "
+            f"smaller than about √d/(n·ε) in general (lower bound of Bassily, Smith, Thakurta 2014, without constants): at ε = "
             f"{words.three(spec.epsilon)} that is {words.three(float(np.sqrt(dataset.d) / n / spec.epsilon))}. δ must stay below "
             f"1/n = {words.three(1 / n)}."
         )
