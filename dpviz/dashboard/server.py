@@ -1,0 +1,36 @@
+"""Starts Streamlit on the app."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from streamlit.web import cli
+
+from dpviz.validate import InvalidInput
+
+
+def serve(script: Path, port: int | None = None, *, browser: bool = True) -> None:
+    """Serves the app until it is stopped.
+
+    Streamlit reads .streamlit/config.toml beside the script after those of the working and the home folder, so the
+    configuration that ships with the app holds wherever it is started; flags and STREAMLIT_* variables still win.
+    """
+    threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
+    arguments = ["run", str(script)]
+    if port is not None:
+        arguments += ["--server.port", str(port)]
+    if not browser:
+        arguments += ["--server.headless", "true"]
+    cli.main(arguments, standalone_mode=False, prog_name="streamlit")
+
+
+def _warm() -> None:
+    """Loads the libraries and trains the first page's model while the server and the browser start."""
+    from dpviz.dashboard import cached, one_run  # noqa: F401
+    from dpviz.spec import RunSpec
+
+    try:
+        cached.outcome(RunSpec())
+    except (InvalidInput, OSError, RuntimeError, MemoryError):
+        return  # the page meets the same and tells the person

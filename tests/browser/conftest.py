@@ -1,0 +1,127 @@
+"""A running app and a Chromium to look at it with."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+REQUIRED = "DPVIZ_REQUIRE_BROWSER"
+
+
+def _missing(reason: str) -> None:
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{reason}, and {REQUIRED} is set")
+    pytest.skip(f"{reason}; set {REQUIRED}=1 to make this a failure")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        _missing(f"{CHROMIUM} is not there")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _missing("playwright is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(chromium: Any) -> Iterator[str]:
+    """The app, started by the command line from another folder; its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")} | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(port), "--no-browser"]
+    with tempfile.TemporaryDirectory() as elsewhere:
+        process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        address = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(300):
+                assert process.poll() is None, "the server stopped"
+                try:
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+class Reader:
+    """One person at the app: a page, and what went wrong on it."""
+
+    def __init__(self, browser: Any, address: str, width: int, scheme: str) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.context.set_default_timeout(30_000)
+        self.page = self.context.new_page()
+        self.address = address
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("request", self._requested)
+
+    def _requested(self, request: Any) -> None:
+        if not request.url.startswith((self.address, self.address.replace("http", "ws"), "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def open(self, query: str = "", path: str = "/") -> Any:
+        self.page.goto(f"{self.address}{path}{query}")
+        self.settled()
+        return self.page
+
+    def settled(self) -> None:
+        """Waits for the first picture and for the script to have finished."""
+        self.page.wait_for_selector(".js-plotly-plot .main-svg")
+        self.page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+    @property
+    def sentence(self) -> str:
+        return str(self.page.locator(".st-key-headline").inner_text())
+
+    def press(self, key: str, times: int = 1) -> None:
+        """Presses a key on the ε slider and waits for a new sentence."""
+        slider = self.page.get_by_role("slider", name="Privacy budget ε")
+        for _ in range(times):
+            before = self.sentence
+            slider.press(key)
+            self.page.wait_for_function("t => document.querySelector('.st-key-headline').innerText !== t", arg=before)
+        self.settled()
+
+
+@pytest.fixture
+def reader(chromium: Any, server: str) -> Iterator[Callable[..., Reader]]:
+    """Opens the app for a reader; at the end nobody may have seen an error or talked to anyone else."""
+    readers: list[Reader] = []
+
+    def make(width: int = 1280, scheme: str = "light") -> Reader:
+        readers.append(Reader(chromium, server, width, scheme))
+        return readers[-1]
+
+    yield make
+    for one in readers:
+        one.context.close()
+    assert not [e for one in readers for e in one.errors]
+    assert not [u for one in readers for u in one.foreign]

@@ -1,0 +1,124 @@
+"""The first page as a person meets it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+Make = Callable[..., Any]
+PICTURE = ".st-key-accuracy .scatterlayer"
+
+
+def query(page: Any) -> dict[str, str]:
+    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items()}
+
+
+def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
+    one = reader()
+    page = one.open()
+    assert re.search(r"At ε = 1 the model is right \d+\.\d % of the time .* over 10 noise draws.* at most", one.sentence)
+    assert "✓ proved" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
+    assert page.locator(".js-plotly-plot").count() >= 4
+    assert page.title().startswith("dpviz")
+
+
+def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> None:
+    one = reader()
+    page = one.open()
+    before = page.locator(PICTURE).inner_html()
+    one.press("ArrowLeft", 3)
+    assert page.locator(PICTURE).inner_html() != before
+    assert query(page) == {"epsilon": "0.708"}
+    assert one.sentence.startswith("At ε = 0.708")
+
+
+def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
+    assert one.sentence.startswith("At ε = 0.37 ")
+    assert "over 5 noise draws" in one.sentence
+    link = query(page)
+    assert link == {"dataset": "teaching", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"}
+    first = one.sentence
+    one.press("ArrowRight")
+    second = one.sentence
+    assert second != first
+    page.go_back()
+    page.wait_for_function("t => document.querySelector('.st-key-headline').innerText === t", arg=first)
+    one.settled()
+    assert query(page) == link
+    page.go_forward()
+    page.wait_for_function("t => document.querySelector('.st-key-headline').innerText === t", arg=second)
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        ("epsilon=0", "epsilon"),
+        ("epsilon=nan", "epsilon"),
+        ("epsilon=lots", "epsilon"),
+        ("delta=0.5", "delta"),
+        ("dataset=../../etc/passwd", "dataset"),
+        ("mechanism=<img src=http://192.0.2.1/x.png>", "mechanism"),
+        ("mechanism=![x](http://192.0.2.1/x.png)", "mechanism"),
+        ("dp-gd.steps=-4", "steps"),
+        ("utm_source=mail&q=1", "address"),
+    ],
+)
+def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, field: str) -> None:
+    one = reader()
+    page = one.open(f"?{bad}")
+    warning = page.locator("[data-testid=stAlert]").first.inner_text()
+    assert field in warning
+    assert len(warning) > 30
+    assert one.sentence.startswith("At ε = 1 ")
+    one.press("ArrowLeft")
+    assert page.locator("[data-testid=stAlert]").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("dataset", ["breast-cancer", "teaching"])
+def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, dataset: str) -> None:
+    page = reader(width=400, scheme=scheme).open(f"?dataset={dataset}")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
+    paper = page.locator(".st-key-accuracy .main-svg").first.evaluate("e => getComputedStyle(e).backgroundColor")
+    behind = page.locator("[data-testid=stApp]").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert paper == behind, "a picture has the background of its theme"
+
+
+def test_headings_are_in_order_and_charts_have_words(reader: Make) -> None:
+    page = reader().open("?dataset=teaching")
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    labelled = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].map(e => "
+        "(e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).getAttribute('aria-label') || '')"
+    )
+    assert labelled
+    assert all(len(text) > 30 for text in labelled)
+
+
+def test_typing_epsilon_and_delta(reader: Make) -> None:
+    one = reader()
+    page = one.open()
+    page.get_by_text("Advanced").click()
+    box = page.get_by_role("textbox", name="ε, exactly")
+    box.fill("-2")
+    box.press("Enter")
+    assert "epsilon" in page.locator("[data-testid=stAlert]").first.inner_text()
+    box.fill("0.123")
+    box.press("Enter")
+    page.wait_for_function("document.querySelector('.st-key-headline').innerText.startsWith('At ε = 0.123')")
+    delta = page.get_by_role("textbox", name="Failure probability δ")
+    delta.fill("0.5")
+    delta.press("Enter")
+    page.wait_for_selector("[data-testid=stAlert]")
+    assert "below 1/n" in page.locator("[data-testid=stAlert]").first.inner_text()

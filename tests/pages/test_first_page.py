@@ -1,0 +1,153 @@
+"""The first page without a browser: every mechanism, every kind of bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.dashboard import cached
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(str(APP), default_timeout=60)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def sentence(page: AppTest) -> str:
+    return next(m.value for m in page.markdown if "the model is right" in m.value).replace("\\", "")
+
+
+def address(page: AppTest) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
+
+
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
+    setting = dpviz.engine.get_model(model_id).setting(320, 3, 1e-3)
+    refused = dpviz.mechanisms()[mechanism].refusal(setting) is not None
+    page = opened(mechanism=mechanism, model=model_id)
+    assert not page.error
+    assert sentence(page)
+    assert bool(page.warning) == refused
+    if not refused:
+        spec = dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2)
+        mean = dpviz.run(spec).accuracy.mean()
+        assert f"{100 * mean:.1f}" in sentence(page)
+        assert page.selectbox(key="mechanism").value == mechanism
+        for name in dpviz.mechanisms()[mechanism].knobs():
+            assert page.session_state[f"{mechanism}.{name}"] == dpviz.mechanisms()[mechanism].defaults()[name]
+        proved = dpviz.run(spec).calibration.proved
+        assert ("at most" in sentence(page)) == (proved is not None)
+
+
+@pytest.mark.parametrize("dataset", dpviz.dataset_names())
+def test_every_dataset_has_a_page(dataset: str) -> None:
+    page = opened(dataset=dataset)
+    assert not page.error
+    assert not page.warning
+    declared = dpviz.load_dataset(dataset).declared
+    said = " ".join(c.value for c in page.caption)
+    assert ("outside every ε" in said) != declared
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("epsilon", "0", "epsilon"), ("epsilon", "-3", "epsilon"), ("epsilon", "nan", "epsilon"), ("epsilon", "inf", "epsilon"),
+        ("epsilon", "much", "epsilon"), ("delta", "0.5", "delta"), ("delta", "0", "delta"), ("delta", "x", "delta"),
+        ("dataset", "nowhere", "dataset"), ("dataset", "census-7", "n"), ("model", "gpt", "model"),
+        ("mechanism", "magic", "mechanism"),
+        ("lam", "0", "lam"), ("seeds", "0", "seeds"), ("seeds", "1.5", "seeds"), ("seed", "-1", "seed"),
+        ("intercept", "maybe", "intercept"),
+        ("dp-gd.steps", "0", "steps"), ("dp-gd.noise", "loud", "noise"), ("foo", "bar", "address"),
+    ],
+)  # fmt: skip
+def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
+    page = opened(**{key: value})
+    assert len(page.warning) == 1
+    assert page.warning[0].value.startswith(f"**{field}**")
+    assert page.warning[0].value.count(". ") >= 1
+    assert sentence(page)
+    assert address(page).get(key) != value
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert not page.warning
+    assert "ε = 2 " in sentence(page)
+
+
+def test_controls_and_address_agree_both_ways() -> None:
+    page = opened(epsilon="0.37", lam="0.02")
+    assert page.select_slider(key="epsilon").value == 0.37
+    assert page.select_slider(key="lam").value == 0.02
+    page.selectbox(key="mechanism").set_value("dp-gd").run()
+    page.number_input(key="dp-gd.steps").set_value(20).run()
+    page.toggle(key="intercept").set_value(False).run()
+    assert not page.exception
+    query = address(page)
+    spec = dpviz.RunSpec.from_query(query)
+    assert query == spec.to_query()
+    assert (spec.epsilon, spec.lam, dict(spec.params), spec.intercept) == (0.37, 0.02, {"steps": 20}, False)
+
+
+def test_an_address_that_changes_by_itself_is_followed() -> None:
+    page = opened(epsilon="0.5")
+    page.query_params["epsilon"] = "5"
+    page.run()
+    assert page.select_slider(key="epsilon").value == 5
+    assert "ε = 5 " in sentence(page)
+
+
+def test_typed_values_are_checked() -> None:
+    page = opened()
+    page.text_input(key="epsilon_typed").set_value("-1").run()
+    assert page.warning[0].value.startswith("**epsilon**")
+    page.text_input(key="epsilon_typed").set_value("0.123").run()
+    assert not page.warning
+    assert "ε = 0.123 " in sentence(page)
+    page.text_input(key="delta").set_value("0.5").run()
+    assert page.warning[0].value.startswith("**delta**")
+    page.text_input(key="delta").set_value("1e-7").run()
+    assert not page.warning
+    assert address(page)["delta"] == "1e-07"
+
+
+def test_a_census_of_any_size_has_a_link() -> None:
+    page = opened(dataset="census-300")
+    assert address(page)["dataset"] == "census-300"
+    assert not page.warning
+
+
+def test_reset_forgets_the_address() -> None:
+    page = opened(epsilon="0.5")
+    next(b for b in page.button if b.label == "Back to the defaults").click().run()
+    assert not page.query_params
+    assert sentence(page).startswith("At ε = 1 ")
+
+
+def test_a_run_that_fails_says_so_and_the_controls_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise FloatingPointError("the method diverged")
+
+    cached.clear()
+    monkeypatch.setattr(cached.dpviz, "run_epsilons", broken)
+    page = opened()
+    assert "the method diverged" in page.error[0].value
+    assert page.select_slider(key="epsilon").value == 1.0
+
+
+def test_cached_outcomes_are_those_of_the_shell_and_bounded() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.77)
+    cached.clear()
+    made = cached.outcome(spec)
+    assert cached.outcome(spec) is made
+    assert (made.theta == dpviz.run(spec).theta).all()
+    assert cached.stored(dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.78)) is None
+    assert cached._store.maxsize <= 1 << 30

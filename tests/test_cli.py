@@ -1,0 +1,51 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import pytest
+
+import dpviz
+from dpviz.cli import app_script, main
+
+
+def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["datasets"]) == 0
+    assert main(["mechanisms"]) == 0
+    out = capsys.readouterr().out
+    for name in (*dpviz.dataset_names(), *dpviz.mechanisms()):
+        assert name in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert dpviz.__version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ("--epsilon 0", "epsilon"), ("--epsilon nan", "epsilon"), ("--epsilon=-1", "epsilon"), ("--epsilon x", "epsilon"),
+        ("--delta 0.5", "delta"), ("--dataset nowhere", "dataset"), ("--mechanism none", "mechanism"), ("--set steps=x", "steps"),
+        ("--set nothing=1", "nothing"), ("--set steps", "KNOB=VALUE"), ("--seeds 0", "seeds"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *arguments.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert field in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--port", "0"], ["--port", "many"], ["frobnicate"]])
+def test_bad_usage_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+def test_the_app_has_its_configuration_beside_it() -> None:
+    assert app_script().name == "app.py"
+    assert (app_script().parent / ".streamlit" / "config.toml").is_file()

@@ -1,0 +1,99 @@
+"""Colours mean one thing and can be told apart."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpviz.figures import plane
+from dpviz.figures.style import DARK, LIGHT, THEMES, Theme, look
+from dpviz.mechanisms.base import FAMILIES
+
+CONFIG = tomllib.loads((Path(__file__).parent.parent / ".streamlit" / "config.toml").read_text())
+
+#: linear RGB as seen without one kind of cone, severity 1 (Machado, Oliveira, Fernandes 2009, table 1)
+SIGHT = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    c = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    x = to_xyz @ np.clip(rgb, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(x > 216 / 24389, np.cbrt(x), (24389 / 27 * x + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def closest(colours: list[str], sight: str) -> float:
+    seen = [lab(np.asarray(SIGHT[sight]) @ linear(c)) for c in colours]
+    return min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(seen, 2))
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_families_and_noise_can_be_told_apart(theme: Theme, sight: str) -> None:
+    assert tuple(theme.families) == FAMILIES
+    assert closest([*theme.families.values(), theme.noise], sight) > 15
+    # the control: red and green of equal lightness fail for the readers they fail
+    assert closest(["#c23b3b", "#5b7d1e"], "deutan") < 15
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_lines_stand_out_from_the_paper(theme: Theme) -> None:
+    for colour in (theme.ink, theme.majority, *theme.families.values()):
+        assert contrast(colour, theme.paper) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_ten_chart_colours(sight: str) -> None:
+    ten = CONFIG["theme"]["chartCategoricalColors"]
+    assert len(set(ten)) == 10
+    assert closest(ten, sight) > 15
+
+
+def test_figures_have_the_pages_background() -> None:
+    for theme, name in ((LIGHT, "light"), (DARK, "dark")):
+        assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
+
+
+def test_methods_of_a_family_differ_in_more_than_shade() -> None:
+    looks = [look(LIGHT, str(k), "gradient", k) for k in range(6)]
+    assert len({one.colour for one in looks}) == 6
+    assert len({one.dash for one in looks}) == 6
+
+
+def test_shipped_configuration() -> None:
+    assert CONFIG["server"]["address"] == "127.0.0.1"
+    assert CONFIG["server"]["maxUploadSize"] == 50
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+    assert CONFIG["client"]["showErrorDetails"] == "none"
+
+
+def test_zero_lines_are_exact_for_planes_and_close_for_circles() -> None:
+    axis = np.linspace(-1, 1, 21)
+    gx, gy = np.meshgrid(axis, axis)
+    x, y = plane.zero_lines(np.stack([0.3 * gx - 0.7 * gy + 0.11, gx + 5 * gy - 0.2]), (axis, axis))
+    there = ~np.isnan(x)
+    residual = np.minimum(abs(0.3 * x - 0.7 * y + 0.11), abs(x + 5 * y - 0.2))[there]
+    assert there.sum() > 40
+    assert residual.max() < 1e-12
+    x, y = plane.zero_lines((gx**2 + gy**2 - 0.5)[None], (axis, axis))
+    assert np.nanmax(abs(np.hypot(x, y) - 0.5**0.5)) < 0.005
+    assert plane.zero_lines(np.ones((1, 21, 21)), (axis, axis))[0].size == 0
