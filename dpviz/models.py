@@ -27,6 +27,8 @@ Rule = Callable[[slice, Floats], NDArray[Any]]
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+_SINGLE_ROWS = 32  # rows summed in single precision before the sum goes on in double
+_SMALL_PRODUCT = 800_000  # rows x replicas x parameters below which OpenBLAS multiplies without repacking its input
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,20 @@ class Rows:
         """(n,) lengths of the rows."""
         return np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
 
+    @cached_property
+    def longest(self) -> float:
+        """Length of the longest row."""
+        return float(self.norms.max(initial=0.0))
+
+    def part(self, name: str, block: slice) -> NDArray[np.floating]:
+        """A block of rows of one of the arrays above, by the array's name."""
+        values: NDArray[np.floating] = getattr(self, name)[block]
+        return values
+
+    def batch(self, index: NDArray[np.intp]) -> Batch:
+        """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""
+        return Batch(self, index)
+
     def take(self, index: NDArray[np.intp] | slice) -> Rows:
         """Some of the rows; slices share memory. `signed` is carried over where it is there already."""
         part = Rows(self.X[index], self.y[index])
@@ -109,6 +125,33 @@ class Rows:
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
         return Rows(X, labels)
+
+
+class Batch(Rows):
+    """Rows of a parent by index. `part` gathers block by block, so that a batch never leaves the processor's cache."""
+
+    def __init__(self, parent: Rows, index: NDArray[np.intp]) -> None:
+        self.parent = parent
+        self.index = index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getattr__(self, name: str) -> Floats:
+        if name not in ("X", "y"):
+            raise AttributeError(name)
+        value: Floats = getattr(self.parent, name)[self.index]
+        setattr(self, name, value)
+        return value
+
+    @cached_property
+    def longest(self) -> float:
+        """Length of the parent's longest row: an upper bound."""
+        return self.parent.longest
+
+    def part(self, name: str, block: slice) -> NDArray[np.floating]:
+        values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
+        return values
 
 
 class Model(Protocol):
@@ -146,6 +189,8 @@ class Model(Protocol):
         rule: Rule | None = None,
     ) -> Floats:  # fmt: skip
         """(R, m) sum over rows of weight x clipped data gradient.
+
+        Products run in the precision of theta, double or single; blocks of rows are added up in double.
 
         Args:
             clip_norm: rows' gradients longer than this are shortened to it.
@@ -244,23 +289,25 @@ class LinearModel:
         self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
     ) -> Floats:  # fmt: skip
-        total = np.zeros_like(theta)
+        total = np.zeros(theta.shape)
         columns = np.ascontiguousarray(theta.T)
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
-        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.norms.max(initial=0.0)
-        blocks = _blocks(len(rows), len(theta))
+        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
+        single = theta.dtype == np.float32
+        blocks = _blocks(len(rows), len(theta), theta.shape[1] if single else 0)
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
         buffer = np.empty((blocks[0].stop if blocks else 0, len(theta)), theta.dtype)
         for block in blocks:
-            signed = rows.signed[block]
+            signed = rows.part("signed32" if single else "signed", block)
             slope = self.loss.slope_inplace(np.matmul(signed, columns, out=buffer[: len(signed)]))
             if clips:
-                slope *= _clip_factor(np.abs(slope) * rows.norms[block, None], clip_norm)
+                norms = rows.part("norms", block).astype(theta.dtype, copy=False)
+                slope *= _clip_factor(np.abs(slope) * norms[:, None], clip_norm)
             if weights is not None:
                 slope *= weights[block]
             if rule is not None:
-                slope *= rule(block, np.abs(slope) * rows.norms[block, None])
-            total += slope.T @ signed
+                slope *= rule(block, np.abs(slope) * rows.part("norms", block)[:, None])
+            total += _transposed_product(slope, signed)
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
@@ -316,9 +363,23 @@ class LinearModel:
         return total
 
 
-def _blocks(n: int, replicas: int) -> list[slice]:
+def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:
+    """Slices of rows for one pass; `parameters` is given where products should stay small ones."""
     size = max(256, _BLOCK_ELEMENTS // max(replicas, 1))
+    small = _SMALL_PRODUCT // max(replicas * parameters, 1)
+    if parameters and small >= 256:
+        size = min(size, small // _SINGLE_ROWS * _SINGLE_ROWS)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _transposed_product(slope: NDArray[np.floating], signed: NDArray[np.floating]) -> NDArray[np.floating]:
+    """slope.T @ signed; in single precision sums stay short, so that rounding is far below what one row contributes."""
+    if slope.dtype != np.float32:
+        return slope.T @ signed
+    whole = len(slope) - len(slope) % _SINGLE_ROWS
+    parts = slope[:whole].reshape(-1, _SINGLE_ROWS, slope.shape[1]).transpose(0, 2, 1)
+    total = (parts @ signed[:whole].reshape(-1, _SINGLE_ROWS, signed.shape[1])).sum(axis=0, dtype=np.float64)
+    return total + slope[whole:].T @ signed[whole:]
 
 
 def _clip_factor(norm: Floats, clip_norm: float) -> Floats:
