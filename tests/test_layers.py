@@ -22,7 +22,8 @@ FORBIDDEN = {
     "leave_one_out": {"influence", "mechanisms", "engine", "datasets", "figures", "dashboard"},
     "influence": {"mechanisms", "engine", "datasets", "figures", "dashboard"},
     "mechanisms": {"engine", "spec", "figures", "dashboard", "datasets"},
-    "engine": {"sweeps", "figures", "dashboard"},
+    "engine": {"sweeps", "observed", "figures", "dashboard"},
+    "observed": {"sweeps", "figures", "dashboard"},
     "sweeps": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }

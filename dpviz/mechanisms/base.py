@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.algorithm2 import Trace
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput, in_range, number, one_of, truth, whole
 
@@ -375,6 +377,18 @@ class Mechanism:
 
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
         """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
+        return None
+
+    def sensitivity_trace(self, setting: Setting) -> Trace | None:
+        """How far two runs can drift apart, update by update; None where the query is not the end of a recursion."""
+        return None
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        """Worst-case sensitivities of `query` from every source known, the one in use among them."""
+        return ()
+
+    def releases(self, setting: Setting) -> Releases | None:
+        """What Gaussian noise is added to, for accountants to compare; None for other noise and other guarantees."""
         return None
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:

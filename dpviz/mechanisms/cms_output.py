@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms._individual import around_minimiser
-from dpviz.mechanisms._output import minimiser_sensitivity, release
+from dpviz.mechanisms._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound
 from dpviz.problem import Problem
 
 EXACT = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
@@ -55,6 +56,9 @@ class CMSOutput(Mechanism):
             notes=(EXACT, *notes),
             details={"beta": budget.epsilon / sensitivity, "expected_noise_norm": setting.m * sensitivity / budget.epsilon},
         )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        return minimiser_bounds(setting)
 
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,

@@ -15,6 +15,7 @@ from dpviz.noise import generator
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 
 
@@ -43,6 +44,13 @@ class DPGD(Mechanism):
     c: float = knob(
         1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
     )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(2 * min(self.clip_norm, setting.G) / setting.n, self.steps)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)

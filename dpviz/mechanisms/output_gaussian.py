@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms._individual import around_minimiser
-from dpviz.mechanisms._output import minimiser_sensitivity, release
+from dpviz.mechanisms._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.mechanisms.cms_output import EXACT, REFINED
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 
 
@@ -53,6 +54,12 @@ class OutputGaussian(Mechanism):
             notes=(EXACT, *notes),
             details={"mu": mu},
         )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        return minimiser_bounds(setting)
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(minimiser_sensitivity(setting, self.refined)[0])
 
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,

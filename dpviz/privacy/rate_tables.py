@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from dpviz.privacy.rates import Condition, Facts, Formula, Row
 
-VARIANCE = "variance of each noise coordinate"
 GRADIENT = "noise variance, gradient"
 DATA = "noise variance, features"
 MODEL = "noise variance, model"
@@ -37,12 +36,16 @@ def _below(words: str, limit: Callable[[Facts], float], note: str = "") -> Condi
 
 MOMENTS_ROW = _below("ε < c₁T/n²", lambda f: f.steps / f.n**2, "; c₁ = 1, q = 1/n (Abadi et al. 2016, Theorem 1: ε < c₁q²T)")
 MOMENTS_FULL = _below("ε < c₁T", lambda f: f.steps, "; c₁ = 1, all rows in every step")
-CLASSICAL = _below("ε < 1", lambda f: 1.0, ": the classical Gaussian noise is proved for ε < 1 only")
+CLASSICAL = _need(
+    "ε < 1", lambda f: f.epsilon < 1, lambda f: f"needs ε < 1, where the classical Gaussian noise is proved, and ε = {f.epsilon:.3g}"
+)
 SVRG_RANGE = _below("ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)")
 BASSILY_RANGE = _below(
     "ε of order at most √ln(1/δ)", lambda f: math.sqrt(_log1(f)), "; constant 1, recalled from Bassily et al. 2014"
 )
-LOCAL_RANGE = _below("ε ≤ 1", lambda f: 1.0 + 1e-12, ": this form of the rate is for strong local privacy (recalled)")
+LOCAL_RANGE = _need(
+    "ε ≤ 1", lambda f: f.epsilon <= 1, lambda f: f"needs ε ≤ 1, as this form of the rate does (recalled), and ε = {f.epsilon:.3g}"
+)
 
 
 def _gd_noise(f: Facts) -> float:
@@ -108,7 +111,7 @@ DBDP: tuple[Row, ...] = (
 
 
 def _cms_obj_gap(f: Facts) -> float:
-    ratio = f.L / (f.n * f.mu)
+    ratio = (f.L - f.mu) / (f.n * f.mu)  # the loss's own curvature
     return f.epsilon - math.log(1 + 2 * ratio + ratio**2)
 
 
@@ -122,10 +125,10 @@ INPUT: tuple[Row, ...] = (
         Formula(r"\gamma = n\lambda\varepsilon", lambda f: f.n * f.mu * f.epsilon, "rate γ of the noise: more is less noise",
             "a factor 1/2: γ = nλε/2 exactly"),
         Formula(r"\frac{p^2\log^2(p/\delta)\,(L+\lambda)}{\lambda^2n^2\varepsilon^2}",
-            lambda f: (f.d * math.log(f.d / f.failure)) ** 2 * (f.L + f.mu) / (f.mu * f.n * f.epsilon) ** 2, RISK,
+            lambda f: (f.d * math.log(f.d / f.failure)) ** 2 * f.L / (f.mu * f.n * f.epsilon) ** 2, RISK,
             "a small constant; its δ is the chance that the bound fails, not the budget's"),
         assumes=("convex, 1-Lipschitz", "rows in the unit ball", "exact minimiser"), mechanism="cms-output",
-        remarks=("The table's L is the loss's own; here L includes λ.",),
+        remarks=("The table's L is the loss's own, so L + λ is what L is elsewhere.",),
     ),
     Row(
         "input", "Chaudhuri et al. 2011, objective", "objective", "γ-exponential",
@@ -145,8 +148,8 @@ INPUT: tuple[Row, ...] = (
         Formula(r"\frac{\lVert b\rVert^2}{n^2\Delta}+\Delta\lVert\hat\theta\rVert^2",
             lambda f: f.d * _kst_noise(f) / (f.n**2 * f.mu) + f.mu * min(f.radius, math.sqrt(2 * math.log(2) / f.mu)) ** 2, RISK,
             "constants; evaluated with |b|² = p times the variance in this row and |θ̂|² at most 2 ln 2/Δ"),
-        conditions=(_need("Δ ≥ 2L/(nε)", lambda f: f.mu >= 2 * f.L / (f.n * f.epsilon),
-            lambda f: f"needs Δ ≥ 2L/(nε) = {2 * f.L / (f.n * f.epsilon):.3g} on the mean objective, and μ = {f.mu:.3g}"),),
+        conditions=(_need("Δ ≥ 2L/(nε)", lambda f: f.mu >= 2 * (f.L - f.mu) / (f.n * f.epsilon),
+            lambda f: f"needs Δ ≥ 2L/(nε) = {2 * (f.L - f.mu) / (f.n * f.epsilon):.3g} on the mean objective, and μ = {f.mu:.3g}"),),
         assumes=("twice differentiable", "rank-one curvature per row"), mechanism="kst-objective",
     ),
     Row(
@@ -183,11 +186,11 @@ INPUT: tuple[Row, ...] = (
     Row(
         "input", "Duchi et al. 2013, local", "reports", "randomised response", None,
         Formula(r"\frac{G\,p}{\varepsilon\sqrt n}", lambda f: f.G * f.d / (f.epsilon * math.sqrt(f.n)), RISK, "the radius"),
-        conditions=(LOCAL_RANGE,), assumes=("each row reports once", "local privacy: nobody is trusted"), mechanism="duchi-ldp",
+        conditions=(LOCAL_RANGE,), assumes=("each row reports once", "local privacy: nobody is trusted"), mechanism="ldp-duchi",
     ),
     Row(
         "input", "Wang et al. 2018, local", "reports", "Laplace", Formula(r"p\,n\,\varepsilon^2", None, "noise variance, reports"),
-        Formula(r"\text{unreadable}", None, RISK), assumes=("local privacy", "smoothness of high order"), remarks=(UNREADABLE,),
+        Formula(r"\text{unreadable}", None, RISK), assumes=("local privacy", "smoothness of high order"), remarks=(UNREADABLE, "The noise bound as printed, pnε², would grow with ε."),
     ),
     Row(
         "input", "Fukuchi et al. 2017", "input", "Gaussian",
