@@ -7,6 +7,7 @@
 """
 
 from dpviz._version import __version__
+from dpviz.auditing import AuditResult, audit
 from dpviz.datasets import Dataset, dataset_names, load_dataset
 from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons
 from dpviz.influence import Influence, influence_of
@@ -18,6 +19,7 @@ from dpviz.sweeps import CellStore, SweepSpec, run_sweep, sweep
 from dpviz.validate import InvalidInput
 
 __all__ = [
+    "AuditResult",
     "Baseline",
     "Budget",
     "Calibration",
@@ -33,6 +35,7 @@ __all__ = [
     "Status",
     "SweepSpec",
     "__version__",
+    "audit",
     "calibrate",
     "dataset_names",
     "influence_of",

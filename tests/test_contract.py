@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from support import make_problem, neighbour
 import dpviz
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.base import FAMILIES
+from dpviz.models import Rows
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.problem import Problem
@@ -156,3 +157,41 @@ def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mech
     assert distances.max() <= bound * (1 + 1e-7)
     # the check can fail: a bound cut as a planted bug would cut it, by the batch or by n, is broken
     assert distances.max() > bound / 10
+
+
+@each
+def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: str) -> None:
+    _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
+    if cal.noise_family == "gaussian":
+        assert all(b is None or b.delta > 0 for b in (cal.claimed, cal.proved))
+
+
+@each
+def test_what_is_accounted_as_poisson_is_drawn_so(cls: type[Mechanism]) -> None:
+    """Independent coins for every row: the visits of a row vary, and so does the size of all batches together."""
+    problem = make_problem(n=60)
+    built, cals = calibrated(cls, problem, 1.0)
+    if "poisson" not in f"{cals[0].accountant} {cals[0].query}".lower():
+        return
+    visits = built.fit(problem, cals, spawn(3, 40)).record.visits
+    assert visits is not None, "Poisson accounting needs a record of the visits"
+    visits = np.broadcast_to(visits, (1, 40, 60))[0]
+    binomial = visits.mean() * 0.25  # variance T q (1 - q), for any q <= 3/4
+    assert visits.var(axis=0).mean() > binomial
+    assert visits.sum(axis=1).var() > 60 * binomial * 0.3
+
+
+@each
+def test_noise_is_fresh_at_every_step(cls: type[Mechanism], model_id: str) -> None:
+    """Where iterates may be published: on rows of zeros a second step must not be determined by the first."""
+    if not cls.public_steps:
+        return
+    empty = Problem(Rows(np.zeros((40, 3)), np.ones(40)), make_problem(model=model_id).model, 0.05)
+    built, cals = calibrated(cls, empty, 1.0)
+    streams = spawn(7, 200)
+    one, two = (replace(built, **{cls.public_steps: k}).fit(empty, cals, streams, record=False).theta[0] for k in (1, 2))
+    for k in range(empty.m):
+        assert one[:, k].std() > 0
+        slope = np.cov(one[:, k], two[:, k])[0, 1] / one[:, k].var(ddof=1)
+        rest = (two[:, k] - slope * one[:, k]).std()
+        assert rest > 0.2 * one[:, k].std()

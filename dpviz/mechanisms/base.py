@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models import Setting
+from dpviz.models import Model, Setting
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.algorithm2 import Trace
 from dpviz.privacy.individual import IndividualEpsilon
@@ -263,6 +263,9 @@ class Mechanism:
         rate: LaTeX of the published utility rate, or "" where the publication has none.
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.
+        public_steps: name of the knob that counts steps, where the guarantee covers every iterate and a run of k
+            steps is the beginning of a longer one; "" where only the end is released. An auditor then looks at
+            iterates too.
     """
 
     id: ClassVar[str]
@@ -276,6 +279,7 @@ class Mechanism:
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
+    public_steps: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -360,6 +364,14 @@ class Mechanism:
         Args:
             theta: (S, m) what was released.
             record: what happened to the rows under this calibration (`NoiseRecord.at`).
+        """
+        return None
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        """Two neighbouring problems of this size on which the method's privacy is expected to be worst.
+
+        None leaves it to the auditor's general constructions.
         """
         return None
 

@@ -30,6 +30,7 @@ class DPGD(Mechanism):
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
     guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
+    public_steps = "steps"
 
     steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")

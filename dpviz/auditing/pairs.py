@@ -1,0 +1,185 @@
+"""Neighbouring pairs to attack: made-up ones that are as bad as a method's analysis fears, and ones from real data.
+
+All rows lie in the unit ball, and exactly one row differs. A row x = 0 has no gradient in a linear model, so replacing a
+row by it is also what removing it means when n is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.mechanisms import Mechanism
+from dpviz.models import LinearModel, Model, Rows
+from dpviz.noise import spawn
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.problem import Problem
+from dpviz.validate import InvalidInput, whole
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring problems.
+
+    Attributes:
+        name: short id.
+        first, second: the problems; they differ in one row.
+        why: one sentence for people.
+    """
+
+    name: str
+    first: Problem
+    second: Problem
+    why: str
+
+    def __post_init__(self) -> None:
+        differing_row(self.first, self.second)
+
+
+def differing_row(first: Problem, second: Problem) -> int:
+    """Position of the one row in which the problems differ.
+
+    Raises:
+        InvalidInput: they are not replace-one neighbours.
+    """
+    fix = "Give two problems with the same model, regularisation and rows but for one."
+    if first.rows.X.shape != second.rows.X.shape or first.model != second.model or first.lam != second.lam:
+        raise InvalidInput("pair", "the two problems differ in shape, model or regularisation", fix)
+    differs = (first.rows.X != second.rows.X).any(axis=1) | (first.rows.y != second.rows.y)
+    if differs.sum() != 1:
+        raise InvalidInput("pair", f"the two datasets differ in {int(differs.sum())} rows", fix)
+    return int(np.argmax(differs))
+
+
+def _labels(n: int) -> Floats:
+    return np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+
+
+def _axis(d: int, k: int) -> Floats:
+    return np.eye(d)[min(k, d - 1)]
+
+
+def _quiet(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
+    # nothing else moves the model, and every coordinate carries the difference
+    x = np.full(d, d**-0.5)
+    return Rows(np.zeros((n, d)), _labels(n)), x, 1.0, x, -1.0
+
+
+def _presence(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
+    return Rows(np.zeros((n, d)), _labels(n)), np.zeros(d), 1.0, np.full(d, d**-0.5), 1.0
+
+
+def _pushed(n: int, d: int, back: float = 0.25) -> tuple[Rows, Floats, float, Floats, float]:
+    # the others push the model along e1, so that both canaries are misclassified and both gradients are long
+    side = np.zeros(d)
+    side[1:] = ((1 - back**2) / max(d - 1, 1)) ** 0.5
+    there = -back * _axis(d, 0)
+    return Rows(np.tile(_axis(d, 0), (n, 1)), np.ones(n)), there + side, 1.0, there - side, 1.0
+
+
+def _opposed(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
+    # rows e1 and -e1 are learnt well, so that noise on them hardly reaches the direction of the canary
+    y = _labels(n)
+    return Rows(y[:, None] * _axis(d, 0), y), _axis(d, 1), 1.0, _axis(d, 1), -1.0
+
+
+def _outlier(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
+    x = np.full(d, d**-0.5)
+    return Rows(np.tile(0.02 * x, (n, 1)), np.ones(n)), 0.02 * x, 1.0, x, 1.0
+
+
+Build = Callable[[int, int], tuple[Rows, Floats, float, Floats, float]]
+
+#: id -> (rows, what the first and the second dataset hold in the last row; why)
+PAIRS: dict[str, tuple[Build, str]] = {
+    "quiet": (_quiet, "All other rows are zero; one row on the sphere has its label flipped."),
+    "pushed": (_pushed, "The others push the model one way; one misclassified row is mirrored, so both gradients are long."),
+    "presence": (_presence, "All other rows are zero; one row on the sphere stands in for a row of zeros."),
+    "opposed": (_opposed, "The others are learnt with large margins along one axis; one row on another axis is flipped."),
+    "outlier": (_outlier, "The others are short; one of them becomes fifty times as long, which no fitted scale survives."),
+}  # fmt: skip
+
+
+def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:
+    """A made-up pair by id, for n >= 4 rows and d >= 2 features."""
+    n, d = whole("n", n, 4, 10**7), whole("d", d, 2, 10**5)
+    build, why = PAIRS[name]
+    rows, x, y, other_x, other_y = build(n, d)
+    base = Problem(rows, model, lam)
+    return Pair(name, base.replace_row(n - 1, x, y), base.replace_row(n - 1, other_x, other_y), why)
+
+
+def battery(mechanism: Mechanism, model: Model, n: int = 100, d: int = 3, lam: float = 0.01) -> list[Pair]:
+    """Pairs that together leave few kinds of mistakes unseen; under add-remove, those in which one row is zeros."""
+    setting = model.setting(n, d, lam)
+    own = mechanism.worst_pair(model, setting)
+    pairs = [Pair("own", *own, f"The pair that {mechanism.label} declares as its worst.")] if own else []
+    names = ["presence"] if mechanism.neighbouring is Neighbouring.ADD_REMOVE else list(PAIRS)
+    return pairs + [make(name, model, n, d, lam) for name in names]
+
+
+def worst_case(mechanism: Mechanism, model: Model, budget: Budget, n: int = 100, d: int = 3, lam: float = 0.01) -> Pair:
+    """The pair that is expected to be worst for a mechanism.
+
+    What the mechanism declares itself; for input perturbation the opposed pair, because there the noise that reaches
+    the model depends on the other rows; otherwise the pair whose models lie furthest apart when noise is off.
+    """
+    setting = model.setting(n, d, lam)
+    refusal = mechanism.refusal(setting)
+    if refusal:
+        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    pairs = battery(mechanism, model, n, d, lam)
+    if pairs[0].name == "own":
+        return pairs[0]
+    if mechanism.family == "input" and mechanism.neighbouring is Neighbouring.REPLACE_ONE:
+        return next(pair for pair in pairs if pair.name == "opposed")
+    quiet = [mechanism.calibrate(setting, budget).noiseless()]
+    streams = spawn(0, 1)
+
+    def distance(pair: Pair) -> float:
+        fits = [mechanism.fit(p, quiet, streams, record=False) for p in (pair.first, pair.second)]
+        return float(np.linalg.norm(fits[0].theta - fits[1].theta))
+
+    return max((p for p in pairs if p.name in ("quiet", "pushed", "presence")), key=distance)
+
+
+def label_flip(problem: Problem, index: int) -> Pair:
+    """Training row `index` (by position) against the same row with the other label."""
+    index = whole("index", index, 0, problem.n - 1)
+    x, y = problem.rows.X[index], problem.rows.y[index]
+    return Pair("label-flip", problem, problem.replace_row(index, x, -y), f"Row {index} with its label flipped.")
+
+
+def replace_by(problem: Problem, index: int, x: Floats, y: float) -> Pair:
+    """Training row `index` against any other row (x, y) with |x| <= 1 and y in {-1, +1}."""
+    index = whole("index", index, 0, problem.n - 1)
+    x = np.asarray(x, float)
+    if x.shape != problem.rows.X.shape[1:] or not np.isfinite(x).all() or np.linalg.norm(x) > 1 + 1e-9 or y not in (-1, 1):
+        raise InvalidInput(
+            "row", "a row needs as many finite features as the data, length at most 1 and label -1 or +1", "Scale the row."
+        )
+    return Pair("replace", problem, problem.replace_row(index, x, float(y)), f"Row {index} replaced by another row.")
+
+
+def most_influential(problem: Problem) -> Pair:
+    """The row whose label flip moves the non-private minimiser most, to first order, with its label flipped.
+
+    (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for models without one, the longest gradient.
+    """
+    theta, rows = problem.optimum[None], problem.rows
+    if isinstance(problem.model, LinearModel):
+        loss, margin = problem.model.loss, problem.model.margins(theta, rows)[:, 0]
+        hessian = (rows.signed * loss.curvature(margin)[:, None]).T @ rows.signed / problem.n
+        hessian[np.diag_indices_from(hessian)] += problem.lam
+        # y x phi'(m) against -y x phi'(-m)
+        step = rows.signed * (loss.slope(margin) + loss.slope(-margin))[:, None] / problem.n
+        size = np.linalg.norm(np.linalg.solve(hessian, step.T), axis=0)
+    else:
+        size = problem.model.gradient_norms(theta, rows)[:, 0]
+    pair = label_flip(problem, int(np.argmax(size)))
+    return Pair("most-influential", pair.first, pair.second, f"Row {int(np.argmax(size))}, which moves the model most, flipped.")

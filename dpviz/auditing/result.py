@@ -1,0 +1,98 @@
+"""What an audit found, and what may be said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from dpviz.mechanisms import Calibration
+from dpviz.privacy.audit import Counts, epsilon_ceiling, gaussian_claim
+from dpviz.privacy.budget import Budget
+
+NO_VIOLATION, EXCEEDED, NO_CLAIM = "no violation found", "claim exceeded", "nothing is claimed"
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """What an attacker achieved. Lower bounds on epsilon can show that a claim is wrong, never that it is right.
+
+    Attributes:
+        mechanism: its id.
+        calibration: with the claimed and the proved budget.
+        runs: trainings on each side so far; `requested` in all. Bounds hold for the last result of a game, and for
+            one looked at on the way only if it was decided beforehand to stop there.
+        seed: of the whole game.
+        confidence: of each bound.
+        score: what the attacker computed, a key of `SCORES` with its setting.
+        counts: its errors on runs that were not used for choosing.
+        counts_confidence: confidence at which `counts` is turned into a bound; above `confidence` where two
+            attackers share it.
+        middle: its errors at the cut half-way between both sides, for the Gaussian bound.
+        assumption: why the Gaussian bound may be used here, "" where it may not.
+        curve: the attacker's ROC with limits (`roc`).
+        cloud: outputs projected to a plane, up to 1,000 a side: side (0, 1), u along the attacker's direction, v
+            across it (largest remaining spread), score.
+        warnings: what else is wrong.
+    """
+
+    mechanism: str
+    calibration: Calibration
+    runs: int
+    requested: int
+    seed: int
+    confidence: float
+    score: str
+    counts: Counts
+    counts_confidence: float
+    middle: Counts
+    assumption: str
+    curve: pd.DataFrame = field(repr=False)
+    cloud: pd.DataFrame = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def epsilon_lower_at(self, delta: float) -> float:
+        """Lower bound on epsilon at any delta in [0, 1), free of assumptions."""
+        return self.counts.epsilon_lower_bound(delta, self.counts_confidence)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """Lower bound on epsilon at the delta asked for, free of assumptions."""
+        return self.epsilon_lower_at(self.calibration.budget.delta)
+
+    @property
+    def ceiling(self) -> float:
+        """The largest `epsilon_lower` that this many runs can give."""
+        return epsilon_ceiling(self.counts.trials, self.calibration.budget.delta, self.counts_confidence)
+
+    @property
+    def gaussian_epsilon_lower(self) -> float | None:
+        """Lower bound on epsilon under `assumption`; None where it may not be used."""
+        if not self.assumption:
+            return None
+        return self.middle.gaussian_epsilon_lower_bound(self.calibration.budget.delta, self.confidence)
+
+    @property
+    def p_value(self) -> float | None:
+        """How likely so few errors are if the claim holds as mu-GDP, under `assumption`; None without it."""
+        mu = gaussian_claim(self.calibration.claimed)
+        return self.middle.p_value(mu) if self.assumption and mu is not None else None
+
+    def exceeds(self, budget: Budget | None) -> bool:
+        """Whether the audit contradicts a budget at `confidence`: by the free bound, or by the Gaussian test where it applies.
+
+        Each has an error probability of at most 1 - confidence.
+        """
+        if budget is None:
+            return False
+        mu = gaussian_claim(budget)
+        gaussian = bool(self.assumption) and mu is not None and self.middle.p_value(mu) < 1 - self.confidence
+        return self.epsilon_lower_at(budget.delta) > budget.epsilon or gaussian
+
+    @property
+    def verdict(self) -> str:
+        """ "claim exceeded", "no violation found" or "nothing is claimed"."""
+        if self.calibration.claimed is None and self.calibration.proved is None:
+            return NO_CLAIM
+        exceeded = self.exceeds(self.calibration.claimed) or self.exceeds(self.calibration.proved)
+        return EXCEEDED if exceeded else NO_VIOLATION

@@ -1,0 +1,289 @@
+"""Mechanisms with one mistake each, as they are found in real code. None of them may pass for private."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpviz.mechanisms import Calibration, Fit, NoiseRecord, knob
+from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms.cms_output import CMSOutput
+from dpviz.mechanisms.dp_gd import DPGD
+from dpviz.mechanisms.output_gaussian import OutputGaussian
+from dpviz.models import Rows, Setting
+from dpviz.noise import generator
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.calibration import gaussian_mu
+from dpviz.problem import Problem
+
+
+def scaled(calibrations: Sequence[Calibration], factor: float) -> list[Calibration]:
+    return [dataclasses.replace(c, noise_scale=c.noise_scale * factor) for c in calibrations]
+
+
+@dataclass(frozen=True)
+class WeakNoise(OutputGaussian):
+    """Adds `share` of the noise that it declares."""
+
+    id = "double-weak-noise"
+    share: float = knob(0.8, "Share", "Of the declared noise.", low=0.01, high=1.0)
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        return super().fit(problem, scaled(calibrations, self.share), streams, **kwargs)
+
+
+@dataclass(frozen=True)
+class QuietlyWeakNoise(WeakNoise):
+    """The same, but the declared law hides it."""
+
+    id = "double-quietly-weak-noise"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        made = super().fit(problem, calibrations, streams, **kwargs)
+        assert made.law is not None
+        return dataclasses.replace(made, law=dataclasses.replace(made.law, scale=made.law.scale / self.share))
+
+
+@dataclass(frozen=True)
+class BatchFactor(OutputGaussian):
+    """Sensitivity divided by the batch size as well (a public bolt-on SGD)."""
+
+    id = "double-batch-factor"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        right, b = super().calibrate(setting, budget), 8
+        return dataclasses.replace(right, sensitivity=right.sensitivity / b, noise_scale=right.noise_scale / b)
+
+
+@dataclass(frozen=True)
+class WrongRelation(DPGD):
+    """The add-remove sensitivity under a replace-one claim."""
+
+    id = "double-wrong-relation"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        right = super().calibrate(setting, budget)
+        return dataclasses.replace(right, sensitivity=right.sensitivity / 2, noise_scale=right.noise_scale / 2)
+
+
+@dataclass(frozen=True)
+class NoComposition(DPGD):
+    """Every step calibrated as if it were the only one."""
+
+    id = "double-no-composition"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        right = super().calibrate(setting, budget)
+        return dataclasses.replace(right, noise_scale=right.noise_scale / math.sqrt(self.steps))
+
+
+@dataclass(frozen=True)
+class ReusedNoise(DPGD):
+    """One draw for all steps: the difference of two increments is free of noise."""
+
+    id = "double-reused-noise"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        sigma = calibrations[0].noise_scale
+        draw = np.stack([generator(s).standard_normal(problem.m) for s in streams])
+        theta = np.zeros_like(draw)
+        for _ in range(self.steps):
+            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+            theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)
+        return Fit(theta[None], NoiseRecord(self.noise_enters))
+
+
+@dataclass(frozen=True)
+class ForgottenClip(DPGD):
+    """Calibrates for clipped gradients and does not clip."""
+
+    id = "double-forgotten-clip"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        return DPGD(steps=self.steps, clip_norm=100.0).fit(problem, calibrations, streams, **kwargs)
+
+
+@dataclass(frozen=True)
+class WarmStart(DPGD):
+    """Starts at the minimiser without privacy."""
+
+    id = "double-warm-start"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        made = super().fit(problem, calibrations, streams, **kwargs)
+        # gradient descent forgets its start at the rate (1 - eta lam)^T only
+        keep = (1 - self.step_size * problem.setting.unit_step * problem.lam) ** self.steps
+        return dataclasses.replace(made, theta=made.theta + keep * problem.optimum)
+
+
+@dataclass(frozen=True)
+class EarlyStopping(DPGD):
+    """Stops when the exact training loss has not fallen for three steps."""
+
+    id = "double-early-stopping"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        sigma, m = calibrations[0].noise_scale, problem.m
+        noise = np.stack([generator(s).standard_normal((self.steps, m)) for s in streams])
+        theta, best, since = np.zeros((len(streams), m)), np.full(len(streams), np.inf), np.zeros(len(streams), int)
+        for t in range(self.steps):
+            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+            step = self.step_size * problem.setting.unit_step * (gradient + sigma * noise[:, t] + problem.lam * theta)
+            theta = np.where((since < 3)[:, None], theta - step, theta)
+            loss = problem.objective(theta) - 0.5 * problem.lam * (theta**2).sum(axis=1)
+            since = np.where(loss < best - 1e-12, 0, since + 1)
+            best = np.minimum(best, loss)
+        return Fit(theta[None], NoiseRecord(self.noise_enters))
+
+
+@dataclass(frozen=True)
+class FittedScaler(OutputGaussian):
+    """Divides all rows by the longest one before training."""
+
+    id = "double-fitted-scaler"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        rows = Rows(problem.rows.X / max(problem.rows.norms.max(), 1e-9), problem.rows.y)
+        return super().fit(Problem(rows, problem.model, problem.lam), calibrations, streams, **kwargs)
+
+
+@dataclass(frozen=True)
+class LocalSensitivity(OutputGaussian):
+    """Noise in proportion to the longest gradient that occurs, instead of the longest that could."""
+
+    id = "double-local-sensitivity"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        largest = float(problem.model.gradient_norms(problem.optimum[None], problem.rows).max())
+        return super().fit(problem, scaled(calibrations, largest), streams, **kwargs)
+
+
+@dataclass(frozen=True)
+class BareIntercept(OutputGaussian):
+    """The last coordinate gets no noise."""
+
+    id = "double-bare-intercept"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        made = super().fit(problem, calibrations, streams, **kwargs)
+        theta = made.theta.copy()
+        theta[..., -1] = problem.optimum[-1]
+        return dataclasses.replace(made, theta=theta, law=None)
+
+
+@dataclass(frozen=True)
+class FixedSeed(OutputGaussian):
+    """The generator is seeded with a constant."""
+
+    id = "double-fixed-seed"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        return super().fit(problem, calibrations, [np.random.SeedSequence(1)] * len(streams), **kwargs)
+
+
+@dataclass(frozen=True)
+class FewSeeds(OutputGaussian):
+    """The generator is seeded with one random byte (a public benchmark)."""
+
+    id = "double-few-seeds"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        seeds = [np.random.SeedSequence(int(generator(s).integers(256))) for s in streams]
+        return super().fit(problem, calibrations, seeds, **kwargs)
+
+
+@dataclass(frozen=True)
+class NaNNoise(OutputGaussian):
+    """A division by zero makes the noise NaN, and a comparison with NaN lets it through as no noise."""
+
+    id = "double-nan-noise"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        return dataclasses.replace(super().calibrate(setting, budget), noise_scale=float("nan"))
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        return super().fit(problem, [c if c.noise_scale > 0 else c.noiseless() for c in calibrations], streams, **kwargs)
+
+
+@dataclass(frozen=True)
+class DeltaIgnored(OutputGaussian):
+    """Noise for delta = 0.1 under a claim for a smaller delta."""
+
+    id = "double-delta-ignored"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        right = super().calibrate(setting, budget)
+        return dataclasses.replace(right, noise_scale=right.sensitivity / gaussian_mu(Budget(budget.epsilon, 0.1)))
+
+
+@dataclass(frozen=True)
+class PureByName(OutputGaussian):
+    """Gaussian noise sold as pure epsilon."""
+
+    id = "double-pure-by-name"
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        pure = Budget(budget.epsilon)
+        return dataclasses.replace(super().calibrate(setting, budget), claimed=pure, proved=pure)
+
+
+@dataclass(frozen=True)
+class ShortRadius(CMSOutput):
+    """The noise's length has shape 1 in every dimension, where it must be the dimension."""
+
+    id = "double-short-radius"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        noise = np.empty((len(streams), problem.m))
+        for row, stream in zip(noise, streams, strict=True):
+            rng = generator(stream)
+            direction = rng.standard_normal(problem.m)
+            row[:] = rng.exponential() * direction / np.linalg.norm(direction)
+        return Fit((problem.optimum + calibrations[0].noise_scale * noise)[None], NoiseRecord(self.noise_enters))
+
+
+@dataclass(frozen=True)
+class PerCoordinateLaplace(CMSOutput):
+    """Laplace noise on every coordinate at the L2 sensitivity, where it needs the L1 sensitivity."""
+
+    id = "double-per-coordinate-laplace"
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        noise = np.stack([generator(s).laplace(size=problem.m) for s in streams])
+        return Fit((problem.optimum + calibrations[0].noise_scale * noise)[None], NoiseRecord(self.noise_enters))
+
+
+@dataclass(frozen=True)
+class FixedBatches(DPGD):
+    """One pass over 20 batches in a fixed order, accounted as if every row were drawn by a coin at every step."""
+
+    id = "double-fixed-batches"
+    steps: int = knob(20, "Steps", "Batches.", low=1, high=20)
+    shuffled: bool = knob(False, "Shuffled", "Whether a permutation comes first.")
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        # 1.75 is enough for 20 Poisson steps at q = 1/20 and (1, 1e-5), replace-one, by dp_accounting's PLD
+        size = setting.n / 20
+        return dataclasses.replace(
+            super().calibrate(setting, budget), noise_scale=1.75 / size / budget.epsilon, accountant="Poisson subsampling, PLD",
+            sensitivity=2 / size, details={},
+        )  # fmt: skip
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        sigma, n, m = calibrations[0].noise_scale, problem.n, problem.m
+        generators = [generator(s) for s in streams]
+        orders = [g.permutation(n) if self.shuffled else np.arange(n) for g in generators]
+        theta = np.zeros((len(streams), m))
+        for k in range(self.steps):
+            mask = np.zeros((n, len(streams) if self.shuffled else 1))
+            for s in range(mask.shape[1]):
+                mask[np.array_split(orders[s], 20)[k], s] = 20 / n
+            gradient = problem.model.sum_gradient(theta, problem.rows, weights=mask)
+            draw = np.stack([g.standard_normal(m) for g in generators])
+            theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)
+        return Fit(theta[None], NoiseRecord(self.noise_enters, visits=np.ones((1, len(streams), n))))
