@@ -130,21 +130,40 @@ def census_name(n: int) -> str:
     return f"census-{whole('n', n, 100, 1_000_000)}"
 
 
+def same_share(mechanism: Mechanism, n: int, other: int) -> Mechanism:
+    """The mechanism for `other` rows with batches of the same share of the rows as it has for n.
+
+    With the passes fixed too, every published sensitivity of mini-batch descent is then exactly proportional to 1/n.
+    A batch size of 0, the mechanism's own choice, becomes what it is for n.
+    """
+    changed: dict[str, int] = {}
+    for name, declared in mechanism.knobs().items():
+        if declared.unit == "rows":
+            size = getattr(mechanism, name) or mechanism.automatic(name, n)
+            changed[name] = int(min(max(round(size * other / n), 1), declared.high))
+    return replace(mechanism, **changed)
+
+
 def sensitivity_over_n(
-    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = silent
+    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, share: bool = True, monitor: Monitor = silent
 ) -> list[tuple[int, Moves]]:
-    """(training rows, moves) of a spec's mechanism on synthetic censuses of the given sizes."""
+    """(training rows, moves) of a spec's mechanism on synthetic censuses of the given sizes.
+
+    Args:
+        share: batches keep their share of the rows of the spec's own data; otherwise their size or rule stays.
+    """
     out = []
     total = float(sum(sizes))
     done = 0.0
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = bench(here).problem
+        mechanism = same_share(spec.build(), spec.n_train, problem.n) if share else spec.build()
 
-        def report(share: float, done: float = done, size: int = size) -> None:
-            monitor((done + share * size) / total)
+        def report(part: float, done: float = done, size: int = size) -> None:
+            monitor((done + part * size) / total)
 
-        out.append((problem.n, observed_sensitivity(problem, here.build(), pairs, seed=spec.seed, monitor=report)))
+        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=report)))
         done += size
     return out
 

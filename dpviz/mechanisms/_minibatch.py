@@ -52,7 +52,10 @@ class MiniBatch(Mechanism):
 
     def batches(self, setting: Setting) -> tuple[int, int, Floats]:
         """(m, size of the smallest batch, (m,) probability of each batch for a randomly placed row)."""
-        return balanced_batches(setting.n, self.batch_size or max(1, round(2.5 * math.sqrt(setting.n))))
+        return balanced_batches(setting.n, self.batch_size or self.automatic("batch_size", setting.n))
+
+    def automatic(self, knob: str, n: int) -> int:
+        return max(1, round(2.5 * math.sqrt(n)))
 
     def position_sensitivities(self, setting: Setting) -> Floats:
         """(m,) Algorithm 2 with averaging and restarts, by batch position; the regulariser cancels, so R = G."""

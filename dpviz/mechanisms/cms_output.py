@@ -11,6 +11,7 @@ from dpviz.mechanisms._individual import around_minimiser
 from dpviz.mechanisms._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
+from dpviz.privacy.bounds import output_excess, output_excess_near_minimum
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.releases import Bound
@@ -65,6 +66,11 @@ class CMSOutput(Mechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        # E b b' = (d + 1)/beta^2 I for this noise
+        near = output_excess_near_minimum(eigenvalues, noise_scale * np.sqrt(setting.m + 1))
+        return {"bound": output_excess(noise_scale, setting.m, setting.L, "gamma-sphere"), "near the minimum": near}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord

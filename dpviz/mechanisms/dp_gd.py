@@ -12,6 +12,7 @@ from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
+from dpviz.privacy.bounds import descent_excess, descent_excess_near_minimum
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
@@ -123,6 +124,15 @@ class DPGD(Mechanism):
                 gradient_energy=None if energy is None else energy.T.reshape(e, s, n),
             ),
         )
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        step = self.step_size * setting.unit_step
+        if setting.mu <= 0 or self.clip_norm < setting.G or step >= 2 / setting.L:
+            return {}
+        bound = descent_excess(start, self.steps, noise_scale, setting.m, setting.mu, setting.L, step)
+        left = descent_excess(start, self.steps, 0.0, setting.m, setting.mu, setting.L, step)
+        near = descent_excess_near_minimum(eigenvalues, self.steps, noise_scale, step)
+        return {"bound": bound, "near the minimum": near, "of the bound, start not yet forgotten": left}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
