@@ -66,17 +66,28 @@ def over_training(spec: RunSpec, theme: Theme) -> None:
     )
     parts.chart(fig, "trace", summary, lambda: _trace_table(trace))
     st.markdown(f"**Where does it come from?** {words.markdown(why.where(trace, setting))}")
-    st.markdown(f"**Why does averaging help?** {words.markdown(why.averaging(trace))}")
+    st.markdown(f"**Why does averaging help?** {words.markdown(why.averaging(trace, _without_averaging(mechanism, setting)))}")
     releases = mechanism.releases(setting)
     if releases is not None:
         budget = Budget(spec.epsilon, spec.delta)
-        st.markdown(f"**Does the permutation help?** {words.markdown(why.permutation(releases, budget))}")
+        st.markdown(f"**Does the permutation help?** {words.markdown(why.permutation(releases, budget, trace))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(why.regularisation(mechanism, setting, stronger))}")
     _variants(mechanism, setting, theme)
     with st.expander("One pass under the magnifier"):
         _one_pass(trace, theme)
     _formula(RECURSION, "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours].")
+
+
+def _without_averaging(mechanism: Mechanism, setting: Setting) -> float | None:
+    """The end of the recursion with the switch off that does the averaging."""
+    for name, knob in mechanism.knobs().items():
+        if knob.kind == "switch" and getattr(mechanism, name):
+            other = replace(mechanism, **{name: False})  # type: ignore[arg-type]
+            trace = other.sensitivity_trace(setting)
+            if trace is not None and "average" not in trace.event:
+                return float(trace.value[-1].max())
+    return None
 
 
 def _thin(trace: Any, most: int = 4000) -> np.ndarray:

@@ -38,8 +38,12 @@ def where(trace: Trace, setting: Setting) -> str:
     )
 
 
-def averaging(trace: Trace) -> str:
-    """What averagings do."""
+def averaging(trace: Trace, without: float | None = None) -> str:
+    """What averagings do.
+
+    Args:
+        without: worst value at the end of the same training without them.
+    """
     at = np.flatnonzero(trace.event == "average")
     if not len(at):
         return (
@@ -52,12 +56,14 @@ def averaging(trace: Trace) -> str:
         f"Early values are smaller than the last one, so the mean is lower: the last averaging takes the bound from {three(before)} to "
         f"{three(after)} ({change(after, before)})."
     )
+    if without is not None:
+        text += f" Without any averaging it would end at {three(without)}: all of them together make {change(float(trace.value[-1].max()), without)}."
     if trace.restarts:
         text += " Restarts do the opposite: large steps come back, and each of them adds a large jump again."
     return text
 
 
-def permutation(releases: Releases, budget: Budget) -> str:
+def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
     """What a secret permutation saves."""
     s = releases.sensitivities
     worst, best = float(s.max()), float(s.min())
@@ -65,11 +71,16 @@ def permutation(releases: Releases, budget: Budget) -> str:
         return "The order of the rows is fixed or there is one batch only: the worst position counts."
     fixed, mixed = worst / gaussian_mu(budget), mixture_sigma(budget, s, releases.weights)
     spread = 1 - best / worst
-    verdict = "hardly helps here" if 1 - mixed / fixed < 0.03 else "helps here"
+    gain = 1 - mixed / fixed
+    verdict = "hardly helps here" if gain < 0.03 else "helps only a little here" if gain < 0.15 else "helps here"
+    update = trace.event == "update"
+    last = trace.epoch[update] > trace.epoch[-1] - 1 + 1e-9
+    forgets = float(np.prod(trace.rho[update][last]))
     return (
         f"A secret permutation puts the replaced row into a random batch, so the bound is a random one of the positions' values. "
-        f"It can save at most what the luckiest position saves, {three(100 * spread)} %, because one pass over all other batches "
-        f"contracts no more than that. So it {verdict}: σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
+        f"But the positions are nearly alike: whether a jump comes first or last in a pass only decides whether the rest of that pass "
+        f"contracts it, and the last pass multiplies by {forgets:.3g} in all. Even the luckiest position stands only {three(100 * spread)} % "
+        f"below the worst. So the permutation {verdict}: σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
     )
 
 
