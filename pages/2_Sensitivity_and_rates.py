@@ -5,7 +5,7 @@ from dpviz.dashboard import controls, own, parts, rates_view, sensitivity_view
 theme = parts.page("Sensitivity and rates")
 spec = controls.sidebar(("algorithm", "over", *rates_view.KEYS))
 over = sensitivity_view.over_choice(spec)
-own.check((sensitivity_view.algorithm_choice(spec), over, rates_view.EXCESS_OVER, rates_view.SIZES, rates_view.TABLE, rates_view.SORT))
+own.check((sensitivity_view.algorithm_choice(spec), over, *rates_view.CONTROLS))
 parts.problems()
 sensitivity_view.over_training(spec, theme)
 sensitivity_view.one_picture(spec, theme)

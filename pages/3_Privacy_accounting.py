@@ -5,7 +5,7 @@ from dpviz.dashboard import accounting_view, controls, own, parts
 theme = parts.page("Privacy accounting")
 spec = controls.sidebar(accounting_view.KEYS)
 choice = accounting_view.compare_choice(spec)
-own.check((choice, accounting_view.COMPOSE))
+own.check((choice, *accounting_view.CONTROLS))
 parts.problems()
 found = accounting_view.chosen(spec, choice)
 if found is not None:

@@ -23,6 +23,7 @@ from dpviz.noise import spawn
 from dpviz.privacy import releases as accountants
 from dpviz.privacy.accounting import CannotAccount, Method, Steps, epsilon_of
 from dpviz.privacy.budget import Budget, Neighbouring, Status, trade_off
+from dpviz.privacy.calibration import gaussian_epsilon
 from dpviz.privacy.mixture import rdp_to_epsilon
 from dpviz.privacy.releases import Option, Releases
 from dpviz.problem import accuracy
@@ -32,7 +33,8 @@ from dpviz.validate import InvalidInput
 COMPOSE = Choice("relation", "Neighbours", {"replace-one": "replace-one (proved by two hops)", "add-remove": "add-remove"}, "replace-one")
 RATE = Number("q", "Sampling rate q", 1e-4, 1.0, help="Chance of a row to be in a batch; 1 is full batches.")
 MULTIPLIER = Number("z", "Noise multiplier z", 0.3, 100.0, help="Noise over what one row contributes.")
-KEYS = ("compare", COMPOSE.key, RATE.key, MULTIPLIER.key)
+CONTROLS = (COMPOSE, RATE, MULTIPLIER)
+KEYS = ("compare", *(c.key for c in CONTROLS))
 
 
 def compare_choice(spec: RunSpec) -> Choice:
@@ -79,7 +81,7 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, 
     st.header("One sensitivity, many proofs", anchor=False)
     found = accountants.options(released, cal.budget)
     in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
-    smallest = min((o for o in found if o.status is Status.PROVED), key=lambda o: o.sigma)
+    smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     what = f"{released.count} releases of sensitivity" if released.count > 1 else "one release of sensitivity"
     with st.container(key="headline"):
@@ -199,7 +201,7 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Cal
     fig = lines.curves(drawn, theme, x="ε", y="δ", y_range=(max(1e-16, cal.budget.delta / 1e6), 1.0))
     here = words.three(math.exp(accountants.log_delta(released, cal.noise_scale, cal.budget.epsilon)))
     summary = f"At this noise every (ε, δ) on or above the line holds, all at once. At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
-    parts.chart(fig, "delta", summary, lambda: pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)}))
+    parts.chart(fig, "delta-curve", summary, lambda: pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)}))
 
 
 def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
@@ -248,30 +250,35 @@ def relations(theme: Theme, released: Releases, cal: Calibration) -> None:
     st.header("Who is compared: replace-one or add-remove", anchor=False)
     delta, row = cal.budget.delta, released.worst / 2
     z = cal.noise_scale / row
-    steps = Steps(z, released.rate, released.count)
-    one = Neighbouring.REPLACE_ONE
-    cases = [("add-remove: a row is there or not", Method("pld", Neighbouring.ADD_REMOVE), True)]
-    if released.rate < 1:
-        cases += [("replace-one by two hops, proved", Method("pld", one, "two-hop"), True),
-                  ("replace-one by the opposite pair, not proved", Method("pld", one, "opposite"), False)]  # fmt: skip
-    elif len(released.sensitivities) == 1:
-        cases.append(("replace-one: one row becomes another", Method("pld", one), True))
-    if released.rate == 1 and released.count == 1:
-        parts.empty(
-            "The sensitivity of what is released here is known for replace-one: twice what one row does. Where a row were only taken out, and n "
-            "stayed public, half the distance would count, if the proof allows it; the first bar assumes that it does."
-        )
+    there, other = "add-remove: a row is there or not", "replace-one: one row becomes another"
     items = []
-    for name, method, proved in cases:
-        value = epsilon_of(steps, method, delta)
-        items.append(lines.Bar(name, value, f"ε = {words.three(value)}", solid=proved and not (method.relation is not one and released.count == 1),
-                               strong=method.relation is cal.neighbouring and proved))  # fmt: skip
-    if released.rate < 1:
-        wrong = epsilon_of(Steps(z / 2, released.rate, released.count), Method("pld", Neighbouring.ADD_REMOVE), delta)
-        items.append(lines.Bar("halving z in an add-remove accountant: not what replace-one means", wrong, f"ε = {words.three(wrong)}", solid=False))
+    if released.rate == 1:
+        # the whole batch is in every release: a removal moves a sum of gradients by exactly half of what a replacement does
+        half = float(gaussian_epsilon(delta, released.total / 2 / cal.noise_scale))
+        known = released.count > 1
+        items = [
+            lines.Bar(there + ("" if known else ", if half the distance is proved"), half, f"ε = {words.three(half)}", solid=known),
+            _relation(other, accountants.epsilon(released, cal.noise_scale, delta), strong=True),
+        ]
+    else:
+        steps = Steps(z, released.rate, released.count)
+        one = Neighbouring.REPLACE_ONE
+        items = [
+            _relation(there, epsilon_of(steps, Method("pld", Neighbouring.ADD_REMOVE), delta)),
+            _relation("replace-one by two hops", epsilon_of(steps, Method("pld", one, "two-hop"), delta), strong=True),
+            _relation("replace-one by the opposite pair, not proved", epsilon_of(steps, Method("pld", one, "opposite"), delta), solid=False),
+            _relation(
+                "z halved in an add-remove accountant: not what replace-one means",
+                epsilon_of(replace(steps, noise_multiplier=z / 2), Method("pld", Neighbouring.ADD_REMOVE), delta), solid=False,
+            ),
+        ]  # fmt: skip
     summary = "The same noise, σ = " + words.three(cal.noise_scale) + ": " + "; ".join(f"{b.name}: {b.words}" for b in items) + "."
     fig = lines.bars(items, Look("", theme.families["gradient"], "solid", "x"), theme, x="ε at the same δ")
     parts.chart(fig, "relations", summary, lambda: pd.DataFrame({"relation": [b.name for b in items], "epsilon": [b.value for b in items]}))
+
+
+def _relation(name: str, value: float, *, solid: bool = True, strong: bool = False) -> lines.Bar:
+    return lines.Bar(name, value, f"ε = {words.three(value)}", solid=solid, strong=strong)
 
 
 def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:

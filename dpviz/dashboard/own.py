@@ -99,10 +99,13 @@ class Number:
         return value
 
 
-def check(controls: Sequence[Choice]) -> None:
+def check(controls: Sequence[Choice | Number]) -> None:
     """Reports bad values of an address before the page draws what was wrong with it."""
     for control in controls:
-        control.value()
+        if isinstance(control, Number):
+            control.value(control.low)
+        else:
+            control.value()
 
 
 def _keep(key: str, default: object) -> None:

@@ -36,7 +36,8 @@ NUMBERS = (
     Number("tt", "T", 1, 10**12, integer=True, help="Steps."),
     Number("tk", "k", 1, 10**9, integer=True, help="Rows that affect the model significantly (PIDP only)."),
 )
-KEYS = (EXCESS_OVER.key, SIZES.key, TABLE.key, SORT.key, *(n.key for n in NUMBERS))
+CONTROLS = (EXCESS_OVER, SIZES, TABLE, SORT, *NUMBERS)
+KEYS = tuple(c.key for c in CONTROLS)
 
 CENSUS = {"quick": (1_000, 3_000, 10_000, 30_000), "large": (1_000, 10_000, 30_000, 100_000),
           "huge": (1_000, 10_000, 100_000, 400_000)}  # fmt: skip
@@ -111,23 +112,23 @@ def excess(spec: RunSpec, theme: Theme) -> None:
     spread = [e.gap.std(ddof=1) / np.sqrt(len(e.gap)) if len(e.gap) > 1 else 0.0 for e in found]
     look = parts.method_look(spec.mechanism, theme)
     slope, _ = observed.loglog_slope(x, y)
-    drawn = [lines.Line(f"observed, mean of {len(found[0].gap)} draws: slope {slope:.2f}", x, y, replace(look, symbol="circle"),
+    drawn = [lines.Line(f"observed, mean of {len(found[0].gap)} draws: slope {words.two(slope)}", x, y, replace(look, symbol="circle"),
                         points=True, low=[max(a - 2 * s, a / 10) for a, s in zip(y, spread, strict=True)],
                         high=[a + 2 * s for a, s in zip(y, spread, strict=True)])]  # fmt: skip
-    rows = [("observed", f"{slope:.2f}", words.three(y[len(y) // 2]), "trained")]
+    rows = [("observed", words.two(slope), words.three(y[len(y) // 2]), "trained")]
     theory = [_theory(spec, e) for e in found]
     for name, dash in (("bound", "solid"), ("near the minimum", "dot")):
         values = [t.get(name, np.nan) for t in theory]
         if np.isfinite(values).any():
             fitted = observed.loglog_slope(x, values)[0]
             label = "bound with all constants" if name == "bound" else "prediction from the curvature at the minimum"
-            drawn.append(lines.Line(f"{label}: slope {fitted:.2f}", x, values, Look("", theme.ink, dash, "x"), width=3 if name == "bound" else 2))
-            rows.append((label, f"{fitted:.2f}", words.three(values[len(y) // 2]), "[ours], no free factor"))
+            drawn.append(lines.Line(f"{label}: slope {words.two(fitted)}", x, values, Look("", theme.ink, dash, "x"), width=3 if name == "bound" else 2))
+            rows.append((label, words.two(fitted), words.three(values[len(y) // 2]), "[ours], no free factor"))
     rows += _published(spec, found, way, x, y, drawn, theme)
     marked = x[len(x) // 2]
     fig = lines.curves(drawn, theme, x=way.title, y="excess empirical risk", marks=((marked, "rates pass through here"),))
     summary = (
-        f"Excess empirical risk over {way.title}: observed slope {slope:.2f}. Published rates hide their constants, so each is drawn through the "
+        f"Excess empirical risk over {way.title}: observed slope {words.two(slope)}. Published rates hide their constants, so each is drawn through the "
         f"observed point at {words.three(marked)}: only slopes compare."
     )
     parts.chart(fig, f"excess-{way.key}", summary, lambda: _excess_table(found, theory))
@@ -161,9 +162,9 @@ def _published(spec: RunSpec, found: list[observed.Excess], way: _Way, x: list[f
             own = row.mechanism == spec.mechanism
             if own:
                 scaled = values * y[middle] / values[middle]
-                drawn.append(lines.Line(f"rate of {row.method}, {rates.TABLES[table][0]}: slope {fitted:.2f}", x, scaled,
+                drawn.append(lines.Line(f"rate of {row.method}, {rates.TABLES[table][0]}: slope {words.two(fitted)}", x, scaled,
                                         Look("", theme.majority, "dash", "x")))  # fmt: skip
-            out.append((f"rate: {row.method} ({rates.TABLES[table][0]})" + (" ← this method" if own else ""), f"{fitted:.2f}",
+            out.append((f"rate: {row.method} ({rates.TABLES[table][0]})" + (" ← this method" if own else ""), words.two(fitted),
                         words.three(float(values[middle])), "O(·) taken as 1"))  # fmt: skip
     return sorted(out, key=lambda r: "←" not in r[0])
 
@@ -251,26 +252,31 @@ def _draw_numbers(defaults: tuple[float, ...]) -> list[float]:
 
 def _markdown(done: list[rates.Evaluated]) -> str:
     """The table in Markdown; rows that do not apply are grey and say why."""
-    lines_ = ["| method | noise goes to | noise | excess empirical risk | excess population risk | applies? |", "|---|---|---|---|---|---|"]
+    names = [name for name in rates.QUANTITIES if any(getattr(e.row, name) is not None for e in done)]
+    rows = [
+        "| method | " + " | ".join(rates.QUANTITIES[name] for name in names) + " | applies? |",
+        "|---" * (len(names) + 2) + "|",
+    ]
     for e in done:
-        row = e.row
-        cells = [words.markdown(row.method), row.perturbs]
-        for name in rates.QUANTITIES:
-            formula, number = getattr(row, name), getattr(e, name)
+        grey = bool(e.broken)
+        cells = [_cell(words.markdown(f"{e.row.method} ({e.row.perturbs})"), grey)]
+        for name in names:
+            formula, number = getattr(e.row, name), getattr(e, name)
             if formula is None:
-                cells.append("not given")
+                cells.append(_cell("not given", grey))
             elif formula.value is None:
                 cells.append("not readable")
             else:
-                cells.append(f"**{words.three(number)}** ${formula.latex}$")
-        ok = "✓" if not e.broken else "✗ " + words.markdown("; ".join(e.broken))
-        if row.remarks and any("cannot be read" in r for r in row.remarks):
-            ok = "not plotted: the print cannot be read"
-        cells.append(ok)
-        if e.broken:
-            cells = [c if "$" in c else f":gray[{c}]" for c in cells]
-        lines_.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
-    return "\n".join(lines_)
+                latex = rf"\color{{gray}}{{{formula.latex}}}" if grey else formula.latex
+                cells.append(_cell(f"**{words.three(number)}**", grey) + f" ${latex}$")
+        unread = any("cannot be read" in remark for remark in e.row.remarks)
+        cells.append(_cell("✗ " + words.markdown("; ".join(e.broken)), True) if grey else "not plotted: unreadable" if unread else "✓")
+        rows.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
+    return "\n".join(rows)
+
+
+def _cell(text: str, grey: bool) -> str:
+    return f":gray[{text}]" if grey else text
 
 
 def _rate_table(done: list[rates.Evaluated]) -> pd.DataFrame:

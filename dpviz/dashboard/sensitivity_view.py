@@ -213,7 +213,7 @@ def falls(spec: RunSpec, theme: Theme, choice: Choice) -> None:
         other = replace(look, colour=shade(look.colour, 0.3 * k), dash=("solid", "dash", "dot", "dashdot")[k % 4])
         drawn.append(lines.Line(f"worst case: {label}", grid, y, other))
         ends = [observed.loglog_slope(part, ys)[0] for part, ys in ((grid[:6], y[:6]), (grid[-6:], y[-6:]))]
-        slopes.append((f"worst case: {label}", f"{slope:.2f}", f"{ends[0]:.2f}", f"{ends[1]:.2f}"))
+        slopes.append((f"worst case: {label}", words.two(slope), words.two(ends[0]), words.two(ends[1])))
     here = {"n": float(setting.n), "lam": spec.lam}.get(name)
     if here is None:
         here = float(getattr(mechanism, name)) or float(mechanism.automatic(name, setting.n))
@@ -223,7 +223,7 @@ def falls(spec: RunSpec, theme: Theme, choice: Choice) -> None:
     if theory is not None and np.isfinite(main).any():
         k = int(np.nanargmin(np.abs(np.log(np.array(grid) / here)) + np.where(np.isfinite(main), 0, np.inf)))
         reference = main[k] * (np.array(grid) / grid[k]) ** theory[0]
-        drawn.append(lines.Line(f"slope {theory[0]:+.0f}: {theory[1]}", grid, reference, Look("", theme.majority, "dash", "x"), width=2))
+        drawn.append(lines.Line(f"slope {words.three(theory[0])}: {theory[1]}", grid, reference, Look("", theme.majority, "dash", "x"), width=2))
     found = _retrained(spec, name, grid) if name in ("n", "lam") or knob else None
     if found:
         for kind, symbol in (("adversarial", "diamond"), ("worst-case data", "x"), ("random", "circle"), ("flipped", "square")):
@@ -232,7 +232,7 @@ def falls(spec: RunSpec, theme: Theme, choice: Choice) -> None:
             if not np.isfinite(ys).any() or not max(ys) > 0:
                 continue
             drawn.append(lines.Line(f"observed, {kind}", xs, ys, Look("", theme.noise, "solid", symbol), points=True))
-            slopes.append((f"observed, {kind}", f"{observed.loglog_slope(xs, ys)[0]:.2f}", "–", "–"))
+            slopes.append((f"observed, {kind}", words.two(observed.loglog_slope(xs, ys)[0]), "–", "–"))
     title = dict(choice.options)[name]
     fig = lines.curves(drawn, theme, x=title, y="sensitivity (L2)", marks=((here, "this run"),))
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)

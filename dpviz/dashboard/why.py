@@ -10,8 +10,8 @@ from dpviz.models import Setting
 from dpviz.privacy.algorithm2 import Trace
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_mu
-from dpviz.privacy.releases import Releases
 from dpviz.privacy.mixture import mixture_sigma
+from dpviz.privacy.releases import Releases
 
 
 def change(new: float, old: float) -> str:
@@ -76,11 +76,16 @@ def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
     update = trace.event == "update"
     last = trace.epoch[update] > trace.epoch[-1] - 1 + 1e-9
     forgets = float(np.prod(trace.rho[update][last]))
+    reason = (
+        "A jump early in a pass is in more of the iterates that are averaged than a late one, which is what tells positions apart"
+        if "average" in trace.event
+        else f"Whether a jump comes first or last in a pass only decides whether the rest of that pass contracts it, and the last "
+        f"pass multiplies by no less than {forgets:.3g} in all"
+    )
     return (
         f"A secret permutation puts the replaced row into a random batch, so the bound is a random one of the positions' values. "
-        f"But the positions are nearly alike: whether a jump comes first or last in a pass only decides whether the rest of that pass "
-        f"contracts it, and the last pass multiplies by {forgets:.3g} in all. Even the luckiest position stands only {three(100 * spread)} % "
-        f"below the worst. So the permutation {verdict}: σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
+        f"{reason}: the luckiest position stands {three(100 * spread)} % below the worst. So the permutation {verdict}: "
+        f"σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
     )
 
 

@@ -84,6 +84,11 @@ def curves(
     ]  # fmt: skip
     named = sum(1 for line in lines if line.name)
     y_axis: Trace = {"title": y, **_log(log_y, [t["y"] for t in traces])}
+    seen = np.concatenate([np.ravel(t["y"]) for t in traces])
+    seen = seen[np.isfinite(seen) & (seen > 0)]
+    if y_range is None and log_y and len(seen):
+        # room above the highest tick, whose label the legend would cover
+        y_range = (float(seen.min()) * 0.7, float(seen.max()) * 1.6)
     if y_range is not None:
         y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
     if percent:
@@ -150,7 +155,8 @@ def trace(
     named = sum(1 for t in traces if t.get("showlegend", True))
     return figure(
         theme, traces, height=height + LEGEND_LINE * named, shapes=shapes, margin=margin(left=84, top=14 + LEGEND_LINE * named),
-        x={"title": "passes over the data"}, y={"title": "how far two runs can be apart", "exponentformat": "power"},
+        x={"title": "passes over the data"},
+        y={"title": "how far two runs can be apart", "exponentformat": "power", "range": [0, 1.06 * float(value.max()) or 1.0]},
     )  # fmt: skip
 
 
