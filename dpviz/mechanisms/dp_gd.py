@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
@@ -34,7 +35,9 @@ class DPGD(Mechanism):
     public_steps = "steps"
 
     steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
     clip_norm: float = knob(
         1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
         low=0.001, high=100.0, log=True,
@@ -61,14 +64,14 @@ class DPGD(Mechanism):
         mu = gaussian_mu(budget)
         exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
         sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
-        notes: tuple[str, ...] = ()
+        notes = unfinished(setting, self.step_size * setting.unit_step, self.steps)
         if self.noise == "published":
             # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
             sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
             reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(self.steps) / sigma))
             # within rounding of the exact noise the budget is met exactly
             proved = budget if sigma >= exact * (1 - 1e-12) else Budget(reached, budget.delta)
-            notes = (
+            notes += (
                 f"The publication leaves c open; at c = {self.c:g} this noise gives ε = {reached:.3g} "
                 f"where ε = {budget.epsilon:.3g} is claimed.",
             )
