@@ -5,7 +5,7 @@ Both look at data without any noise: they are diagnostics for whoever holds the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,7 +84,7 @@ def observed_sensitivity(
     made = [(kind, k) for kind in kinds for k in range(1 if kind == "worst-case data" else count)]
     seeds = np.random.SeedSequence(seed).spawn(len(made))
 
-    def work(k: int, tick: Monitor) -> float:
+    def work(k: int, tick: Callable[[float], None]) -> float:
         first, second = _pair(problem, made[k][0], np.random.default_rng(seeds[k]))
         before = base if first is problem else mechanism.query(first, theta, pools)
         tick(0.5)
@@ -101,7 +101,7 @@ def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Proble
         return problem, problem.replace_row(index, problem.rows.X[index], -problem.rows.y[index])
     if kind == "random" or problem.m != d:
         x = rng.standard_normal(d)
-        return problem, problem.replace_row(index, x / np.linalg.norm(x), float(rng.choice([-1.0, 1.0])))
+        return problem, problem.replace_row(index, np.asarray(x / np.linalg.norm(x), float), float(rng.choice([-1.0, 1.0])))
     if kind == "adversarial":
         _, vectors = np.linalg.eigh(problem.model.hessian(problem.optimum, problem.rows, problem.lam))
         z, other = _opposed(problem, problem.optimum, vectors[:, 0])
@@ -123,6 +123,11 @@ def _opposed(problem: Problem, theta: Floats, flat: Floats) -> tuple[Floats, Flo
     across = across / size
     p, q = logistic_worst_pair(length) if problem.setting.model == "logistic" else (0.0, 0.0)
     return p * along + np.sqrt(1 - p * p) * across, q * along - np.sqrt(1 - q * q) * across
+
+
+def _part(monitor: Monitor, start: float, share: float) -> Monitor:
+    """A monitor for a piece of the work."""
+    return lambda done: monitor(start + share * done)
 
 
 def census_name(n: int) -> str:
@@ -159,11 +164,8 @@ def sensitivity_over_n(
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = bench(here).problem
         mechanism = same_share(spec.build(), spec.n_train, problem.n) if share else spec.build()
-
-        def report(part: float, done: float = done, size: int = size) -> None:
-            monitor((done + part * size) / total)
-
-        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=report)))
+        part = _part(monitor, done / total, size / total)
+        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=part)))
         done += size
     return out
 
@@ -205,7 +207,7 @@ def excess_risk(
         raise InvalidInput("mechanism", "training diverged with these settings", "Use a smaller step size.")
     e, s, m = fit.theta.shape
     objective = problem.objective(fit.theta.reshape(e * s, m)).reshape(e, s)
-    values = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam))
+    values: Floats = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
     start = float(problem.objective(np.zeros((1, m)))[0]) - problem.optimal_value
     return [
         Excess(problem.n, m, b.epsilon, b.delta, gap - problem.optimal_value, cal.noise_scale, values, start)
@@ -215,21 +217,19 @@ def excess_risk(
 
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
     """On the spec's own data, at its own delta."""
-    budgets = [Budget(e, spec.delta) for e in epsilons]
+    budgets = [Budget(e, spec.budget.delta) for e in epsilons]
     return excess_risk(bench(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
 
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
     """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
     out, total, done = [], float(sum(sizes)), 0.0
-    budget = Budget(spec.epsilon, min(spec.delta or 1.0, *(default_delta(train_size(size)) for size in sizes)))
+    budget = Budget(spec.epsilon, min(spec.budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
 
-        def report(share: float, done: float = done, size: int = size) -> None:
-            monitor((done + share * size) / total)
-
-        out += excess_risk(bench(here).problem, here.build(), [budget], spec.seeds, spec.seed, report)
+        part = _part(monitor, done / total, size / total)
+        out += excess_risk(bench(here).problem, here.build(), [budget], spec.seeds, spec.seed, part)
         done += size
     return out
 
@@ -247,11 +247,8 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     for k, d in enumerate(dims):
         rows = Rows(np.pad(problem.rows.X, ((0, 0), (0, d - width))), problem.rows.y)
         wide = Problem(rows, problem.model, problem.lam)
-
-        def report(share: float, k: int = k) -> None:
-            monitor((k + share) / len(dims))
-
-        out += excess_risk(wide, spec.build(), [Budget(spec.epsilon, spec.delta)], spec.seeds, spec.seed, report)
+        part = _part(monitor, k / len(dims), 1 / len(dims))
+        out += excess_risk(wide, spec.build(), [spec.budget], spec.seeds, spec.seed, part)
     return out
 
 

@@ -11,41 +11,34 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard import background, parts, words
-from dpviz.dashboard.own import Choice, Number
+from dpviz.dashboard.own import Choice
 from dpviz.dashboard.sensitivity_view import setting_of
 from dpviz.engine import bench
 from dpviz.figures import lines
-from dpviz.figures.odds import attacker_curve
-from dpviz.figures.style import Look, Theme, shade
+from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, mechanisms
 from dpviz.models import Setting
 from dpviz.noise import spawn
-from dpviz.privacy import releases as accountants
-from dpviz.privacy.accounting import CannotAccount, Method, Steps, epsilon_of
-from dpviz.privacy.budget import Budget, Neighbouring, Status, trade_off
-from dpviz.privacy.calibration import gaussian_epsilon
-from dpviz.privacy.mixture import rdp_to_epsilon
-from dpviz.privacy.releases import Option, Releases
+from dpviz.privacy import compare
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.compare import Option
+from dpviz.privacy.releases import Releases
 from dpviz.problem import accuracy
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 
-COMPOSE = Choice("relation", "Neighbours", {"replace-one": "replace-one (proved by two hops)", "add-remove": "add-remove"}, "replace-one")
-RATE = Number("q", "Sampling rate q", 1e-4, 1.0, help="Chance of a row to be in a batch; 1 is full batches.")
-MULTIPLIER = Number("z", "Noise multiplier z", 0.3, 100.0, help="Noise over what one row contributes.")
-CONTROLS = (COMPOSE, RATE, MULTIPLIER)
-KEYS = ("compare", *(c.key for c in CONTROLS))
+KEY = "compare"
 
 
 def compare_choice(spec: RunSpec) -> Choice:
     """Whose releases are accounted for."""
-    setting, budget = setting_of(spec), Budget(spec.epsilon, spec.delta)
+    setting, budget = setting_of(spec), spec.budget
     options = {}
     for name, cls in mechanisms().items():
         if cls.refusal(setting) is None and _releases(spec, name, setting, budget) is not None:
             options[name] = cls.label
     default = spec.mechanism if spec.mechanism in options else next(iter(options), "")
-    return Choice("compare", "Releases of", options, default)
+    return Choice(KEY, "Releases of", options, default)
 
 
 def _mechanism(spec: RunSpec, name: str) -> Mechanism:
@@ -69,36 +62,53 @@ def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibrat
     setting = setting_of(spec)
     released = mechanism.releases(setting)
     if released is None:
-        parts.empty(f"{words.markdown(mechanism.label)} with these settings adds no Gaussian noise that could be compared; choose another.")
+        parts.empty(
+            f"{words.markdown(mechanism.label)} with these settings adds no Gaussian noise that could be "
+            f"compared; choose another."
+        )
         return None
     if name != spec.mechanism:
-        st.caption(words.markdown(f"The run's own method adds no Gaussian noise of bounded sensitivity; {mechanism.label} at its defaults is shown."))
-    return mechanism, released, mechanism.calibrate(setting, Budget(spec.epsilon, spec.delta))
+        st.caption(
+            words.markdown(
+                f"The run's own method adds no Gaussian noise of bounded sensitivity; {mechanism.label} at its defaults is shown."
+            )
+        )
+    return mechanism, released, mechanism.calibrate(setting, spec.budget)
 
 
 def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> list[Option]:
     """The noise that each accountant asks for, and what it does to accuracy."""
     st.header("One sensitivity, many proofs", anchor=False)
-    found = accountants.options(released, cal.budget)
+    found = compare.options(released, cal.budget)
     in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
     smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     what = f"{released.count} releases of sensitivity" if released.count > 1 else "one release of sensitivity"
     with st.container(key="headline"):
-        st.markdown(words.markdown(
-            f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} ({smallest.name}); {largest.name} asks for "
-            f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(released.worst)}."
-        ))  # fmt: skip
+        st.markdown(
+            words.markdown(
+                f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
+                f"({smallest.name}); {largest.name} asks for "
+                f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(released.worst)}."
+            )
+        )
     parts.guarantee(cal)
     items = [
-        lines.Bar(o.name, o.sigma, f"{words.three(o.sigma)}  {words.LABELS[o.status][1]}" if math.isfinite(o.sigma) else "no bound",
-                  solid=o.status is Status.PROVED, strong=o in in_use)
+        lines.Bar(
+            o.name,
+            o.sigma,
+            f"{words.three(o.sigma)}  {words.LABELS[o.status][1]}" if math.isfinite(o.sigma) else "no bound",
+            solid=o.status is Status.PROVED,
+            strong=o in in_use,
+        )
         for o in found
-    ]  # fmt: skip
+    ]
     look = parts.method_look(mechanism.id, theme)
-    summary = f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: " + "; ".join(
-        f"{o.name} {words.three(o.sigma)}" for o in found if math.isfinite(o.sigma)
-    ) + "."  # fmt: skip
+    summary = (
+        f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
+        + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in found if math.isfinite(o.sigma))
+        + "."
+    )
     parts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
     for o in found:
         if o.note:
@@ -108,16 +118,24 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, 
         for o in found:
             st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.")
             st.latex(o.formula)
-        st.code(f"from dpviz.privacy import releases\n\nreleases.options(spec.build().releases(setting), dpviz.Budget({cal.budget.epsilon:g}, "
-                f"{cal.budget.delta:g}))", language="python")  # fmt: skip
+        st.code(
+            f"from dpviz.privacy import compare\n\ncompare.options(spec.build().releases(setting), "
+            f"dpviz.Budget({cal.budget.epsilon:g}, "
+            f"{cal.budget.delta:g}))",
+            language="python",
+        )
     return found
 
 
 def _options_table(found: Sequence[Option]) -> pd.DataFrame:
-    return pd.DataFrame([{"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note} for o in found])
+    return pd.DataFrame(
+        [{"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note} for o in found]
+    )
 
 
-def accuracies(spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: background.Monitor) -> np.ndarray:
+def accuracies(
+    spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: background.Monitor
+) -> np.ndarray:
     """(E, S) test accuracies of a mechanism trained with each noise scale, with the draws of `dpviz.run`."""
     shared = bench(spec)
     calibrations = [replace(cal, noise_scale=s) for s in scales]
@@ -130,21 +148,29 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
     result, _ = background.observe(
-        f"accounting {mechanism.id} {scales} {spec.key()}", "Training with each of these noises",
-        lambda monitor: accuracies(spec, mechanism, cal, scales, monitor), section="accountant-accuracy",
+        f"accounting {mechanism.id} {scales} {spec.key()}",
+        "Training with each of these noises",
+        lambda monitor: accuracies(spec, mechanism, cal, scales, monitor),
+        section="accountant-accuracy",
         ask="" if size < 200_000 else "Train with each of these noises and show the accuracy",
-    )  # fmt: skip
+    )
     if result is None or len(result) != len(finite):
         return
     base, floor = bench(spec).non_private.accuracy, bench(spec).majority.accuracy
     items = [
-        lines.Bar(o.name, 100 * float(a.mean()), f"{words.percent(float(a.mean()))} ± {100 * float(a.std(ddof=1)) if len(a) > 1 else 0:.1f}",
-                  solid=o.status is Status.PROVED, strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4)
+        lines.Bar(
+            o.name,
+            100 * float(a.mean()),
+            f"{words.percent(float(a.mean()))} ± {100 * float(a.std(ddof=1)) if len(a) > 1 else 0:.1f}",
+            solid=o.status is Status.PROVED,
+            strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4,
+        )
         for o, a in zip(finite, result, strict=True)
-    ]  # fmt: skip
+    ]
     low = 10 * math.floor((min(min(b.value for b in items), 100 * floor) - 2) / 10)
     summary = (
-        f"Test accuracy with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same draws for all; no privacy "
+        f"Test accuracy with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
+        f"draws for all; no privacy "
         f"{words.percent(base)}, majority {words.percent(floor)}."
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})
@@ -152,165 +178,12 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     parts.chart(fig, "accountant-accuracy", summary, lambda: table)
 
 
-def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> None:
-    """The Rényi curve and what it gives at each order."""
-    st.header("Rényi: one line per order, and the best order", anchor=False)
-    if cal.noise_scale <= 0:
-        return
-    orders, curve, relation = accountants.renyi(released, cal.noise_scale)
-    look = parts.method_look(mechanism.id, theme)
-    drawn, said = [lines.Line("R(α), the Rényi divergence itself", orders - 1, curve, Look("", theme.majority, "dash", "x"))], []
-    for k, (name, label) in enumerate((("mironov", "Mironov's conversion"), ("improved", "improved conversion"))):
-        values = rdp_to_epsilon(orders, curve, cal.budget.delta, name)
-        order, best = accountants.best_order(released, cal.noise_scale, cal.budget.delta, name)
-        one = replace(look, dash=("solid", "dot")[k], colour=shade(look.colour, 0.3 * k))
-        drawn.append(lines.Line(f"ε(α), {label}", orders - 1, np.where(values > 0, values, np.nan), one))
-        drawn.append(lines.Line("", [order - 1], [best], replace(one, symbol=("diamond", "square")[k]), points=True))
-        said.append(f"{label}: ε = {words.three(best)} at α = {words.three(order)}")
-    exact = accountants.epsilon(released, cal.noise_scale, cal.budget.delta)
-    ceiling = 30 * max(exact, 1e-3)
-    fig = lines.curves(drawn, theme, x="α − 1", y="ε", y_range=(max(1e-3, exact / 30), ceiling))
-    summary = (
-        f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({relation.value}): {'; '.join(said)}. "
-        f"Without a detour through Rényi the proved ε is {words.three(exact)} under replace-one."
-    )
-    parts.chart(fig, "renyi", summary, lambda: pd.DataFrame({"alpha": orders, "rdp": curve}))
-    with st.expander("How is this computed?"):
-        st.latex(r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
-                 r"R(\alpha)+\ln\frac{\alpha-1}{\alpha}-\frac{\ln\delta+\ln\alpha}{\alpha-1}\ \text{(Canonne, Kamath, Steinke 2020)}")  # fmt: skip
-
-
-def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> None:
-    """delta(eps) at this noise, by every proof."""
-    st.header("The whole curve: δ for every ε", anchor=False)
-    exact = accountants.epsilon(released, cal.noise_scale, cal.budget.delta)
-    grid = np.geomspace(max(exact, 1e-3) / 12, max(exact, 1e-3) * 4, 25)
-    look = parts.method_look(mechanism.id, theme)
-    tight = np.array([accountants.log_delta(released, cal.noise_scale, float(e)) for e in grid])
-    orders, curve, relation = accountants.renyi(released, cal.noise_scale)
-    drawn = [lines.Line("tightest proof", grid, np.exp(tight), look)]
-    if relation is Neighbouring.REPLACE_ONE:
-        for k, name in enumerate(("improved", "mironov")):
-            log_d = (orders[None] - 1) * (curve[None] - grid[:, None])
-            if name == "improved":
-                log_d = log_d + (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
-            values = np.exp(np.minimum(log_d.min(axis=1), 0))
-            label = "Rényi, " + ("improved conversion" if name == "improved" else "Mironov's conversion")
-            drawn.append(lines.Line(label, grid, values, Look("", theme.majority, ("dash", "dot")[k], "x")))
-    drawn.append(lines.Line("this run's budget", [cal.budget.epsilon], [cal.budget.delta], Look("", theme.noise, "solid", "diamond"), points=True))
-    fig = lines.curves(drawn, theme, x="ε", y="δ", y_range=(max(1e-16, cal.budget.delta / 1e6), 1.0))
-    here = words.three(math.exp(accountants.log_delta(released, cal.noise_scale, cal.budget.epsilon)))
-    summary = f"At this noise every (ε, δ) on or above the line holds, all at once. At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
-    parts.chart(fig, "delta-curve", summary, lambda: pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)}))
-
-
-def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
-    """epsilon over the number of steps with subsampling."""
-    st.header("Composition: ε over steps", anchor=False)
-    columns = st.columns(3)
-    with columns[0]:
-        relation = Neighbouring(COMPOSE.draw())
-    with columns[1]:
-        q = RATE.draw(released.rate if released.rate < 1 else 0.1)
-    with columns[2]:
-        z = MULTIPLIER.draw(1.0)
-    steps = [1, 3, 10, 30, 100, 300, 1000, 3000, 10000]
-    route = "two-hop" if relation is Neighbouring.REPLACE_ONE and q < 1 else "none"
-    plans = [("PLD", Method("pld", relation, route)), ("RDP, improved conversion", Method("rdp", relation, route)),
-             ("RDP, Mironov's conversion", Method("rdp", relation, route, "mironov")), ("zCDP", Method("zcdp", relation))]  # fmt: skip
-    drawn, refused, values = [], [], {}
-    for k, (name, method) in enumerate(plans):
-        try:
-            values[name] = [epsilon_of(Steps(z, q, t), method, spec.delta) for t in steps]
-        except CannotAccount as problem:
-            refused.append(f"{name}: {problem.cause}")
-            continue
-        look = Look("", shade(theme.families["gradient"], 0.28 * k), ("solid", "dash", "dot", "dashdot")[k], "circle")
-        drawn.append(lines.Line(name, steps, values[name], look))
-    one = epsilon_of(Steps(z, q, 1), plans[0][1], spec.delta)
-    if "PLD" in values and one > 0:
-        split = [_naive(z, q, t, plans[0][1], spec.delta) for t in steps]
-        drawn.append(lines.Line("adding up ε and δ of single steps", steps, split, Look("", theme.majority, "longdash", "x")))
-        values["naive"] = split
-    fig = lines.curves(drawn, theme, x="steps T", y="ε")
-    at = steps.index(1000)
-    summary = f"ε after T steps at δ = {words.three(spec.delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: " + "; ".join(
-        f"{name} {words.three(v[at])}" for name, v in values.items()) + "."  # fmt: skip
-    parts.chart(fig, "composition", summary, lambda: pd.DataFrame({"steps": steps, **values}))
-    for text in refused:
-        st.caption(words.markdown(text + "."))
-
-
-def _naive(z: float, q: float, steps: int, method: Method, delta: float) -> float:
-    return steps * epsilon_of(Steps(z, q, 1), method, delta / steps)
-
-
-def relations(theme: Theme, released: Releases, cal: Calibration) -> None:
-    """The same noise under each neighbouring relation."""
-    st.header("Who is compared: replace-one or add-remove", anchor=False)
-    delta, row = cal.budget.delta, released.worst / 2
-    z = cal.noise_scale / row
-    there, other = "add-remove: a row is there or not", "replace-one: one row becomes another"
-    items = []
-    if released.rate == 1:
-        # the whole batch is in every release: a removal moves a sum of gradients by exactly half of what a replacement does
-        half = float(gaussian_epsilon(delta, released.total / 2 / cal.noise_scale))
-        known = released.count > 1
-        items = [
-            lines.Bar(there + ("" if known else ", if half the distance is proved"), half, f"ε = {words.three(half)}", solid=known),
-            _relation(other, accountants.epsilon(released, cal.noise_scale, delta), strong=True),
-        ]
-    else:
-        steps = Steps(z, released.rate, released.count)
-        one = Neighbouring.REPLACE_ONE
-        items = [
-            _relation(there, epsilon_of(steps, Method("pld", Neighbouring.ADD_REMOVE), delta)),
-            _relation("replace-one by two hops", epsilon_of(steps, Method("pld", one, "two-hop"), delta), strong=True),
-            _relation("replace-one by the opposite pair, not proved", epsilon_of(steps, Method("pld", one, "opposite"), delta), solid=False),
-            _relation(
-                "z halved in an add-remove accountant: not what replace-one means",
-                epsilon_of(replace(steps, noise_multiplier=z / 2), Method("pld", Neighbouring.ADD_REMOVE), delta), solid=False,
-            ),
-        ]  # fmt: skip
-    summary = "The same noise, σ = " + words.three(cal.noise_scale) + ": " + "; ".join(f"{b.name}: {b.words}" for b in items) + "."
-    fig = lines.bars(items, Look("", theme.families["gradient"], "solid", "x"), theme, x="ε at the same δ")
-    parts.chart(fig, "relations", summary, lambda: pd.DataFrame({"relation": [b.name for b in items], "epsilon": [b.value for b in items]}))
-
-
-def _relation(name: str, value: float, *, solid: bool = True, strong: bool = False) -> lines.Bar:
-    return lines.Bar(name, value, f"ε = {words.three(value)}", solid=solid, strong=strong)
-
-
-def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:
-    """The trade-off curve of the test, from the proof and from (epsilon, delta) alone."""
-    st.header("The attacker's view", anchor=False)
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1])
-    real = accountants.detections(released, cal.noise_scale, alarms)
-    budget = Budget(max(accountants.epsilon(released, cal.noise_scale, cal.budget.delta), 1e-6), cal.budget.delta)
-    allowed = 1 - trade_off(budget, alarms)
-    best = int(np.argmax(real - alarms))
-    win, loose = 0.5 + (real[best] - alarms[best]) / 2, 0.5 + float((allowed - alarms).max()) / 2
-    fig = attacker_curve(alarms, real, (float(alarms[best]), float(real[best])), theme)
-    fig.add_scatter(x=100 * alarms, y=100 * allowed, mode="lines", name="what (ε, δ) alone would allow",
-                    line={"color": theme.ink, "width": 2, "dash": "dot"})  # fmt: skip
-    at = float(np.interp(0.01, alarms, real))
-    summary = (
-        f"Whoever accuses 1 % of the innocent finds at most {words.percent(at)} of the guilty. An even bet is won {words.percent(float(win))} of the "
-        f"time at most; the pair {words.budget(budget)} alone, without the whole curve, would allow {words.percent(loose)}."
-    )
-    data = pd.DataFrame({"false_alarms": alarms, "detections_at_most": real, "by_epsilon_delta_alone": allowed})
-    parts.chart(fig, "test", summary, lambda: data)
-    with st.expander("How is this computed?"):
-        st.latex(r"1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)},\qquad f(a)=\max(0,\,1-\delta-e^\varepsilon a,\,e^{-\varepsilon}(1-\delta-a))")
-        st.markdown("For one Gaussian the first is exact. For sampled batches and random sensitivities the second is used at many points of δ(ε).")
-
-
 def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
     st.header("What each paper would add, and what is needed", anchor=False)
-    setting, budget = setting_of(spec), Budget(spec.epsilon, spec.delta)
+    setting, budget = setting_of(spec), spec.budget
     rows = []
-    for name, cls in mechanisms().items():
+    for cls in mechanisms().values():
         if cls.family == "reference" or cls.refusal(setting) is not None:
             continue
         published = {k: "published" for k, knob in cls.knobs().items() if "published" in knob.options}
@@ -327,12 +200,20 @@ def papers(spec: RunSpec) -> None:
         if not published and base.proved is not None:
             says = "the paper leaves its constant open, or is exact"
         rows.append(
-            (cls.label, words.three(paper.noise_scale) if published or base.proved is None else "–",
-             words.three(needed) if math.isfinite(needed) else unproved, f"{ratio:.3g}" if published and math.isfinite(ratio) else "–",
-             words.guarantee(base), says)
-        )  # fmt: skip
+            (
+                cls.label,
+                words.three(paper.noise_scale) if published or base.proved is None else "–",
+                words.three(needed) if math.isfinite(needed) else unproved,
+                f"{ratio:.3g}" if published and math.isfinite(ratio) else "–",
+                words.guarantee(base),
+                says,
+            )
+        )
     parts.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
-    st.caption(words.markdown(
-        f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per coordinate, on what that method perturbs), so compare "
-        "along a row. Above 1 the paper adds too much, below 1 too little."
-    ))  # fmt: skip
+    st.caption(
+        words.markdown(
+            f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "
+            f"coordinate, on what that method perturbs), so compare "
+            "along a row. Above 1 the paper adds too much, below 1 too little."
+        )
+    )

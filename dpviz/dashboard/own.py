@@ -110,4 +110,6 @@ def check(controls: Sequence[Choice | Number]) -> None:
 
 def _keep(key: str, default: object) -> None:
     value = st.session_state[f"own.{key}"]
-    st.session_state[key] = "" if value is None or value == default else f"{value:.12g}" if isinstance(value, float) else str(value)
+    st.session_state[key] = (
+        "" if value is None or value == default else f"{value:.12g}" if isinstance(value, float) else str(value)
+    )

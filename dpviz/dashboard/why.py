@@ -27,10 +27,11 @@ def where(trace: Trace, setting: Setting) -> str:
     update = trace.event == "update"
     step, rho = float(trace.step[update][0]), float(trace.rho[update][0])
     jump = float(trace.value[update][trace.expands[update]].min())
-    m = int(round(1 / (trace.epoch[update][1] - trace.epoch[update][0]))) if update.sum() > 1 else 1
+    m = round(1 / float(trace.epoch[update][1] - trace.epoch[update][0])) if update.sum() > 1 else 1
     grows = f"stretches the distance by {three(rho)}" if rho > 1 else f"pulls the two runs together by the factor {rho:.5g}"
     return (
-        f"Two runs on data that differ in one row start at the same point. Only the batch with that row drives them apart: its first "
+        f"Two runs on data that differ in one row start at the same point. Only the batch with that row drives "
+        f"them apart: its first "
         f"step (length η = {three(step)}) adds 2ηG/ν, which is {three(jump)} at least. Every step of every other batch {grows}, "
         f"{'' if rho > 1 else 'because the regulariser makes the objective curved, '}and the next pass adds again ({m} batches a "
         f"pass). After {trace.epoch[-1]:.0f} passes the worst position ends at {three(float(trace.value[-1].max()))}. "
@@ -53,11 +54,13 @@ def averaging(trace: Trace, without: float | None = None) -> str:
     before, after = float(trace.value[at[-1] - 1].max()), float(trace.value[at[-1]].max())
     text = (
         f"Averaging replaces the iterate by the mean of its recent path, so the distance becomes the mean of its recent values. "
-        f"Early values are smaller than the last one, so the mean is lower: the last averaging takes the bound from {three(before)} to "
+        f"Early values are smaller than the last one, so the mean is lower: the last averaging takes the bound "
+        f"from {three(before)} to "
         f"{three(after)} ({change(after, before)})."
     )
     if without is not None:
-        text += f" Without any averaging it would end at {three(without)}: all of them together make {change(float(trace.value[-1].max()), without)}."
+        together = change(float(trace.value[-1].max()), without)
+        text += f" Without any averaging it would end at {three(without)}: all of them together make {together}."
     if trace.restarts:
         text += " Restarts do the opposite: large steps come back, and each of them adds a large jump again."
     return text
@@ -79,8 +82,8 @@ def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
     reason = (
         "A jump early in a pass is in more of the iterates that are averaged than a late one, which is what tells positions apart"
         if "average" in trace.event
-        else f"Whether a jump comes first or last in a pass only decides whether the rest of that pass contracts it, and the last "
-        f"pass multiplies by no less than {forgets:.3g} in all"
+        else f"Whether a jump comes first or last in a pass only decides whether the rest of that pass contracts it, and the "
+        f"last pass multiplies by no less than {forgets:.3g} in all"
     )
     return (
         f"A secret permutation puts the replaced row into a random batch, so the bound is a random one of the positions' values. "
@@ -94,6 +97,7 @@ def regularisation(mechanism: Mechanism, setting: Setting, stronger: Setting) ->
     now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
     return (
         f"λ pulls two runs together at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "
-        f"{three(now)} to {three(then)} ({change(then, now)}). Where training is short, λ has had little time to act and buys little; "
+        f"{three(now)} to {three(then)} ({change(then, now)}). Where training is short, λ has had little time to "
+        f"act and buys little; "
         f"for the minimiser itself the bound is 2G/(nλ), and ten times λ means a tenth. The price is a model that is pulled to 0."
     )

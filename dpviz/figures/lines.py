@@ -1,4 +1,4 @@
-"""Curves, points and bars on logarithmic axes, and the recursion of a sensitivity as it runs."""
+"""Curves, points and bars, on logarithmic axes where wanted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shade
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
@@ -41,9 +41,18 @@ class Line:
 
 
 def curves(
-    lines: Sequence[Line], theme: Theme, *, x: str, y: str, log_x: bool = True, log_y: bool = True, height: int = 420,
-    marks: Sequence[tuple[float, str]] = (), y_range: tuple[float, float] | None = None, percent: bool = False,
-) -> go.Figure:  # fmt: skip
+    lines: Sequence[Line],
+    theme: Theme,
+    *,
+    x: str,
+    y: str,
+    log_x: bool = True,
+    log_y: bool = True,
+    height: int = 420,
+    marks: Sequence[tuple[float, str]] = (),
+    y_range: tuple[float, float] | None = None,
+    percent: bool = False,
+) -> go.Figure:
     """Curves with a legend above the plot.
 
     Args:
@@ -57,31 +66,61 @@ def curves(
     for line in lines:
         values = factor * np.asarray(line.y, float)
         t: Trace = {
-            "x": np.asarray(line.x, float), "y": values, "name": plain(line.name), "showlegend": bool(line.name),
+            "x": np.asarray(line.x, float),
+            "y": values,
+            "name": plain(line.name),
+            "showlegend": bool(line.name),
             "mode": "markers" if line.points else "lines",
             "hovertemplate": "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>",
-        }  # fmt: skip
+        }
         if line.points:
-            t["marker"] = {"color": line.look.colour, "symbol": line.look.symbol, "size": 11,
-                           "line": {"color": theme.ink, "width": 1}}  # fmt: skip
+            t["marker"] = {
+                "color": line.look.colour,
+                "symbol": line.look.symbol,
+                "size": 11,
+                "line": {"color": theme.ink, "width": 1},
+            }
         else:
             t["line"] = {"color": line.look.colour, "dash": line.look.dash, "width": line.width}
         if line.text is not None:
             t |= {"customdata": [plain(s) for s in line.text], "hovertemplate": "%{customdata}<extra></extra>"}
         if line.low is not None and line.high is not None:
-            t["error_y"] = {"type": "data", "symmetric": False, "array": factor * np.asarray(line.high, float) - values,
-                            "arrayminus": values - factor * np.asarray(line.low, float), "color": line.look.colour, "width": 4}  # fmt: skip
+            t["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": factor * np.asarray(line.high, float) - values,
+                "arrayminus": values - factor * np.asarray(line.low, float),
+                "color": line.look.colour,
+                "width": 4,
+            }
         traces.append(t)
     shapes = [
-        {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
-         "line": {"color": theme.majority, "width": 2, "dash": "dot"}}
+        {
+            "type": "line",
+            "x0": at,
+            "x1": at,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": theme.majority, "width": 2, "dash": "dot"},
+        }
         for at, _ in marks
-    ]  # fmt: skip
+    ]
     notes = [
-        {"x": math.log10(at) if log_x else at, "y": 0.02, "yref": "paper", "text": plain(words), "showarrow": False,
-         "xanchor": "left", "xshift": 5, "yanchor": "bottom", "textangle": -90, "font": {"size": FONT_SIZE - 2}}
+        {
+            "x": math.log10(at) if log_x else at,
+            "y": 0.02,
+            "yref": "paper",
+            "text": plain(words),
+            "showarrow": False,
+            "xanchor": "left",
+            "xshift": 5,
+            "yanchor": "bottom",
+            "textangle": -90,
+            "font": {"size": FONT_SIZE - 2},
+        }
         for at, words in marks
-    ]  # fmt: skip
+    ]
     named = sum(1 for line in lines if line.name)
     y_axis: Trace = {"title": y, **_log(log_y, [t["y"] for t in traces])}
     seen = np.concatenate([np.ravel(t["y"]) for t in traces])
@@ -94,10 +133,15 @@ def curves(
     if percent:
         y_axis["ticksuffix"] = " %"
     return figure(
-        theme, traces, height=height + LEGEND_LINE * named, shapes=shapes, annotations=notes,
-        margin=margin(left=84, top=14 + LEGEND_LINE * named), y=y_axis,
+        theme,
+        traces,
+        height=height + LEGEND_LINE * named,
+        shapes=shapes,
+        annotations=notes,
+        margin=margin(left=84, top=14 + LEGEND_LINE * named),
+        y=y_axis,
         x={"title": x, **_log(log_x, [t["x"] for t in traces])},
-    )  # fmt: skip
+    )
 
 
 def _log(log: bool, values: Sequence[Floats]) -> Trace:
@@ -108,56 +152,6 @@ def _log(log: bool, values: Sequence[Floats]) -> Trace:
     decades = math.log10(known.max() / known.min()) if len(known) else 1.0
     # few decades: 1, 2, 5 between the powers, so that at least two ticks are in sight
     return {"type": "log", "exponentformat": "power", "dtick": "D2" if decades < 1.2 else max(1, math.ceil(decades / 6))}
-
-
-def trace(
-    epoch: Floats, value: Floats, positions: Sequence[int], averages: Floats, restarts: Sequence[float], theme: Theme, *,
-    height: int = 440, names: bool = True,
-) -> go.Figure:  # fmt: skip
-    """A sensitivity bound over training, one curve per batch position.
-
-    Args:
-        epoch: (K,) time in passes.
-        value: (K, J).
-        positions: J batch positions, from 1.
-        averages: (K,) whether the point follows an averaging.
-        restarts: times at which the step size starts anew.
-    """
-    base, count = theme.families["output"], len(positions)
-    traces: list[Trace] = []
-    for j, position in enumerate(positions):
-        spread = j / max(count - 1, 1)
-        labelled = names and j in (0, count // 2, count - 1)
-        traces.append(
-            {
-                "x": epoch, "y": value[:, j], "mode": "lines", "showlegend": labelled,
-                "name": f"replaced row in batch {position}" + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
-                "line": {"color": shade(base, 0.65 * spread if theme.name == "light" else -0.45 * spread), "width": 3 if labelled else 1.5,
-                         "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid"},
-                "hovertemplate": f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {position}</extra>",
-            }
-        )  # fmt: skip
-    at = np.flatnonzero(averages)
-    if len(at):
-        traces.append(
-            {"x": epoch[at], "y": value[at].max(axis=1), "mode": "markers", "name": "averaging: the iterate becomes a mean",
-             "marker": {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}},
-             "hovertemplate": "averaging: %{y:.4g}<extra></extra>"}
-        )  # fmt: skip
-    if restarts:
-        traces.append({"x": [None], "y": [None], "mode": "lines", "name": "restart: the step size starts anew",
-                       "line": {"color": theme.majority, "width": 2, "dash": "dot"}})  # fmt: skip
-    shapes = [
-        {"type": "line", "x0": t, "x1": t, "y0": 0, "y1": 1, "yref": "paper",
-         "line": {"color": theme.majority, "width": 2, "dash": "dot"}}
-        for t in restarts[:60]
-    ]  # fmt: skip
-    named = sum(1 for t in traces if t.get("showlegend", True))
-    return figure(
-        theme, traces, height=height + LEGEND_LINE * named, shapes=shapes, margin=margin(left=84, top=14 + LEGEND_LINE * named),
-        x={"title": "passes over the data"},
-        y={"title": "how far two runs can be apart", "exponentformat": "power", "range": [0, 1.06 * float(value.max()) or 1.0]},
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -190,8 +184,14 @@ def bars(items: Sequence[Bar], look: Look, theme: Theme, *, x: str, span: tuple[
     low, high = span or (0.0, 1.3 * top)
     rows = list(range(len(items)))
     trace: Trace = {
-        "type": "bar", "orientation": "h", "y": rows, "x": [b.value if math.isfinite(b.value) else low for b in items],
-        "text": [plain(b.words) for b in items], "textposition": "outside", "cliponaxis": False, "showlegend": False,
+        "type": "bar",
+        "orientation": "h",
+        "y": rows,
+        "x": [b.value if math.isfinite(b.value) else low for b in items],
+        "text": [plain(b.words) for b in items],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "showlegend": False,
         "textfont": {"size": FONT_SIZE - 1, "color": theme.ink},
         "marker": {
             "color": [look.colour if b.strong else faint(look.colour, 0.45) for b in items],
@@ -199,16 +199,31 @@ def bars(items: Sequence[Bar], look: Look, theme: Theme, *, x: str, span: tuple[
             "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
         },
         "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
+    }
     labels = [("<b>" + plain(b.name) + "</b>") if b.strong else plain(b.name) for b in items]
     notes = [
-        {"x": 0, "xref": "paper", "y": k, "yref": "y", "text": label, "showarrow": False, "xanchor": "left", "yanchor": "bottom",
-         "yshift": 11, "font": {"size": FONT_SIZE - 1, "color": theme.ink}}
+        {
+            "x": 0,
+            "xref": "paper",
+            "y": k,
+            "yref": "y",
+            "text": label,
+            "showarrow": False,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "yshift": 11,
+            "font": {"size": FONT_SIZE - 1, "color": theme.ink},
+        }
         for k, label in enumerate(labels)
-    ]  # fmt: skip
+    ]
     return figure(
-        theme, [trace], height=74 + 58 * len(items), annotations=notes, bargap=0.58, margin=margin(left=12, top=12),
+        theme,
+        [trace],
+        height=74 + 58 * len(items),
+        annotations=notes,
+        bargap=0.58,
+        margin=margin(left=12, top=12),
         x={"title": x, "range": [low, high]},
         # names stand above their bars, so that nothing is cut off on narrow screens
         y={"visible": False, "range": [len(items) - 0.5, -0.85]},
-    )  # fmt: skip
+    )

@@ -71,10 +71,11 @@ class MiniBatch(Mechanism):
     def sensitivity_trace(self, setting: Setting) -> Trace:
         m, nu, _ = self.batches(setting)
         tau, average, restart = self.window()
-        kept = max(1, min(12, m, 10**6 // (self.epochs * m)))
+        kept = max(2, min(12, m, 10**6 // (self.epochs * m)))
+        positions = np.unique(np.linspace(1, m, kept).round().astype(int)).tolist()
         return algorithm2_trace(
             self.epochs, m, self.step_size * setting.unit_step, nu, setting.mu, setting.L, setting.G, tau,
-            average=average, restart=restart, positions=np.unique(np.linspace(1, m, kept + (kept == 1 < m)).round().astype(int)).tolist(),
+            average=average, restart=restart, positions=positions,
         )  # fmt: skip
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:

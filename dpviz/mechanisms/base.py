@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models import Model, Setting
-from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.algorithm2 import Trace
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem

@@ -92,7 +92,7 @@ class BoltOnPSGD(Mechanism):
                        "Chen, Lee, Kifer 2019, Lemma 2, for this step rule")]  # fmt: skip
         try:
             latex = {"sc-decreasing": r"\frac{2G}{\mu n}", "sc-constant": r"\frac{2\eta G}{b(1-(1-\eta\mu)^N)}",
-                     "convex-constant": r"\frac{2kG\eta}{b}"}.get(self.rule, r"\frac{4G}{Lb}\sum_{j<k}\frac1{\cdots}")  # fmt: skip
+                     "convex-constant": r"\frac{2kG\eta}{b}"}.get(self.rule, r"\frac{4G}{Lb}\sum_{j<k}\frac1{\dots}")  # fmt: skip
             found.append(Bound("Wu et al.", self._published(setting), latex, f"Wu et al. 2017, closed form of {self.rule}"))
         except InvalidInput:
             pass  # the step is beyond the published proof

@@ -30,14 +30,18 @@ def _need(words: str, holds: Callable[[Facts], bool], reason: Callable[[Facts], 
 def _below(words: str, limit: Callable[[Facts], float], note: str = "") -> Condition:
     """epsilon below a limit."""
     return _need(
-        words, lambda f: f.epsilon < limit(f), lambda f: f"needs {words}, which is {limit(f):.3g} here, and ε = {f.epsilon:.3g}{note}"
+        words,
+        lambda f: f.epsilon < limit(f),
+        lambda f: f"needs {words}, which is {limit(f):.3g} here, and ε = {f.epsilon:.3g}{note}",
     )
 
 
 MOMENTS_ROW = _below("ε < c₁T/n²", lambda f: f.steps / f.n**2, "; c₁ = 1, q = 1/n (Abadi et al. 2016, Theorem 1: ε < c₁q²T)")
 MOMENTS_FULL = _below("ε < c₁T", lambda f: f.steps, "; c₁ = 1, all rows in every step")
 CLASSICAL = _need(
-    "ε < 1", lambda f: f.epsilon < 1, lambda f: f"needs ε < 1, where the classical Gaussian noise is proved, and ε = {f.epsilon:.3g}"
+    "ε < 1",
+    lambda f: f.epsilon < 1,
+    lambda f: f"needs ε < 1, where the classical Gaussian noise is proved, and ε = {f.epsilon:.3g}",
 )
 SVRG_RANGE = _below("ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)")
 BASSILY_RANGE = _below(
@@ -83,10 +87,11 @@ DBDP: tuple[Row, ...] = (
     ),
     Row(
         "dbdp", "Wu et al. 2017", "output", "Gaussian",
-        Formula(r"\frac{G^2\log(1.25/\delta)}{n^2\varepsilon^2}", lambda f: f.G**2 * math.log(1.25 / f.delta) / (f.n * f.epsilon) ** 2,
+        Formula(r"\frac{G^2\log(1.25/\delta)}{n^2\varepsilon^2}",
+            lambda f: f.G**2 * math.log(1.25 / f.delta) / (f.n * f.epsilon) ** 2,
             MODEL, "1/μ², which is a million at μ = 0.001: the sensitivity is 2G/(μn)"),
-        Formula(r"\frac{G^2+\log n}{n}+\frac{m}{n\varepsilon}", lambda f: (f.G**2 + math.log(f.n)) / f.n + f.d / (f.n * f.epsilon),
-            RISK, "L, μ and log(1/δ)"),
+        Formula(r"\frac{G^2+\log n}{n}+\frac{m}{n\varepsilon}",
+            lambda f: (f.G**2 + math.log(f.n)) / f.n + f.d / (f.n * f.epsilon), RISK, "L, μ and log(1/δ)"),
         conditions=(CLASSICAL,), assumes=("convex or strongly convex", "G-Lipschitz", "L-smooth"), mechanism="bolt-on-psgd",
     ),
     Row(
@@ -94,7 +99,8 @@ DBDP: tuple[Row, ...] = (
         Formula(r"\frac{G^2T(\log(1/\delta)+\varepsilon)}{n^2\varepsilon^2}",
             lambda f: f.G**2 * f.steps * (_log1(f) + f.epsilon) / (f.n * f.epsilon) ** 2, GRADIENT, MOMENTS),
         Formula(r"\frac{G\sqrt{G^2m\log(1/\delta)}}{n\varepsilon}",
-            lambda f: f.G * math.sqrt(f.G**2 * f.d * _log1(f)) / (f.n * f.epsilon), RISK, "the smoothing and the start's distance"),
+            lambda f: f.G * math.sqrt(f.G**2 * f.d * _log1(f)) / (f.n * f.epsilon), RISK,
+            "the smoothing and the start's distance"),
         assumes=("G-Lipschitz", "side conditions on ε of the publication that are not checked here"), mechanism="dp-lssgd",
     ),
     Row(
@@ -104,7 +110,8 @@ DBDP: tuple[Row, ...] = (
     ),
     Row(
         "dbdp", "DBDP-ERM, performance improving", "input", "Gaussian", GD_NOISE_DATA, EXCESS_M,
-        conditions=(MOMENTS_ROW, LNN_STEPS), assumes=("G-Lipschitz", "L-smooth", "strongly convex", "α = 1/L"), mechanism="dbdp-pi",
+        conditions=(MOMENTS_ROW, LNN_STEPS), assumes=("G-Lipschitz", "L-smooth", "strongly convex", "α = 1/L"),
+        mechanism="dbdp-pi",
         remarks=(NOT_PROVED, "The risk is the worst case, in which every row meets noise (Theorem 3)."),
     ),
 )  # fmt: skip
@@ -138,7 +145,7 @@ INPUT: tuple[Row, ...] = (
             lambda f: (f.d * math.log(f.d / f.failure)) ** 2 / (f.mu * (f.n * f.epsilon) ** 2), RISK,
             "a small constant; its δ is the chance that the bound fails"),
         conditions=(_need("ε > 2 log(1 + L/(nλ))", lambda f: _cms_obj_gap(f) > 0,
-            lambda f: f"needs ε > 2 log(1 + L/(nλ)) = {f.epsilon - _cms_obj_gap(f):.3g}; below that, more regularisation is added"),),
+            lambda f: f"needs ε > 2 log(1 + L/(nλ)) = {f.epsilon - _cms_obj_gap(f):.3g}; below that, λ is raised"),),
         assumes=("twice differentiable", "1-Lipschitz", "exact minimiser"), mechanism="cms-objective",
     ),
     Row(
@@ -149,7 +156,7 @@ INPUT: tuple[Row, ...] = (
             lambda f: f.d * _kst_noise(f) / (f.n**2 * f.mu) + f.mu * min(f.radius, math.sqrt(2 * math.log(2) / f.mu)) ** 2, RISK,
             "constants; evaluated with |b|² = p times the variance in this row and |θ̂|² at most 2 ln 2/Δ"),
         conditions=(_need("Δ ≥ 2L/(nε)", lambda f: f.mu >= 2 * (f.L - f.mu) / (f.n * f.epsilon),
-            lambda f: f"needs Δ ≥ 2L/(nε) = {2 * (f.L - f.mu) / (f.n * f.epsilon):.3g} on the mean objective, and μ = {f.mu:.3g}"),),
+            lambda f: f"needs Δ ≥ 2L/(nε) = {2 * (f.L - f.mu) / (f.n * f.epsilon):.3g} (mean objective), and μ = {f.mu:.3g}"),),
         assumes=("twice differentiable", "rank-one curvature per row"), mechanism="kst-objective",
     ),
     Row(
@@ -167,7 +174,8 @@ INPUT: tuple[Row, ...] = (
     Row(
         "input", "Zhang et al. 2017", "output", "Gaussian",
         Formula(r"\frac{G^2(1+L/\Delta)^2\log(2/\delta)}{n^2L^2\varepsilon^2}",
-            lambda f: f.G**2 * (1 + f.L / f.mu) ** 2 * math.log(2 / f.delta) / (f.n * f.L * f.epsilon) ** 2, MODEL, "a factor 50"),
+            lambda f: f.G**2 * (1 + f.L / f.mu) ** 2 * math.log(2 / f.delta) / (f.n * f.L * f.epsilon) ** 2, MODEL,
+            "a factor 50"),
         Formula(r"\frac{LG^2p\log(1/\delta)}{n^2\varepsilon^2\Delta^2}",
             lambda f: f.L * f.G**2 * f.d * _log1(f) / (f.n * f.epsilon * f.mu) ** 2, RISK, "a constant near 25"),
         conditions=(CLASSICAL,), assumes=("strongly convex", "step 1/(L+Δ)"), mechanism="outpert-gd",
@@ -189,13 +197,16 @@ INPUT: tuple[Row, ...] = (
         conditions=(LOCAL_RANGE,), assumes=("each row reports once", "local privacy: nobody is trusted"), mechanism="ldp-duchi",
     ),
     Row(
-        "input", "Wang et al. 2018, local", "reports", "Laplace", Formula(r"p\,n\,\varepsilon^2", None, "noise variance, reports"),
-        Formula(r"\text{unreadable}", None, RISK), assumes=("local privacy", "smoothness of high order"), remarks=(UNREADABLE, "The noise bound as printed, pnε², would grow with ε."),
+        "input", "Wang et al. 2018, local", "reports", "Laplace",
+        Formula(r"p\,n\,\varepsilon^2", None, "noise variance, reports"),
+        Formula(r"\text{unreadable}", None, RISK), assumes=("local privacy", "smoothness of high order"),
+        remarks=(UNREADABLE, "The noise bound as printed, pnε², would grow with ε."),
     ),
     Row(
         "input", "Fukuchi et al. 2017", "input", "Gaussian",
         Formula(r"\frac{G^2(\log(16/\delta)+\varepsilon)}{n\varepsilon^2}",
-            lambda f: f.G**2 * (math.log(16 / f.delta) + f.epsilon) / (f.n * f.epsilon**2), "noise variance, reports", "constants"),
+            lambda f: f.G**2 * (math.log(16 / f.delta) + f.epsilon) / (f.n * f.epsilon**2), "noise variance, reports",
+            "constants"),
         Formula(r"\frac{pG^2(\log(16/\delta)+\varepsilon)}{L\,n\,\varepsilon}",
             lambda f: f.d * f.G**2 * (math.log(16 / f.delta) + f.epsilon) / (f.L * f.n * f.epsilon), RISK, "constants"),
         assumes=("quadratic form of the loss",), mechanism="fukuchi-input",
@@ -250,18 +261,20 @@ PIDP: tuple[Row, ...] = (
     Row("pidp", "DP-SGD (Kang), Theorems 1 and 3", "gradient", "Gaussian", GD_NOISE, EXCESS_M,
         Formula(r"\min\Bigl\{\tfrac{m}{n^2\varepsilon^2}+\tfrac1n,\;\tfrac{\sqrt m}{n^{1.5}\varepsilon}"
             r"+\tfrac{m^{1.5}}{n^{2.5}\varepsilon^3}\Bigr\}", _sgd_population, POPULATION, LOGS + ", 1/μ, and " + SMALL_MINIMUM),
-        conditions=(MOMENTS_ROW, LNN_STEPS), assumes=("G-Lipschitz", "L-smooth", "PL condition", SMALL_MINIMUM), mechanism="dp-sgd",
+        conditions=(MOMENTS_ROW, LNN_STEPS), assumes=("G-Lipschitz", "L-smooth", "PL condition", SMALL_MINIMUM),
+        mechanism="dp-sgd",
         remarks=(EER_TEXT + "Theorem 1.", "The proof of Theorem 1 drops the variance of drawing one row.")),
     Row("pidp", "PIDP-SGD, Theorems 6 and 7", "gradient", "Gaussian", GD_NOISE,
-        Formula(r"\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}", lambda f: f.influential / f.n * _gd_excess(f), RISK,
-            GD_EXCESS + "; evaluated with ε₁ = ε, δ₁ = δ"),
+        Formula(r"\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}",
+            lambda f: f.influential / f.n * _gd_excess(f), RISK, GD_EXCESS + "; evaluated with ε₁ = ε, δ₁ = δ"),
         Formula(r"\min\Bigl\{\tfrac{km}{n^3\varepsilon^2}+\tfrac1n,\;\tfrac{km}{n^{2.5}\varepsilon^2}+\tfrac1{n^{1.5}},\;"
             r"\tfrac{(km)^{1.5}}{n^2\varepsilon^3}+\tfrac{\varepsilon}{\sqrt{kmn}}\Bigr\}", _pidp_population, POPULATION,
             LOGS + ", 1/μ, and " + SMALL_MINIMUM),
         conditions=(MOMENTS_ROW, LNN_STEPS), assumes=("G-Lipschitz", "L-smooth", "PL condition", SMALL_MINIMUM),
         mechanism="pidp-sgd",
         remarks=(NOT_PROVED, EER_TEXT + "Theorem 6.",
-            "The third term does not follow from Theorem 3 with the stated τ, which gives √(km)/(n²ε); it is evaluated as printed.")),
+            "The third term does not follow from Theorem 3 with the stated τ, which gives √(km)/(n²ε); it is "
+            "evaluated as printed.")),
 )  # fmt: skip
 
 ROWS: dict[str, tuple[Row, ...]] = {"dbdp": DBDP, "input": INPUT, "pidp": PIDP}

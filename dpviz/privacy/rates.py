@@ -133,8 +133,7 @@ TABLES = {
     ),
     "input": (
         "Input perturbation, Table 1",
-        'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local '
-        'Differential Privacy"',
+        'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local Differential Privacy"',
     ),
     "pidp": (
         "PIDP, Table 1",
