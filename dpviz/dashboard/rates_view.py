@@ -31,7 +31,9 @@ CONTROLS = (TABLE, SORT, *NUMBERS)
 def facts_of(spec: RunSpec) -> rates.Facts:
     """What the rates are functions of, at this run."""
     s = setting_of(spec)
-    steps = getattr(spec.build(), "steps", 50)
+    mechanism = spec.build()
+    released = mechanism.releases(s)
+    steps = mechanism.steps if "steps" in mechanism.knobs() else released.count if released is not None else 50  # type: ignore[attr-defined]
     finite = s.beta < np.inf
     return rates.Facts(
         n=s.n,
