@@ -17,7 +17,7 @@ BUDGET = Budget(1.0, 1e-5)
 
 
 def build(**params: object) -> dpviz.Mechanism:
-    return dpviz.mechanisms()["renyi-filter"].from_params(params)
+    return dpviz.mechanisms()["renyi-filter"].from_params({"step_size": 1.0} | params)
 
 
 def row_gradients(problem: Problem, theta: np.ndarray, clip: float) -> np.ndarray:
@@ -105,7 +105,7 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str,
 def test_costs_what_dp_gd_with_the_row_budget_costs() -> None:
     problem = make_problem(n=500)
     mine = build(full_steps=7, stretch=10.0).calibrate(problem.setting, BUDGET)
-    other = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7}).calibrate(problem.setting, BUDGET)
+    other = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7, "step_size": 1.0}).calibrate(problem.setting, BUDGET)
     assert mine.noise_scale == pytest.approx(other.noise_scale, rel=1e-12)
     # the declared figures, from the raw numbers: sum of squares 7, noise n sigma on the sum
     mu = 2 * np.sqrt(7) / (500 * mine.noise_scale)
@@ -116,7 +116,7 @@ def test_costs_what_dp_gd_with_the_row_budget_costs() -> None:
 
 def test_within_the_guaranteed_steps_it_is_dp_gd() -> None:
     problem = make_problem(n=80)
-    mine, other = build(full_steps=15, stretch=0.01), dpviz.mechanisms()["dp-gd"].from_params({"steps": 15})
+    mine, other = build(full_steps=15, stretch=0.01), dpviz.mechanisms()["dp-gd"].from_params({"steps": 15, "step_size": 1.0})
     thetas = [b.fit(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1)).theta for b in (mine, other)]
     np.testing.assert_allclose(thetas[0], thetas[1], rtol=1e-12)
 

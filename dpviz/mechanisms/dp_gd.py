@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.mechanisms._descent_notes import unfinished
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
 from dpviz.mechanisms._individual import along_gradients
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
 from dpviz.privacy.bounds import descent_excess, descent_excess_near_minimum
@@ -19,6 +21,7 @@ from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 
 @dataclass(frozen=True)
@@ -101,32 +104,40 @@ class DPGD(Mechanism):
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
-        n, m, e, s = problem.n, problem.m, len(calibrations), len(streams)
-        sigma = np.repeat(scales(calibrations), s)[:, None]
+        parts = seed_groups(len(streams))
+        _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+
+        def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+            return self._train(problem, scales(calibrations), streams[parts[g]], record, tick)
+
+        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        visits = np.full((1, 1, problem.n), float(self.steps))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if record else None))
+
+    def _train(
+        self, problem: Problem, sigmas: Floats, streams: Streams, record: bool, tick: Tick
+    ) -> tuple[Floats, NDArray[np.float32]]:
+        """(E, S, m) parameters and (E, S, n) sums of the rows' squared clipped gradient norms."""
+        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
+        sigma = np.repeat(sigmas, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step
-        energy = np.zeros((n, e * s), np.float32) if record else None
+        energy = np.zeros((n if record else 0, e * s), np.float32)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
-            assert energy is not None
             energy[block] += np.square(norms, out=norms)
             return np.ones(1)
 
-        rule = None if energy is None else keep
         for t in range(self.steps):
-            monitor(t / self.steps)
+            tick(t / self.steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
+            gradient = (
+                problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=keep if record else None) / n
+            )
             theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
-        return Fit(
-            theta.reshape(e, s, m),
-            NoiseRecord(
-                self.noise_enters,
-                visits=np.full((1, 1, n), float(self.steps)),
-                gradient_energy=None if energy is None else energy.T.reshape(e, s, n),
-            ),
-        )
+        return theta.reshape(e, s, m), energy.T.reshape(e, s, -1)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
         step = self.step_size * setting.unit_step
