@@ -174,7 +174,9 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
         f"{words.percent(base)}, majority {words.percent(floor)}."
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})
-    fig = lines.bars(items, parts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118))
+    fig = lines.bars(
+        items, parts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118), most=100.0
+    )
     parts.chart(fig, "accountant-accuracy", summary, lambda: table)
 
 

@@ -135,7 +135,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         values = [t.get(name, np.nan) for t in theory]
         if np.isfinite(values).any():
             fitted = observed.loglog_slope(x, values)[0]
-            label = "bound with all constants" if name == "bound" else "prediction from the curvature at the minimum"
+            label = "bound with all constants" if name == "bound" else "second-order prediction"
             drawn.append(
                 lines.Line(
                     f"{label}: slope {words.two(fitted)}",
@@ -182,6 +182,8 @@ def _published(
     """Every published rate through the middle point: the mechanism's own in the picture, all in the table."""
     base, middle = facts_of(spec), len(x) // 2
     out = []
+    seen: set[str] = set()
+    others: list[lines.Line] = []
     for table, entries in ROWS.items():
         for row in entries:
             if row.excess is None or row.excess.value is None:
@@ -197,16 +199,15 @@ def _published(
             )
             fitted = observed.loglog_slope(x, values)[0]
             own = row.mechanism == spec.mechanism
+            scaled = values * y[middle] / values[middle]
+            name = f"{row.method}: slope {words.two(fitted)}"
             if own:
-                scaled = values * y[middle] / values[middle]
-                drawn.append(
-                    lines.Line(
-                        f"rate of {row.method}, {rates.TABLES[table][0]}: slope {words.two(fitted)}",
-                        x,
-                        scaled,
-                        Look("", theme.majority, "dash", "x"),
-                    )
-                )
+                drawn.append(lines.Line(f"rate of {name}", x, scaled, Look("", theme.majority, "dash", "x")))
+            elif words.two(fitted) not in seen:
+                label = "" if seen else "rates of other methods"
+                seen.add(words.two(fitted))
+                faint = Look("", theme.grid, "solid", "x")
+                others.append(lines.Line(label, x, scaled, faint, width=2, text=[name] * len(x)))
             out.append(
                 (
                     f"rate: {row.method} ({rates.TABLES[table][0]})" + (" ← this method" if own else ""),
@@ -215,6 +216,7 @@ def _published(
                     "O(·) taken as 1",
                 )
             )
+    drawn[:0] = others  # below the observed points
     return sorted(out, key=lambda r: "←" not in r[0])
 
 

@@ -71,7 +71,10 @@ def table(spec: RunSpec) -> None:
         f"μ = {words.three(facts.mu)} of this run). Every O(·) is taken as 1: **the numbers are not bounds**, and rows are not "
         "comparable beyond their order of magnitude."
     )
-    st.markdown(_markdown(done), unsafe_allow_html=False)
+    # wide formulas scroll inside their own frame
+    st.html("<style>.st-key-rate-rows {overflow-x: auto} .st-key-rate-rows table {min-width: 46rem}</style>")
+    with st.container(key="rate-rows"):
+        st.markdown(_markdown(done))
     parts.download(lambda: _rate_table(done), f"table-{chosen}")
     st.caption(words.markdown(f"{title} of {source}."))
     with st.expander("What O(·) hides, what each row assumes, and remarks"):

@@ -187,9 +187,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
             value = moves.largest(kind)
             if np.isfinite(value):
                 items.append(
-                    lines.Bar(
-                        f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} % of the bound)"
-                    )
+                    lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
                 )
         text = (
             f" The largest movement seen is {words.three(moves.largest())}, "

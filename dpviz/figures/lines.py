@@ -173,11 +173,20 @@ class Bar:
     strong: bool = False
 
 
-def bars(items: Sequence[Bar], look: Look, theme: Theme, *, x: str, span: tuple[float, float] | None = None) -> go.Figure:
+def bars(
+    items: Sequence[Bar],
+    look: Look,
+    theme: Theme,
+    *,
+    x: str,
+    span: tuple[float, float] | None = None,
+    most: float | None = None,
+) -> go.Figure:
     """Horizontal bars, the first on top, each with its words; hatched ones are not proved.
 
     Args:
         span: ends of the x axis.
+        most: the largest value that makes sense; no tick lies beyond.
     """
     shown = [b for b in items if math.isfinite(b.value)]
     top = max((b.value for b in shown), default=1.0)
@@ -223,7 +232,8 @@ def bars(items: Sequence[Bar], look: Look, theme: Theme, *, x: str, span: tuple[
         annotations=notes,
         bargap=0.58,
         margin=margin(left=12, top=12),
-        x={"title": x, "range": [low, high]},
+        x={"title": x, "range": [low, high]}
+        | ({} if most is None else {"tickvals": np.arange(low, most + 1e-9, (most - low) / 5)}),
         # names stand above their bars, so that nothing is cut off on narrow screens
         y={"visible": False, "range": [len(items) - 0.5, -0.85]},
     )
