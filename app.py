@@ -1,1 +1,26 @@
-"""The first page."""
+"""The first page: one run, one epsilon, one picture."""
+
+import streamlit as st
+
+from dpviz.dashboard import controls, one_run, parts
+
+theme = parts.page("One private model")
+spec = controls.sidebar()
+parts.problems()
+outcome = parts.run(spec)
+if outcome is not None:
+    one_run.headline(outcome)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        one_run.lines(outcome, theme)
+        one_run.accuracies(outcome, theme)
+    with right:
+        one_run.bets(outcome, theme)
+    one_run.numbers(outcome)
+    one_run.weights(outcome, theme)
+    left, right = st.columns(2, gap="large")
+    with left:
+        one_run.gap(outcome, theme)
+    with right:
+        one_run.attacker(outcome, theme)
+    one_run.how(outcome)

@@ -39,6 +39,7 @@ class Dataset:
         description: one sentence.
         facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
         plane: names of the two features to draw, where the set is two-dimensional.
+        declared: whether ranges and categories were declared in advance and not read from the rows.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Dataset:
     description: str
     facts: dict[str, float] = field(default_factory=dict)
     plane: tuple[str, str] | None = None
+    declared: bool = False
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

@@ -1,0 +1,161 @@
+"""Runs that were computed before. Keys are `RunSpec.key()` strings, never arrays; memory is bounded.
+
+Where a run is too slow to be computed while somebody moves a slider, the budgets around the present one are computed
+ahead in the background, each exactly as `dpviz.run` computes it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+import dpviz
+from dpviz.engine import Baseline
+from dpviz.mechanisms import Calibration, Monitor
+from dpviz.mechanisms.base import silent
+from dpviz.spec import RunSpec
+
+Floats = NDArray[np.float64]
+
+MAX_BYTES = 256 << 20
+#: slower than this, a slider would stutter; much slower, computing ahead would take minutes
+AHEAD_FROM, AHEAD_TO = 0.06, 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A `dpviz.Result` without its data and rows, small enough to keep; see there.
+
+    Attributes:
+        seconds: how long it took to compute.
+    """
+
+    spec: RunSpec
+    theta: Floats
+    accuracy: Floats
+    train_accuracy: Floats
+    objective: Floats
+    optimality_gap: Floats
+    expected_accuracy: float | None
+    calibration: Calibration
+    non_private: Baseline
+    majority: Baseline
+    seconds: float
+
+
+class Cancelled(Exception):
+    """The computation is not wanted any more."""
+
+
+_store: LRUCache[str, Outcome] = LRUCache(MAX_BYTES, getsizeof=lambda o: o.theta.nbytes + 4096)
+_lock = threading.RLock()
+
+
+def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
+    """The outcome of a run, from memory where it is there."""
+    found = stored(spec)
+    return found if found is not None else _ahead.in_front(lambda: _compute(spec, monitor))
+
+
+def stored(spec: RunSpec) -> Outcome | None:
+    """The outcome if it is in memory."""
+    with _lock:
+        return _store.get(spec.key())
+
+
+def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
+    """Computes a run's other budgets in the background, nearest first; a later call replaces an earlier one."""
+    present = stored(spec)
+    if present is not None and AHEAD_FROM <= present.seconds <= AHEAD_TO:
+        order = sorted(epsilons, key=lambda e: abs(np.log(e / spec.epsilon)))
+        _ahead.want([replace(spec, epsilon=e) for e in order if e != spec.epsilon])
+
+
+def clear() -> None:
+    """Forgets everything."""
+    with _lock:
+        _store.clear()
+
+
+def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
+    start = time.perf_counter()
+    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
+    made = Outcome(
+        spec=spec, theta=result.theta, accuracy=result.accuracy, train_accuracy=result.train_accuracy,
+        objective=result.objective, optimality_gap=result.optimality_gap, expected_accuracy=result.expected_accuracy,
+        calibration=result.calibration, non_private=result.non_private, majority=result.majority,
+        seconds=time.perf_counter() - start,
+    )  # fmt: skip
+    with _lock:
+        if _store.getsizeof(made) <= _store.maxsize:
+            _store[spec.key()] = made
+    return made
+
+
+class _Ahead:
+    """One background thread that steps aside while somebody waits in front."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._wanted: list[RunSpec] = []
+        self._turn = 0
+        self._waiting = 0
+        self._thread: threading.Thread | None = None
+
+    def want(self, specs: list[RunSpec]) -> None:
+        with self._condition:
+            if self._wanted and specs and _family(self._wanted[0]) == _family(specs[0]):
+                self._wanted = specs  # the same run at another budget: what is under way stays useful
+            else:
+                self._wanted = specs
+                self._turn += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="dpviz-ahead", daemon=True)
+                self._thread.start()
+            self._condition.notify_all()
+
+    def in_front(self, compute: Callable[[], Outcome]) -> Outcome:
+        with self._condition:
+            self._waiting += 1
+        try:
+            return compute()
+        finally:
+            with self._condition:
+                self._waiting -= 1
+                self._condition.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._wanted and self._waiting == 0)
+                spec, turn = self._wanted.pop(0), self._turn
+            if stored(spec) is not None:
+                continue
+
+            def step_aside(done: float, turn: int = turn) -> None:
+                with self._condition:
+                    self._condition.wait_for(lambda: self._waiting == 0)
+                    if turn != self._turn:
+                        raise Cancelled
+
+            try:
+                _compute(spec, step_aside)
+            except Cancelled:
+                continue
+            except (dpviz.InvalidInput, ArithmeticError, RuntimeError, MemoryError):
+                # whoever moves there computes it again and is told
+                with self._condition:
+                    self._wanted.clear()
+
+
+def _family(spec: RunSpec) -> str:
+    return replace(spec, epsilon=1.0).key()
+
+
+_ahead = _Ahead()

@@ -1,0 +1,166 @@
+"""The sidebar is the run. Every control follows from what the engine declares; no mechanism is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpviz.dashboard import urls, words
+from dpviz.datasets import canonical_name, dataset_names, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.mechanisms import Knob, get_mechanism, mechanisms
+from dpviz.models import MODELS, get_model
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.spec import MAX_SEEDS, RunSpec
+from dpviz.validate import InvalidInput, number
+
+#: twenty steps per factor of ten
+EPSILONS = tuple(float(f"{10 ** (k / 20):.3g}") for k in range(-40, 21))
+LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
+
+#: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
+_SCALE = """<div aria-hidden="true" class="dpviz-scale">
+<span style="left:0">0.01<br>strong</span><span style="left:33.3%">0.1</span>
+<span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
+
+
+def sidebar(own: Sequence[str] = ()) -> RunSpec:
+    """Draws the controls and returns the run they stand for; bad values are reported and replaced.
+
+    Args:
+        own: keys of `st.session_state` that the page keeps in the address beside the run.
+    """
+    urls.arrive(own)
+    state = st.session_state
+    with st.sidebar:
+        names = dataset_names()
+        st.selectbox(
+            "Dataset", [*names, *([] if state["dataset"] in names else [state["dataset"]])], key="dataset",
+            format_func=_dataset_label, accept_new_options=True, on_change=_dataset_typed,
+            help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
+        )  # fmt: skip
+        st.selectbox("Model", list(MODELS), key="model", format_func=lambda name: MODELS[name].label)
+        offered = _offered(state["model"])
+        if state["mechanism"] not in offered:
+            _refuse(state["mechanism"], state["model"], offered)
+        st.selectbox("Mechanism", offered, key="mechanism", format_func=_mechanism_label)
+        st.select_slider(
+            "Privacy budget ε", _with(EPSILONS, state["epsilon"]), key="epsilon", format_func=lambda e: f"{e:.6g}",
+            help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+        )  # fmt: skip
+        st.html(_SCALE)
+        st.select_slider(
+            "Regularisation λ", _with(LAMS, state["lam"]), key="lam", format_func=lambda v: f"{v:.6g}",
+            help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
+        )  # fmt: skip
+        with st.expander("Advanced"):
+            shown = _advanced(state)
+        st.button("Back to the defaults", on_click=_reset, width="stretch")
+    keys = [*urls.FIELDS, *shown]
+    problems: list[InvalidInput] = []
+    query = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in keys}
+    spec = RunSpec.from_query({k: v for k, v in query.items() if v.strip() or k != "delta"}, problems)
+    for problem in problems:
+        if str(problem) not in map(str, urls.problems()):
+            urls.report(problem)
+    urls.leave(spec, keys, own)
+    return spec
+
+
+def _advanced(state: Any) -> list[str]:
+    """Draws the drawer; returns the keys of the mechanism's own controls."""
+    mechanism = get_mechanism(state["mechanism"])
+    knobs = mechanism.knobs()
+    if knobs:
+        st.markdown(f"**{words.markdown(mechanism.label)}**")
+    for name, knob in knobs.items():
+        key = f"{mechanism.id}.{name}"
+        if key not in state:
+            state[key] = mechanism.defaults()[name]
+        knob_control(key, knob)
+    st.markdown("**Budget and noise**")
+    n = train_size(rows_of(state["dataset"]))
+    st.text_input(
+        "Failure probability δ", key="delta", placeholder=f"{default_delta(n):g} (default)",
+        help=f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows): a method that publishes one random row in clear already "
+        f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
+    )  # fmt: skip
+    st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
+    st.number_input("Noise draws", 1, MAX_SEEDS, key="seeds", help="Models trained with independent noise, together.")
+    st.number_input("Noise seed", 0, 2**32 - 1, key="seed", help="The same seed gives the same noise, at every ε.")
+    st.number_input("Split seed", 0, 2**32 - 1, key="split_seed", help="Which 80 % of the rows are trained on.")
+    st.toggle("Intercept", key="intercept", help="A constant feature inside the unit ball, regularised with the rest.")
+    return [f"{mechanism.id}.{name}" for name in knobs]
+
+
+def knob_control(key: str, knob: Knob) -> None:
+    """A control for a declared knob; its value is `st.session_state[key]`."""
+    label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
+    value = st.session_state[key]
+    if knob.kind == "switch":
+        st.toggle(label, key=key, help=knob.help)
+    elif knob.kind == "choice":
+        st.selectbox(label, list(knob.options), key=key, help=knob.help)
+    elif knob.kind == "whole":
+        step = max(1, 10 ** int(np.log10(max(value, 1)) - 0.5)) if knob.log else 1
+        st.number_input(label, int(knob.low), int(knob.high), step=step, key=key, help=knob.help)
+    else:
+        step = 10.0 ** np.floor(np.log10(max(value, knob.low)) - 0.5) if knob.log else (knob.high - knob.low) / 100
+        st.number_input(label, float(knob.low), float(knob.high), step=float(step), format="%.6g", key=key, help=knob.help)
+
+
+def _with(options: Sequence[float], value: float) -> list[float]:
+    return sorted({*options, value})
+
+
+def _offered(model: str) -> list[str]:
+    setting = get_model(model).setting(1000, 1, 1e-3)
+    return [name for name, cls in mechanisms().items() if cls.refusal(setting) is None]
+
+
+def _refuse(mechanism: str, model: str, offered: list[str]) -> None:
+    why = get_mechanism(mechanism).refusal(get_model(model).setting(1000, 1, 1e-3)) or "not available"
+    st.session_state["mechanism"] = RunSpec.mechanism if RunSpec.mechanism in offered else offered[0]
+    urls.report(InvalidInput("mechanism", why, "Another one was chosen; all that fit this model are in the list."))
+
+
+def _dataset_label(name: str) -> str:
+    base, _, size = name.partition("-")
+    if size.isdigit():
+        return f"{base.capitalize()}, {int(size):,} people (synthetic)"
+    return name.replace("-", " ").capitalize()
+
+
+def _mechanism_label(name: str) -> str:
+    cls = mechanisms()[name]
+    return f"{cls.label} · {cls.family}"
+
+
+def _dataset_typed() -> None:
+    try:
+        st.session_state["dataset"] = canonical_name(st.session_state["dataset"])
+    except InvalidInput as problem:
+        st.session_state["dataset"] = RunSpec.dataset
+        urls.report_typed(problem)
+
+
+def _epsilon_typed() -> None:
+    text = str(st.session_state["epsilon_typed"]).strip()
+    if not text:
+        return
+    try:
+        try:
+            value = float(text)
+        except ValueError:
+            value = number("epsilon", text)
+        st.session_state["epsilon"] = Budget(value).epsilon
+        st.session_state["epsilon_typed"] = ""
+    except InvalidInput as problem:
+        urls.report_typed(problem)
+
+
+def _reset() -> None:
+    urls.seed({})

@@ -1,0 +1,224 @@
+"""The pictures of one run with their words and numbers; the first page puts them below each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard import parts, words
+from dpviz.dashboard.cached import Outcome
+from dpviz.datasets import load_dataset
+from dpviz.figures import accuracy, odds, plane
+from dpviz.figures import weights as weight_figure
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import mechanisms
+from dpviz.models import Rows, get_model
+from dpviz.preprocessing import add_intercept
+from dpviz.privacy.budget import Status, attack_accuracy, trade_off
+
+
+def headline(done: Outcome) -> None:
+    """The answer in one sentence, and how far its epsilon can be trusted."""
+    sentence = words.headline(
+        done.spec.epsilon, done.accuracy, done.non_private.accuracy, done.majority.accuracy, done.calibration
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    parts.guarantee(done.calibration)
+
+
+def accuracies(done: Outcome, theme: Theme) -> None:
+    """Accuracy of every noise draw between the two baselines."""
+    st.header("Accuracy over noise draws", anchor=False)
+    method = parts.method_look(done.spec.mechanism, theme)
+    fig = accuracy.accuracy_distribution(
+        done.accuracy, done.non_private.accuracy, done.majority.accuracy, method, theme, expected=done.expected_accuracy
+    )
+    expected = "" if done.expected_accuracy is None else f", {words.percent(done.expected_accuracy)} expected over all draws"
+    summary = (
+        f"Each dot is one noise draw, the triangle their mean: {words.percent(float(done.accuracy.mean()))} "
+        f"({words.spread(done.accuracy)}, one standard deviation){expected}; "
+        f"no privacy {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
+    )
+    parts.chart(fig, "accuracy", summary, lambda: per_draw(done))
+
+
+def bets(done: Outcome, theme: Theme) -> None:
+    """What epsilon means: an attacker's odds as words, number and picture."""
+    st.header("What ε means", anchor=False)
+    cal = done.calibration
+    if cal.status is Status.NONE:
+        parts.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
+        return
+    if cal.proved is None:
+        parts.empty("**No bound is proved**, so the odds of an attacker cannot be stated. " + words.markdown(" ".join(cal.notes)))
+        return
+    win = attack_accuracy(cal.proved)
+    summary = (
+        f"Someone sees the model and bets which of two data sets, different in one person, it was trained on. Out of "
+        f"100 such bets at most {100 * win:.0f} are won; tossing a coin wins 50."
+    )
+    data = pd.DataFrame({"bets won at most, %": [100 * win], "epsilon": [cal.proved.epsilon], "delta": [cal.proved.delta]})
+    parts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
+
+
+def numbers(done: Outcome) -> None:
+    """The numbers behind the first picture."""
+    cal, base, floor = done.calibration, done.non_private, done.majority
+    draws = f"over {len(done.accuracy)} noise draw{'s' if len(done.accuracy) != 1 else ''}"
+    rows = [
+        ("Test accuracy", _mean(done.accuracy), words.percent(base.accuracy), words.percent(floor.accuracy)),
+        (
+            "Training accuracy",
+            _mean(done.train_accuracy),
+            words.percent(base.train_accuracy),
+            words.percent(floor.train_accuracy),
+        ),
+        ("Training objective", f"{done.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
+        ("Optimality gap", f"{max(done.optimality_gap.mean(), 0):.3g}", "0", "–"),
+    ]
+    if done.expected_accuracy is not None:
+        expected = words.percent(done.expected_accuracy)
+        rows.insert(1, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
+    label = mechanisms()[done.spec.mechanism].label
+    parts.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
+    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
+    st.caption(
+        words.markdown(
+            f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}, whose sensitivity is "
+            f"{words.three(cal.sensitivity)} ({cal.sensitivity_source}). "
+            + words.preprocessing(load_dataset(done.spec.dataset, intercept=done.spec.intercept).declared)
+        )
+    )
+
+
+def lines(done: Outcome, theme: Theme) -> None:
+    """Points and decision lines of two-dimensional sets; nothing for others."""
+    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    if dataset.plane is None:
+        return
+    st.header("Decision lines", anchor=False)
+    axis = np.linspace(-1.05, 1.05, 43)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    rows = Rows(add_intercept(grid) if dataset.intercept else grid, np.ones(len(grid)))
+    model = get_model(done.spec.model)
+    assert done.non_private.theta is not None
+    theta = np.vstack([done.theta, done.non_private.theta])
+    scores = model.scores(theta, rows).T.reshape(len(theta), len(axis), len(axis))
+    points = dataset.frame[list(dataset.plane)].to_numpy(float)
+    ring = dataset.frame["kind"].eq("outlier").to_numpy() if "kind" in dataset.frame else np.zeros(dataset.n, bool)
+    fig = plane.decision_lines(
+        points, dataset.y, ring, (axis, axis), scores[:-1], scores[-1], parts.method_look(done.spec.mechanism, theme), theme,
+        names=dataset.plane, classes=dataset.label_names,
+    )  # fmt: skip
+    crossed = int(((scores[:-1].max(axis=(1, 2)) > 0) & (scores[:-1].min(axis=(1, 2)) < 0)).sum())
+    summary = (
+        f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
+        f"line is one noise draw. {crossed} of {len(done.theta)} draws cut the picture; the others call every point the same."
+    )
+    parts.not_private("The points are the data, and the thick line was trained without noise.")
+    parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+
+
+def weights(done: Outcome, theme: Theme) -> None:
+    """Weights without and with noise."""
+    st.header("Weights without and with noise", anchor=False)
+    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    names, base = dataset.feature_names, done.non_private.theta
+    if base is None or len(names) != done.theta.shape[1]:
+        parts.empty("This model's parameters do not belong to one feature each, so there is nothing to set side by side.")
+        return
+    if not done.theta.any():
+        parts.empty("This method releases a label and no weights.")
+        return
+    fig = weight_figure.weights(done.theta, base, names, parts.method_look(done.spec.mechanism, theme), theme)
+    strongest = int(np.abs(base).argmax())
+    values = done.theta[:, strongest]
+    length = float(np.linalg.norm(done.theta - base, axis=1).mean())
+    most = f"The {weight_figure.MOST} largest of {len(names)} weights" if len(names) > weight_figure.MOST else "All weights"
+    summary = (
+        f"{most}. The private weights stand {length:.3g} away from the non-private ones on average, whose length is "
+        f"{float(np.linalg.norm(base)):.3g}. The strongest, {names[strongest]}, is {base[strongest]:.3g} without privacy and "
+        f"between {values.min():.3g} and {values.max():.3g} with noise."
+    )
+    parts.chart(fig, "weights", summary, lambda: weight_table(done, names))
+
+
+def gap(done: Outcome, theme: Theme) -> None:
+    """How far the private models are from the minimum."""
+    st.header("Optimality gap", anchor=False)
+    mean = max(float(done.optimality_gap.mean()), 0.0)
+    if mean < 1e-12:
+        parts.empty("The gap is zero: this is the minimum itself.")
+        return
+    fig = accuracy.optimality_gap(done.optimality_gap, parts.method_look(done.spec.mechanism, theme), theme)
+    summary = (
+        f"Training objective of each noise draw above the non-private minimum {done.non_private.objective:.4g}: "
+        f"{mean:.3g} on average, from {max(done.optimality_gap.min(), 0):.3g} to {done.optimality_gap.max():.3g}."
+    )
+    parts.chart(fig, "gap", summary, lambda: per_draw(done))
+
+
+def attacker(done: Outcome, theme: Theme) -> None:
+    """The trade-off that the proved budget leaves to an attacker; nothing where none is proved."""
+    proved = done.calibration.proved
+    if proved is None:
+        return
+    st.header("What an attacker can reach", anchor=False)
+    corner = (1 - proved.delta) / (1 + np.exp(proved.epsilon))
+    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner])
+    reached = 1 - trade_off(proved, alarms)
+    best = int(np.argmax(reached - alarms))
+    at = 0.01
+    summary = (
+        f"Whoever accuses at most 1 % of the innocent finds at most "
+        f"{words.percent(1 - float(trade_off(proved, np.array([at]))[0]))} of the guilty, under {words.budget(proved)} "
+        f"({words.RELATIONS[done.calibration.neighbouring]})."
+    )
+    fig = odds.attacker_curve(alarms, reached, (float(alarms[best]), float(reached[best])), theme)
+    data = pd.DataFrame({"false alarms": alarms, "true detections, at most": reached})
+    parts.chart(fig, "attacker", summary, lambda: data)
+
+
+def how(done: Outcome) -> None:
+    """Formulas, sources and calls."""
+    cls, cal = mechanisms()[done.spec.mechanism], done.calibration
+    formulas = [r"\min_\theta\; \tfrac1n\sum_i \varphi(y_i\langle\theta,x_i\rangle) + \tfrac{\lambda}{2}\lVert\theta\rVert^2"]
+    if cal.proved is not None:
+        formulas.append(
+            r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            r"\quad\text{(Kairouz, Oh, Viswanath 2015)}"
+        )
+    if cls.rate:
+        formulas.append(rf"\text{{published utility rate: }} {cls.rate}")
+    sources = [
+        f"{cls.label}: {cls.citation}.",
+        f"Guarantee: {cls.guarantee}",
+        f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_family}), from sensitivity {cal.sensitivity:.6g}: "
+        f"{cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
+    ]
+    parts.computed(done.spec, formulas, sources)
+
+
+def per_draw(done: Outcome) -> pd.DataFrame:
+    """One row per noise draw."""
+    return pd.DataFrame(
+        {
+            "draw": np.arange(len(done.accuracy)), "epsilon": done.spec.epsilon, "accuracy": done.accuracy,
+            "train_accuracy": done.train_accuracy, "objective": done.objective, "optimality_gap": done.optimality_gap,
+            "expected_accuracy": done.expected_accuracy, "non_private_accuracy": done.non_private.accuracy,
+            "majority_accuracy": done.majority.accuracy,
+        }
+    )  # fmt: skip
+
+
+def weight_table(done: Outcome, names: tuple[str, ...]) -> pd.DataFrame:
+    """One row per feature: the weight without privacy and in every draw."""
+    draws = {f"draw {s}": done.theta[s] for s in range(len(done.theta))}
+    return pd.DataFrame({"feature": names, "no privacy": done.non_private.theta} | draws)
+
+
+def _mean(values: np.ndarray) -> str:
+    spread = f" ± {100 * float(np.std(values, ddof=1)):.1f}" if len(values) > 1 else ""
+    return words.percent(float(values.mean())) + spread

@@ -1,0 +1,204 @@
+"""Parts that look the same on every page: badges, panels, charts with words, downloads, "how is this computed"."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard import cached, controls, urls, words
+from dpviz.figures.style import THEMES, Look, Theme, look
+from dpviz.mechanisms import Calibration, mechanisms
+from dpviz.spec import RunSpec
+from dpviz.validate import InvalidInput
+
+SHOW_PROGRESS, OFFER_CANCEL = 0.8, 4.0  # seconds of work
+_CANCELLED = "dpviz.cancelled"
+
+_CSS = """<style>
+.stMainBlockContainer {padding-top: 4rem; padding-bottom: 3rem; max-width: 1400px}
+.stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: 0; opacity: .75}
+.stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
+.st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
+.st-key-working {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
+.dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
+.dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
+.stMainBlockContainer table {font-size: 1rem}
+@media (max-width: 640px) {.st-key-headline p {font-size: 1.25rem}}
+</style>"""
+
+
+def page(title: str) -> Theme:
+    """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
+    st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
+    st.html(_CSS)
+    st.title(title, anchor=False)
+    return THEMES["dark" if st.context.theme.type == "dark" else "light"]
+
+
+def method_look(mechanism: str, theme: Theme) -> Look:
+    """How a mechanism is drawn, the same on every page."""
+    cls = mechanisms()[mechanism]
+    family = [name for name, other in mechanisms().items() if other.family == cls.family]
+    return look(theme, cls.label, cls.family, family.index(mechanism))
+
+
+def problems() -> None:
+    """What was wrong with the address or the last thing typed: field, cause, fix."""
+    for problem in urls.problems():
+        field, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
+        st.warning(f"**{field}**: {cause}. {fix} The page goes on with the default.", icon="⚠️")
+
+
+def run(spec: RunSpec) -> cached.Outcome | None:
+    """The outcome of a run, with progress and a way to cancel where it takes long; None where there is none, said so."""
+    if st.session_state.get(_CANCELLED) == spec.key():
+        with st.container(border=True):
+            st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
+            st.button("Start again", on_click=lambda: st.session_state.pop(_CANCELLED))
+        return None
+    with st.container(key="working"):
+        slot = st.empty()
+    try:
+        done = cached.outcome(spec, _Progress(slot, spec.key()))
+    except InvalidInput as problem:
+        failed(f"{problem.field}: {problem.cause}", str(problem.fix))
+        return None
+    except MemoryError:
+        failed("this run needs more memory than there is", "Use fewer noise draws or a smaller dataset.")
+        return None
+    except Exception as error:
+        logging.getLogger(__name__).exception("run failed: %s", spec.key())
+        failed(str(error) or type(error).__name__, "Change a setting on the left; the others still work.")
+        return None
+    slot.empty()
+    cached.prepare(spec, controls.EPSILONS)
+    return done
+
+
+class _Progress:
+    """A monitor that shows progress after a moment; talking to Streamlit lets it stop work that is not wanted."""
+
+    def __init__(self, slot: Any, key: str) -> None:
+        self._slot, self._key = slot, key
+        self._start = self._last = time.monotonic()
+        self._bar: Any = None
+        self._cancel = False
+
+    def __call__(self, done: float) -> None:
+        now = time.monotonic()
+        if now - self._start < SHOW_PROGRESS or now - self._last < 0.2:
+            return
+        self._last = now
+        if self._bar is None:
+            with self._slot.container(border=True):
+                self._bar, self._button = st.empty(), st.empty()
+        left = (now - self._start) * (1 - done) / max(done, 1e-3)
+        self._bar.progress(min(max(done, 0.0), 1.0), f"Training: {done:.0%}, about {left:.0f} s left")
+        if now - self._start > OFFER_CANCEL and not self._cancel:
+            self._cancel = True
+            self._button.button("Cancel", on_click=_cancel, args=(self._key,), key="dpviz-cancel")
+
+
+def _cancel(key: str) -> None:
+    st.session_state[_CANCELLED] = key
+
+
+def failed(cause: str, fix: str) -> None:
+    """The panel in place of a picture that could not be made."""
+    st.error(f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔")
+
+
+def empty(text: str) -> None:
+    """The panel in place of a picture that has nothing to show."""
+    st.info(text, icon="ℹ️")
+
+
+def guarantee(cal: Calibration) -> None:
+    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant."""
+    st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
+    lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
+    if cal.claimed is not None and cal.claimed != cal.proved:
+        lines.append(f"The paper claims {words.budget(cal.claimed)}")
+        lines.append(f"proved is {words.budget(cal.proved)}" if cal.proved else "nothing is proved")
+    st.caption(words.markdown("; ".join(lines)) + ".")
+    for condition in cal.conditions:
+        st.markdown(f"- only if {words.markdown(condition)}")
+    for note in cal.notes:
+        st.caption(words.markdown(note))
+
+
+def not_private(what: str) -> None:
+    """The badge of views that show real rows or numbers computed from them without noise."""
+    st.badge("⚠ not private: reveals data", color="orange")
+    st.caption(what)
+
+
+def chart(figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None) -> None:
+    """A picture with its content in words (also its alternative text) and its data as CSV.
+
+    Args:
+        key: unique on the page, and the name of saved files.
+        summary: what a reader sees in the picture, with numbers.
+        data: makes the table behind the picture when it is asked for.
+    """
+    config = {
+        "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"], "scrollZoom": False,
+        "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
+    }  # fmt: skip
+    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary)
+    st.caption(words.markdown(summary))
+    if data is not None:
+        download(data, key)
+
+
+def download(data: Callable[[], pd.DataFrame], key: str) -> None:
+    """A button that saves a table as CSV; the table is made when it is pressed."""
+    st.download_button(
+        "Save the data (CSV)", lambda: csv(data()), file_name=f"dpviz-{key}.csv", mime="text/csv", key=f"{key}-csv",
+        type="tertiary", on_click="ignore",
+    )  # fmt: skip
+
+
+def csv(table: pd.DataFrame) -> bytes:
+    """A table as CSV in which no cell can act as a spreadsheet formula: such text gets a leading apostrophe."""
+    safe = table.copy()
+    safe.columns = [_neutral(str(c)) for c in safe.columns]
+    for k in range(safe.shape[1]):
+        column = safe.iloc[:, k]
+        if not pd.api.types.is_numeric_dtype(column):
+            safe.isetitem(k, [_neutral(v) if isinstance(v, str) else v for v in column])
+    out = io.StringIO()
+    safe.to_csv(out, index=False)
+    return out.getvalue().encode("utf-8-sig")
+
+
+def _neutral(text: str) -> str:
+    return "'" + text if text.lstrip(" ")[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%") else text
+
+
+def table(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> None:
+    """A small table as plain HTML, readable by a screen reader; text is shown as it is."""
+    frame = pd.DataFrame([[words.markdown(str(v)) for v in row] for row in rows], columns=list(columns))
+    st.table(frame.set_index(columns[0]))
+
+
+def computed(spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = ()) -> None:
+    """ "How is this computed", folded away: formula, source and the calls that repeat the numbers."""
+    with st.expander("How is this computed?"):
+        for formula in formulas:
+            st.latex(formula)
+        for source in sources:
+            st.markdown(words.markdown(source))
+        st.markdown("The same numbers from Python:")
+        st.code(words.python_call(spec), language="python", wrap_lines=True)
+        st.markdown("From a shell:")
+        st.code(words.shell_call(spec), language="bash", wrap_lines=True)
+        st.markdown("This page's address holds the whole run; a copy of it brings anyone here:")
+        query = "&".join(f"{k}={v}" for k, v in spec.to_query().items())
+        st.code(f"?{query}" if query else "/", language=None, wrap_lines=True)

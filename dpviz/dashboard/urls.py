@@ -1,0 +1,102 @@
+"""The address is the saved state: read when a page opens or its address changes, written after every change.
+
+Streamlit's own binding of widgets to the address drops bad values in silence and forgets them on "Back"; here bad
+values are reported, and going back and forward restores the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import streamlit as st
+
+from dpviz.mechanisms import mechanisms
+from dpviz.privacy.budget import default_delta
+from dpviz.spec import RunSpec
+from dpviz.validate import InvalidInput
+
+FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
+
+_ADDRESS = "dpviz.address"  # the address as last written
+_WIDGETS = "dpviz.widgets"  # what the controls said when it was written
+_PROBLEMS = "dpviz.problems"
+_TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
+
+
+def arrive(own: Sequence[str] = ()) -> None:
+    """Sets the controls' state from the address, where that is news; call before any control is drawn.
+
+    Args:
+        own: further keys that the page keeps in the address as text, each a key of `st.session_state`.
+    """
+    given = dict(st.query_params.to_dict())
+    known: dict[str, str] | None = st.session_state.get(_ADDRESS)
+    widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
+    opened = known is None or FIELDS[0] not in st.session_state  # a new session, or another page was open before
+    moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
+    if moved:
+        st.session_state[_PROBLEMS] = []
+    if opened:
+        seed(given if given or known is None else known, own)
+    elif given != known and not moved:
+        seed(given, own)  # back, forward, or an address changed by hand
+    typed = st.session_state.pop(_TYPED, None)
+    if typed is not None:
+        report(typed)
+
+
+def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
+    """Sets every control from an address and keeps what was wrong with it."""
+    found: list[InvalidInput] = []
+    spec = RunSpec.from_query(query, found)
+    unknown = [key for key in query if not _known(key, own)]
+    if unknown:
+        names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
+        found.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
+    st.session_state[_PROBLEMS] = found
+    put(spec)
+    for key in own:
+        st.session_state[key] = query.get(key, "")
+
+
+def put(spec: RunSpec) -> None:
+    """Sets every control to a run."""
+    for name in FIELDS:
+        st.session_state[name] = getattr(spec, name)
+    automatic = spec.delta == default_delta(spec.n_train)
+    st.session_state["delta"] = "" if automatic else f"{spec.delta:g}"
+    for name, value in vars(spec.build()).items():
+        st.session_state[f"{spec.mechanism}.{name}"] = value
+
+
+def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+    """Writes the run into the address; call when the controls are drawn."""
+    query = spec.to_query() | {key: str(st.session_state[key]) for key in own if st.session_state.get(key)}
+    if dict(st.query_params.to_dict()) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = query
+    st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
+
+
+def report(problem: InvalidInput) -> None:
+    """Keeps a problem for the page to show until the next control is moved."""
+    st.session_state[_PROBLEMS] = [*st.session_state.get(_PROBLEMS, []), problem]
+
+
+def report_typed(problem: InvalidInput) -> None:
+    """The same from a control's callback."""
+    st.session_state[_TYPED] = problem
+
+
+def problems() -> list[InvalidInput]:
+    """What was wrong with the address or with the last thing typed."""
+    return list(st.session_state.get(_PROBLEMS, []))
+
+
+def _known(key: str, own: Sequence[str]) -> bool:
+    if key in FIELDS or key in own:
+        return True
+    mechanism, _, knob = key.partition(".")
+    return mechanism in mechanisms() and knob in mechanisms()[mechanism].knobs()

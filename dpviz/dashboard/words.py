@@ -1,0 +1,129 @@
+"""Numbers and guarantees in words. Free of streamlit, so that every sentence can be tested."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import numpy as np
+
+from dpviz.mechanisms import Calibration
+from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
+from dpviz.spec import RunSpec
+
+RELATIONS = {
+    Neighbouring.REPLACE_ONE: "replace-one: one person's row is exchanged for any other, n is public",
+    Neighbouring.ADD_REMOVE: "add-remove: one person's row is there or not",
+}
+#: word, sign (never colour alone) and badge colour
+LABELS = {
+    Status.PROVED: ("proved", "✓", "green"),
+    Status.PROVED_IF: ("proved if …", "◐", "blue"),
+    Status.CLAIM: ("paper's claim", "✎", "orange"),
+    Status.NONE: ("no guarantee", "✗", "red"),
+}
+
+
+def percent(share: float) -> str:
+    """0.8213 → "82.1 %"."""
+    return f"{100 * share:.1f}\u00a0%"
+
+
+def three(value: float) -> str:
+    """Three significant digits, without an exponent where it can be helped."""
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    text = f"{value:.3g}"
+    if "e+" in text:
+        text = f"{float(text):,.0f}" if abs(value) < 1e7 else text.replace("e+0", "e").replace("e+", "e")
+    return text.replace("e-0", "e-").replace("-", "−")
+
+
+def budget(value: Budget) -> str:
+    """ "ε = 1, δ = 1e−5", or "ε = 1" where delta is 0."""
+    return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
+
+
+def spread(values: np.ndarray) -> str:
+    """ "± 0.3 over 10 noise draws", in percentage points, one standard deviation."""
+    draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
+    if len(values) == 1:
+        return f"in {draws}"
+    return f"± {100 * float(np.std(values, ddof=1)):.1f} over {draws}"
+
+
+def points(difference: float, what: str) -> str:
+    """0.009 → "0.9 points above WHAT"."""
+    if abs(difference) < 0.0005:
+        return f"level with {what}"
+    return f"{100 * abs(difference):.1f} points {'above' if difference > 0 else 'below'} {what}"
+
+
+def attacker(cal: Calibration) -> str:
+    """What the guarantee leaves to an attacker, or that none is proved. Never a claim as a bound."""
+    if cal.status is Status.NONE:
+        return "nothing limits what an attacker learns about one person"
+    if cal.proved is None:
+        return "no bound on an attacker's odds is proved"
+    condition = ", provided the stated conditions hold" if cal.status is Status.PROVED_IF else ""
+    return f"an attacker who bets on one person wins {percent(attack_accuracy(cal.proved))} at most{condition}"
+
+
+def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority: float, cal: Calibration) -> str:
+    """The first sentence of a page about one run."""
+    mean = float(np.mean(accuracy))
+    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "Without privacy"
+    return (
+        f"{start} the model is right {percent(mean)} of the time ({spread(accuracy)}), "
+        f"{points(mean - non_private, 'no privacy')} and {points(mean - majority, 'always guessing the majority')}; "
+        f"{attacker(cal)}."
+    )
+
+
+def guarantee(cal: Calibration) -> str:
+    """The badge's text: sign, status and the budget that goes with it."""
+    word, sign, _ = LABELS[cal.status]
+    shown = cal.proved if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed
+    return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
+
+
+def preprocessing(declared: bool) -> str:
+    """What preprocessing looks at, and that no epsilon covers it."""
+    if declared:
+        return "Ranges and categories of this set are declared in advance: preparing the rows does not look at the data."
+    return (
+        "Preparing the rows looks at the data: each column's range and the list of categories are read from all rows, "
+        "before any noise and outside every ε."
+    )
+
+
+def python_call(spec: RunSpec) -> str:
+    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
+    default = RunSpec(spec.dataset)
+    always = ("dataset", "mechanism", "epsilon")
+    given = [
+        f"{f.name}={_value(spec, f.name)!r}"
+        for f in fields(spec)
+        if f.name in always or getattr(spec, f.name) != getattr(default, f.name)
+    ]
+    return "import dpviz\n\nresult = dpviz.run(dpviz.RunSpec(" + ", ".join(given) + "))\nresult.accuracy.mean()"
+
+
+def _value(spec: RunSpec, name: str) -> object:
+    return dict(spec.params) if name == "params" else getattr(spec, name)
+
+
+def shell_call(spec: RunSpec) -> str:
+    """The same run from a shell."""
+    query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
+    options = " ".join(
+        f"--set {k.split('.', 1)[1]}={v}" if "." in k else f"--{k.replace('_', '-')} {v}" for k, v in query.items()
+    )
+    return f"dpviz run {options}"
+
+
+def markdown(text: str) -> str:
+    """Text from outside (an address, a file) with every sign that Markdown obeys made harmless."""
+    special = set("\\`*_{}[]()<>#+!|~$:@&^=")
+    flat = " ".join(text.split())
+    return "".join("\\" + c if c in special else c for c in flat)

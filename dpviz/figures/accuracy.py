@@ -1,0 +1,81 @@
+"""One run's accuracy and optimality gap: each noise draw is a dot."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack
+
+Floats = NDArray[np.float64]
+
+
+def accuracy_distribution(
+    accuracy: Floats, non_private: float, majority: float, look: Look, theme: Theme, *, expected: float | None = None,
+) -> go.Figure:  # fmt: skip
+    """Test accuracies of S noise draws between the majority and the non-private line.
+
+    Args:
+        accuracy: (S,) in [0, 1].
+        expected: mean over all draws in closed form, where there is one.
+    """
+    percent = 100 * np.asarray(accuracy, float)
+    lowest = min(percent.min(), 100 * majority, 100 * non_private)
+    # whole tens, so that the axis mostly stays where it is while epsilon moves
+    low = max(0.0, 10.0 * math.floor((lowest - 3) / 10))
+    span = (low, 101.0)
+    x, y = stack(percent, (span[1] - low) / 40)
+    mean = {
+        "x": [percent.mean()], "y": [-0.7], "mode": "markers", "showlegend": False,
+        "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
+        "error_x": {"type": "data", "array": [percent.std()], "color": look.colour, "thickness": 4, "width": 0},
+        "hovertemplate": "mean %{x:.1f} %<extra></extra>",
+    }  # fmt: skip
+    marks = [
+        (majority, f"majority {100 * majority:.1f} %", "majority"),
+        (non_private, f"<b>no privacy {100 * non_private:.1f} %</b>", "none"),
+    ]
+    if expected is not None:
+        marks.append((expected, f"expected {100 * expected:.1f} %", "expected"))
+    lines = [
+        reference_line(theme, 100 * value, text, kind=kind, level=level, span=span)
+        for level, (value, text, kind) in enumerate(marks)
+    ]
+    return figure(
+        theme, [_dots(look, x, y) | {"hovertemplate": "draw %{customdata}: %{x:.1f} %<extra></extra>"}, mean], height=340,
+        x={"title": "test accuracy", "range": span, "ticksuffix": " %"},
+        y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},
+        shapes=[shape for shape, _ in lines], annotations=[note for _, note in lines],
+        # the same margin with and without the third label: nothing jumps from one mechanism to the next
+        margin=margin(top=92),
+    )  # fmt: skip
+
+
+def optimality_gap(gap: Floats, look: Look, theme: Theme) -> go.Figure:
+    """Objective above the non-private minimum, one dot per noise draw, logarithmic.
+
+    Args:
+        gap: (S,), >= 0 up to rounding; below 1e-12 it is drawn at 1e-12.
+    """
+    shown = np.log10(np.maximum(np.asarray(gap, float), 1e-12))
+    low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
+    x, y = stack(shown, (high - low) / 40)
+    dots = _dots(look, 10**x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
+    return figure(
+        theme, [dots], height=230,
+        x={
+            "title": "objective above the minimum", "type": "log", "range": [low, high], "exponentformat": "power",
+            "dtick": 1 if high - low <= 8 else 2,
+        },
+        y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]},
+        margin=margin(top=12),
+    )  # fmt: skip
+
+
+def _dots(look: Look, x: Floats, y: Floats) -> Trace:
+    size = 15 if len(x) <= 60 else 9
+    marker = {"color": faint(look.colour, 0.75), "size": size, "line": {"color": look.colour, "width": 1}}
+    return {"x": x, "y": y, "mode": "markers", "showlegend": False, "customdata": np.arange(len(x)), "marker": marker}

@@ -1,0 +1,93 @@
+"""Two-dimensional data: the points, and where each model changes its mind."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, plain
+
+Floats = NDArray[np.float64]
+
+
+def decision_lines(
+    points: Floats, labels: Floats, outlier: NDArray[np.bool_], axes: tuple[Floats, Floats], private: Floats, non_private: Floats,
+    look: Look, theme: Theme, *, names: tuple[str, str], classes: tuple[str, str],
+) -> go.Figure:  # fmt: skip
+    """Points of two classes with the decision lines of private replicas and of the non-private model.
+
+    Args:
+        points: (n, 2).
+        labels: (n,) in {-1, +1}.
+        outlier: (n,) points to ring.
+        axes: grid coordinates, (nx,) and (ny,).
+        private: (S, ny, nx) decision values of the replicas on the grid.
+        non_private: (ny, nx) decision values of the non-private model.
+        names: of the two features.
+        classes: words for -1 and +1.
+    """
+    traces: list[Trace] = []
+    for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
+        at = labels == value
+        traces.append(
+            {
+                "x": points[at, 0], "y": points[at, 1], "mode": "markers", "name": word,
+                "marker": {"color": faint(colour, 0.75), "size": 8, "symbol": symbol},
+                "hovertemplate": "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>",
+            }
+        )  # fmt: skip
+    if outlier.any():
+        ring = {"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}}
+        traces.append(
+            {
+                "x": points[outlier, 0], "y": points[outlier, 1], "mode": "markers", "name": "outlier", "marker": ring,
+                "hoverinfo": "skip",
+            }
+        )  # fmt: skip
+    count = len(private)
+    name = f"{look.name}, {count} draws" if count > 1 else look.name
+    thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
+    for values, word, line in (
+        (private, name, thin),
+        (non_private[None], "no privacy", {"color": theme.ink, "width": 5}),
+    ):
+        x, y = zero_lines(values, axes)
+        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line, "hoverinfo": "skip"})
+    shared = {"showgrid": False, "constrain": "domain"}
+    return figure(
+        theme, traces, height=600, margin=margin(left=64, top=96),
+        x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
+        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
+    )  # fmt: skip
+
+
+def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Where functions on a grid are zero, as one line with gaps (NaN); exact for affine functions.
+
+    Each cell is cut into two triangles; a triangle whose corners differ in sign holds one segment.
+
+    Args:
+        values: (S, ny, nx).
+        axes: (nx,) and (ny,).
+    """
+    gx, gy = np.meshgrid(*axes)
+    first, last = slice(None, -1), slice(1, None)
+    segments = []
+    for corners in (((first, first), (first, last), (last, first)), ((last, last), (first, last), (last, first))):
+        f = np.stack([values[(slice(None), *k)] for k in corners], axis=-1)
+        xy = np.stack([np.stack([gx[k], gy[k]], axis=-1) for k in corners], axis=-2)
+        xy = np.broadcast_to(xy, (*f.shape, 2))
+        positive = f >= 0
+        mixed = positive.any(axis=-1) & ~positive.all(axis=-1)
+        f, xy, positive = f[mixed], xy[mixed], positive[mixed]
+        # one corner is alone on its side; the segment joins the two edges that leave it
+        alone = np.where(positive.sum(axis=-1) == 1, positive.argmax(axis=-1), (~positive).argmax(axis=-1))
+        row = np.arange(len(f))
+        ends = []
+        for other in ((alone + 1) % 3, (alone + 2) % 3):
+            share = f[row, alone] / (f[row, alone] - f[row, other])
+            ends.append(xy[row, alone] + share[:, None] * (xy[row, other] - xy[row, alone]))
+        segments.append(np.stack([*ends, np.full_like(ends[0], np.nan)], axis=1))
+    line = np.concatenate(segments).reshape(-1, 2)
+    return line[:, 0], line[:, 1]

@@ -1,0 +1,198 @@
+"""What colours, dashes and sizes mean. The same everywhere, in both themes.
+
+One hue per family of mechanisms; methods of a family differ by shade and dash. No privacy is black or white,
+majority is grey dashes, noise is amber. Hues were chosen so that the closest two stay apart for protan, deutan and
+tritan readers (tests/test_style.py measures it), and nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+_SHADES = (0.0, 0.34, -0.28, 0.55, -0.45, 0.18, -0.14)
+
+FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
+FONT_SIZE = 16
+HEIGHT = 320
+
+Trace = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one theme.
+
+    Attributes:
+        ink: text, and everything without privacy.
+        paper: background.
+        grid: faint lines.
+        majority: the majority line.
+        noise: whatever is noise.
+        families: one hue per family.
+        labels: the two classes of points, for negative and positive.
+    """
+
+    name: str
+    ink: str
+    paper: str
+    grid: str
+    majority: str
+    noise: str
+    families: dict[str, str]
+    labels: tuple[str, str]
+
+
+LIGHT = Theme(
+    name="light", ink="#111111", paper="#ffffff", grid="#e4e6ea", majority="#767676", noise="#e69f00",
+    families={
+        "reference": "#111111", "output": "#1a4a94", "objective": "#00827f", "gradient": "#8f1d2c", "input": "#8b35d6",
+        "local": "#b0854f",
+    },
+    labels=("#3f90da", "#ffa90e"),
+)  # fmt: skip
+DARK = Theme(
+    name="dark", ink="#ffffff", paper="#0e1117", grid="#2b313c", majority="#9a9a9a", noise="#ffb81c",
+    families={
+        "reference": "#ffffff", "output": "#6d86d6", "objective": "#5fc9c5", "gradient": "#d14f60", "input": "#c65cff",
+        "local": "#c9c46b",
+    },
+    labels=("#6fb1ee", "#ffc14d"),
+)  # fmt: skip
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one method is drawn.
+
+    Attributes:
+        name: what the legend says.
+        colour: hex.
+        dash: a plotly dash.
+        symbol: a plotly marker.
+    """
+
+    name: str
+    colour: str
+    dash: str
+    symbol: str
+
+
+def look(theme: Theme, name: str, family: str, rank: int = 0) -> Look:
+    """The look of a method.
+
+    Args:
+        name: shown to people.
+        family: one of the theme's families.
+        rank: the method's place within its family, from 0.
+    """
+    colour = shade(theme.families[family], _SHADES[rank % len(_SHADES)])
+    return Look(name, colour, DASHES[rank % len(DASHES)], SYMBOLS[rank % len(SYMBOLS)])
+
+
+def shade(colour: str, amount: float) -> str:
+    """A colour mixed with white (amount above 0) or black (below 0), amount in [-1, 1]."""
+    target, weight = (255.0, amount) if amount >= 0 else (0.0, -amount)
+    return "#" + "".join(f"{round(c + (target - c) * weight):02x}" for c in channels(colour))
+
+
+def channels(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue of "#rrggbb", 0 to 255."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def faint(colour: str, alpha: float) -> str:
+    """A colour at an opacity in [0, 1]."""
+    return f"rgba({','.join(map(str, channels(colour)))},{alpha:g})"
+
+
+def plain(text: str) -> str:
+    """Text whose markup is shown and not obeyed."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shorten(name: str, length: int = 22) -> str:
+    """A name that leaves room for the picture."""
+    return plain(name if len(name) <= length else name[: length - 1] + "…")
+
+
+def figure(
+    theme: Theme, traces: list[Trace], *, x: dict[str, Any], y: dict[str, Any], height: int = HEIGHT, **layout: Any
+) -> go.Figure:
+    """A figure in the house style: large type, no title (the page has headings), legend above.
+
+    Built in one go: plotly's update methods cost about ten times as much, and a slider waits for them.
+
+    Args:
+        traces: plotly traces as dicts; the type is "scatter" where none is given.
+        x, y: axis settings; a "title" may be plain text.
+        layout: further settings of the layout.
+    """
+    base = {
+        "template": "none", "height": height, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
+        # fixed margins: plotly's automatic ones draw every figure twice
+        "margin": margin(), "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
+        # the same revision keeps a reader's zoom while controls move
+        "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y),
+    }  # fmt: skip
+    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": base | layout})
+
+
+def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) -> Trace:
+    """Margins in pixels; the bottom one holds ticks and a title."""
+    return {"l": left, "r": right, "t": top, "b": bottom, "autoexpand": False}
+
+
+def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
+    title = given.get("title", "")
+    text = title if isinstance(title, dict) else {"text": title, "standoff": 8}
+    base = {
+        "gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "ticks": "outside",
+        "tickcolor": theme.grid,
+    }  # fmt: skip
+    return base | given | {"title": text}
+
+
+def reference_line(
+    theme: Theme, value: float, text: str, *, kind: str, level: int, span: tuple[float, float]
+) -> tuple[Trace, Trace]:
+    """A labelled vertical line across the plot, as (shape, annotation).
+
+    Args:
+        kind: "none" (no privacy), "majority" or "expected".
+        level: row of the label above the plot, so that two close lines do not write over each other.
+        span: range of the x axis.
+    """
+    line = {
+        "none": {"color": theme.ink, "width": 3},
+        "majority": {"color": theme.majority, "width": 3, "dash": "dash"},
+        "expected": {"color": theme.noise, "width": 3, "dash": "dot"},
+    }[kind]
+    at = (value - span[0]) / (span[1] - span[0])
+    shape = {"type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "xref": "x", "yref": "paper", "line": line}
+    note = {
+        "x": value, "y": 1, "xref": "x", "yref": "paper", "text": text, "showarrow": False, "yanchor": "bottom",
+        "yshift": 4 + 22 * level, "xanchor": "left" if at < 0.3 else "right" if at > 0.7 else "center",
+        "font": {"size": FONT_SIZE, "color": theme.ink},
+    }  # fmt: skip
+    return shape, note
+
+
+def stack(values: ArrayLike, width: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Dots that would cover each other go on top of each other: (x, height), in the order given."""
+    x = np.asarray(values, float)
+    heights = np.zeros(len(x))
+    bins = np.round(x / width)
+    for b in np.unique(bins):
+        at = np.flatnonzero(bins == b)
+        heights[at[np.argsort(x[at], kind="stable")]] = np.arange(len(at))
+    return x, heights * min(1.0, 12 / max(heights.max(initial=0), 1.0))

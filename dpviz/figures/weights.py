@@ -1,0 +1,54 @@
+"""A linear model's weights without and with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import FONT_SIZE, Look, Theme, faint, figure, margin, plain, shorten
+
+Floats = NDArray[np.float64]
+MOST = 20
+
+
+def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look, theme: Theme, *, most: int = MOST) -> go.Figure:
+    """Largest weights: without privacy, in the first noise draw, and their range over all draws.
+
+    Args:
+        theta: (S, m) private parameters.
+        non_private: (m,)
+        names: m feature names.
+        most: features shown, by size of the non-private weight.
+    """
+    order = np.argsort(-np.abs(non_private), kind="stable")[:most][::-1]
+    rows = np.arange(len(order))
+    low, high = theta[:, order].min(axis=0), theta[:, order].max(axis=0)
+    gap = np.full(len(order), np.nan)
+    full = [plain(names[i]) for i in order]
+    ranges = {
+        "x": np.c_[low, high, gap].ravel(), "y": np.c_[rows, rows, gap].ravel(), "mode": "lines", "hoverinfo": "skip",
+        "name": f"with noise: range of {len(theta)} draws", "line": {"color": faint(look.colour, 0.45), "width": 10},
+    }  # fmt: skip
+    first = {
+        "x": theta[0, order], "y": rows, "mode": "markers", "name": "with noise: first draw", "customdata": full,
+        "marker": {"color": theme.noise, "size": 11, "line": {"color": theme.ink, "width": 1}},
+        "hovertemplate": "%{customdata}: %{x:.3g}<extra>first draw</extra>",
+    }  # fmt: skip
+    base = {
+        "x": non_private[order], "y": rows, "mode": "markers", "name": "no privacy", "customdata": full,
+        "marker": {"color": theme.ink, "size": 14, "symbol": "line-ns", "line": {"color": theme.ink, "width": 4}},
+        "hovertemplate": "%{customdata}: %{x:.3g}<extra>no privacy</extra>",
+    }  # fmt: skip
+    zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.majority, "width": 1}}
+    return figure(
+        theme, [ranges, first, base], height=166 + 27 * len(order), shapes=[zero], margin=margin(left=180, top=108),
+        x={"title": "weight"},
+        legend={"orientation": "v", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"},
+        y={
+            "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
+            "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
+        },
+    )  # fmt: skip
