@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from dpviz.dashboard import controls, one_run, parts
+from dpviz.dashboard import controls, nav, one_run, parts
 
-theme = parts.page("One private model")
+theme = parts.page(nav.FIRST)
 spec = controls.sidebar()
 parts.problems()
 outcome = parts.run(spec)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpviz.figures import plane
-from dpviz.figures.style import DARK, LIGHT, THEMES, Theme, look
+from dpviz.figures.style import DARK, LIGHT, THEMES, Theme, contrast, look
 from dpviz.mechanisms.base import FAMILIES
 
 CONFIG = tomllib.loads((Path(__file__).parent.parent / ".streamlit" / "config.toml").read_text())
@@ -41,11 +41,6 @@ def closest(colours: list[str], sight: str) -> float:
     return min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(seen, 2))
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 def test_families_and_noise_can_be_told_apart(theme: Theme, sight: str) -> None:
@@ -73,10 +68,19 @@ def test_figures_have_the_pages_background() -> None:
         assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
 
 
-def test_methods_of_a_family_differ_in_more_than_shade() -> None:
-    looks = [look(LIGHT, str(k), "gradient", k) for k in range(6)]
-    assert len({one.colour for one in looks}) == 6
-    assert len({one.dash for one in looks}) == 6
+@pytest.mark.parametrize("family", FAMILIES[1:])
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_methods_of_a_family_differ_in_more_than_shade(theme: Theme, family: str) -> None:
+    looks = [look(theme, str(k), family, k) for k in range(12)]
+    assert looks[0].colour == theme.families[family]
+    assert len({one.colour for one in looks}) == 12
+    assert len({(one.dash, one.symbol) for one in looks}) == 12
+    assert min(contrast(one.colour, theme.paper) for one in looks) >= 2.99
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 def test_shipped_configuration() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard import urls, words
+from dpviz.dashboard import nav, urls, words
 from dpviz.datasets import canonical_name, dataset_names, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
@@ -17,8 +17,9 @@ from dpviz.privacy.budget import Budget, default_delta
 from dpviz.spec import MAX_SEEDS, RunSpec
 from dpviz.validate import InvalidInput, number
 
-#: twenty steps per factor of ten
-EPSILONS = tuple(float(f"{10 ** (k / 20):.3g}") for k in range(-40, 21))
+#: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
+_R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
+EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
 LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
@@ -36,6 +37,7 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
     urls.arrive(own)
     state = st.session_state
     with st.sidebar:
+        pages = st.container(gap="xxsmall")
         names = dataset_names()
         st.selectbox(
             "Dataset", [*names, *([] if state["dataset"] in names else [state["dataset"]])], key="dataset",
@@ -61,12 +63,14 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
         st.button("Back to the defaults", on_click=_reset, width="stretch")
     keys = [*urls.FIELDS, *shown]
     problems: list[InvalidInput] = []
-    query = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in keys}
-    spec = RunSpec.from_query({k: v for k, v in query.items() if v.strip() or k != "delta"}, problems)
+    given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in keys}
+    spec = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
     for problem in problems:
         if str(problem) not in map(str, urls.problems()):
             urls.report(problem)
-    urls.leave(spec, keys, own)
+    query = urls.leave(spec, keys, own)
+    with pages:
+        nav.links(query)
     return spec
 
 

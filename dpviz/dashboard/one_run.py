@@ -52,7 +52,11 @@ def bets(done: Outcome, theme: Theme) -> None:
         parts.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
     if cal.proved is None:
-        parts.empty("**No bound is proved**, so the odds of an attacker cannot be stated. " + words.markdown(" ".join(cal.notes)))
+        parts.empty(
+            "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
+            + parts.ABOUT
+            + "”."
+        )
         return
     win = attack_accuracy(cal.proved)
     summary = (
@@ -84,10 +88,14 @@ def numbers(done: Outcome) -> None:
     label = mechanisms()[done.spec.mechanism].label
     parts.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
     noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
+    bound = (
+        f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
+        if np.isfinite(cal.sensitivity)
+        else f"has no bound here ({cal.sensitivity_source})"
+    )
     st.caption(
         words.markdown(
-            f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}, whose sensitivity is "
-            f"{words.three(cal.sensitivity)} ({cal.sensitivity_source}). "
+            f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
             + words.preprocessing(load_dataset(done.spec.dataset, intercept=done.spec.intercept).declared)
         )
     )

@@ -18,7 +18,10 @@ from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 
 SHOW_PROGRESS, OFFER_CANCEL = 0.8, 4.0  # seconds of work
+ABOUT = "About this guarantee"
 _CANCELLED = "dpviz.cancelled"
+#: the two lines that stand beside every result, also when they are the result: colour of the theme, and dash
+_BASELINES = {"non-private": ("ink", "solid"), "majority": ("majority", "dash")}
 
 _CSS = """<style>
 .stMainBlockContainer {padding-top: 4rem; padding-bottom: 3rem; max-width: 1400px}
@@ -44,6 +47,9 @@ def page(title: str) -> Theme:
 def method_look(mechanism: str, theme: Theme) -> Look:
     """How a mechanism is drawn, the same on every page."""
     cls = mechanisms()[mechanism]
+    if mechanism in _BASELINES:
+        part, dash = _BASELINES[mechanism]
+        return Look(cls.label, getattr(theme, part), dash, "circle")
     family = [name for name, other in mechanisms().items() if other.family == cls.family]
     return look(theme, cls.label, cls.family, family.index(mechanism))
 
@@ -124,13 +130,15 @@ def guarantee(cal: Calibration) -> None:
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed is not None and cal.claimed != cal.proved:
-        lines.append(f"The paper claims {words.budget(cal.claimed)}")
-        lines.append(f"proved is {words.budget(cal.proved)}" if cal.proved else "nothing is proved")
-    st.caption(words.markdown("; ".join(lines)) + ".")
+        proved = f"{words.budget(cal.proved)} is proved" if cal.proved else "nothing is proved"
+        lines.append(f"The paper claims {words.budget(cal.claimed)}; {proved}")
+    st.caption(words.markdown(". ".join(lines)) + ".")
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
-    for note in cal.notes:
-        st.caption(words.markdown(note))
+    if cal.notes:
+        with st.expander(ABOUT):
+            for note in cal.notes:
+                st.markdown(f"- {words.markdown(note)}")
 
 
 def not_private(what: str) -> None:

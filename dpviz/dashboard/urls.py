@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.mechanisms import mechanisms
 from dpviz.privacy.budget import default_delta
@@ -22,6 +23,8 @@ FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
 _ADDRESS = "dpviz.address"  # the address as last written
 _WIDGETS = "dpviz.widgets"  # what the controls said when it was written
 _PROBLEMS = "dpviz.problems"
+_PAGE = "dpviz.page"  # the page that wrote it
+_OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
@@ -34,7 +37,8 @@ def arrive(own: Sequence[str] = ()) -> None:
     given = dict(st.query_params.to_dict())
     known: dict[str, str] | None = st.session_state.get(_ADDRESS)
     widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
-    opened = known is None or FIELDS[0] not in st.session_state  # a new session, or another page was open before
+    # a new session, or another page was open before: its controls have these keys, but their state is not carried over
+    opened = known is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
     moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
     if moved:
         st.session_state[_PROBLEMS] = []
@@ -49,16 +53,18 @@ def arrive(own: Sequence[str] = ()) -> None:
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: query[key] for key in kept if key in query} | {key: query.get(key, "") for key in own}
     found: list[InvalidInput] = []
     spec = RunSpec.from_query(query, found)
-    unknown = [key for key in query if not _known(key, own)]
+    unknown = [key for key in query if not _known(key, own) and key not in kept]
     if unknown:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
         found.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
     st.session_state[_PROBLEMS] = found
     put(spec)
     for key in own:
-        st.session_state[key] = query.get(key, "")
+        st.session_state[key] = kept.get(key, "")
 
 
 def put(spec: RunSpec) -> None:
@@ -71,13 +77,16 @@ def put(spec: RunSpec) -> None:
         st.session_state[f"{spec.mechanism}.{name}"] = value
 
 
-def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> None:
-    """Writes the run into the address; call when the controls are drawn."""
-    query = spec.to_query() | {key: str(st.session_state[key]) for key in own if st.session_state.get(key)}
+def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
+    """Writes the run into the address, and returns it; call when the controls are drawn."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: str(st.session_state.get(key) or "") for key in own}
+    query = spec.to_query() | {key: value for key, value in kept.items() if value}
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
-    st.session_state[_ADDRESS] = query
+    st.session_state[_ADDRESS], st.session_state[_PAGE] = query, _page()
     st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
+    return query
 
 
 def before(key: str, otherwise: Any) -> Any:
@@ -98,6 +107,11 @@ def report_typed(problem: InvalidInput) -> None:
 def problems() -> list[InvalidInput]:
     """What was wrong with the address or with the last thing typed."""
     return list(st.session_state.get(_PROBLEMS, []))
+
+
+def _page() -> str:
+    context = get_script_run_ctx()
+    return context.page_script_hash if context is not None else ""
 
 
 def _known(key: str, own: Sequence[str]) -> bool:

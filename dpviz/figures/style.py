@@ -8,6 +8,7 @@ tritan readers (tests/test_style.py measures it), and nothing is told by colour 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
-_SHADES = (0.0, 0.34, -0.28, 0.55, -0.45, 0.18, -0.14)
+LEAST_CONTRAST = 3.0  # of lines against paper (WCAG 2.2, 1.4.11)
 
 FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
 FONT_SIZE = 16
@@ -26,7 +27,7 @@ LEGEND_LINE = 23  # pixels of one entry
 Trace = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Theme:
     """Colours of one theme.
 
@@ -94,8 +95,35 @@ def look(theme: Theme, name: str, family: str, rank: int = 0) -> Look:
         family: one of the theme's families.
         rank: the method's place within its family, from 0.
     """
-    colour = shade(theme.families[family], _SHADES[rank % len(_SHADES)])
+    colour = _shades(theme, family)[rank % _SHADES]
     return Look(name, colour, DASHES[rank % len(DASHES)], SYMBOLS[rank % len(SYMBOLS)])
+
+
+_SHADES = 12
+
+
+@cache
+def _shades(theme: Theme, family: str) -> tuple[str, ...]:
+    """The family's hue, then lighter and darker ones that stand out from the paper, far ones first."""
+    hue = theme.families[family]
+    usable = [t / 100 for t in range(-35, 51) if contrast(shade(hue, t / 100), theme.paper) >= LEAST_CONTRAST]
+    low, high = min(usable), max(usable)
+    # ends first, then middles: 0, 1, 1/2, 1/4, 3/4, 1/8, ...
+    order = [0.0, 1.0, *((2 * k + 1) / 2**m for m in (1, 2, 3, 4) for k in range(2 ** (m - 1)))]
+    spread = [low + (high - low) * share for share in order]
+    return (hue, *(shade(hue, t) for t in spread if abs(t) > 0.04))[:_SHADES]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+
+    def luminance(colour: str) -> float:
+        parts = (c / 255 for c in channels(colour))
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
 
 
 def shade(colour: str, amount: float) -> str:
@@ -136,7 +164,7 @@ def figure(
         x, y: axis settings; "title" is plain text.
         layout: further settings of the layout.
     """
-    base = {
+    base: Trace = {
         "template": "none", "height": height, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
         "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
         # fixed margins: plotly's automatic ones draw every figure twice
@@ -147,9 +175,19 @@ def figure(
             "traceorder": "normal",
         },
         # the same revision keeps a reader's zoom while controls move
-        "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y),
+        "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y | {"title": ""}),
     }  # fmt: skip
-    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": base | layout})
+    settings: Trace = base | layout
+    if y.get("title"):
+        # plotly puts a y title over the plot where margins are fixed
+        settings["annotations"] = [
+            *settings.get("annotations", []),
+            {
+                "text": y["title"], "x": 0, "xref": "paper", "xshift": 4 - settings["margin"]["l"], "xanchor": "left", "y": 0.5,
+                "yref": "paper", "textangle": -90, "showarrow": False,
+            },
+        ]  # fmt: skip
+    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings})
 
 
 def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) -> Trace:

@@ -33,8 +33,8 @@ def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> No
     before = page.locator(PICTURE).inner_html()
     one.press("ArrowLeft", 3)
     assert page.locator(PICTURE).inner_html() != before
-    assert query(page) == {"epsilon": "0.708"}
-    assert one.sentence.startswith("At ε = 0.708")
+    assert query(page) == {"epsilon": "0.71"}
+    assert one.sentence.startswith("At ε = 0.71")
 
 
 def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:

@@ -1,0 +1,40 @@
+"""The run goes along from page to page, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from dpviz.dashboard.nav import title
+
+PAGES = sorted((Path(__file__).parents[2] / "pages").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&epsilon=0.5&seeds=3")
+    page.get_by_role("link", name=title(path.stem), exact=True).click()
+    page.wait_for_function("t => document.querySelector('h1')?.innerText.trim().length && location.pathname.length > 1", arg="")
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    assert "dataset=teaching" in page.url
+    assert "epsilon=0.5" in page.url
+    page.go_back()
+    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")
+    assert one.sentence.startswith("At ε = 0.5 ")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> None:
+    one = reader(width=400)
+    name = title(path.stem).replace(" ", "_")
+    page = one.page
+    page.goto(f"{one.address}/{quote(name)}?dataset=teaching&epsilon=0.5&seeds=3")
+    page.wait_for_selector("h1")
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator("[data-testid=stException]").count() == 0
