@@ -38,7 +38,7 @@ def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
         assert trace.marker.symbol == ("diamond" if noised[at].any() else "circle")
     words = [t.name for t in fig.data if t.name]
     assert any(w == f"{int((~noised).sum()):,} passed without noise" for w in words) or noised.all()
-    assert fig.layout.dragmode == "lasso"
+    assert fig.layout.dragmode == "pan"
 
 
 def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -> None:

@@ -6,16 +6,18 @@ import io
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard import cached, controls, urls, words
 from dpviz.figures.style import THEMES, Look, Theme, look
-from dpviz.mechanisms import Calibration, mechanisms
+from dpviz.mechanisms import Calibration, Monitor, mechanisms
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
+
+T = TypeVar("T")
 
 SHOW_PROGRESS, OFFER_CANCEL = 0.8, 4.0  # seconds of work
 ABOUT = "About this guarantee"
@@ -62,7 +64,15 @@ def problems() -> None:
 
 
 def run(spec: RunSpec) -> cached.Outcome | None:
-    """The outcome of a run, with progress and a way to cancel where it takes long; None where there is none, said so."""
+    """The outcome of a run; None where there is none, said so."""
+    done = working(spec, cached.outcome)
+    if done is not None:
+        cached.prepare(spec, controls.EPSILONS)
+    return done
+
+
+def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T]) -> T | None:
+    """What `compute` makes of a run, with progress and a way to cancel where it takes long; None where there is none."""
     if st.session_state.get(_CANCELLED) == spec.key():
         with st.container(border=True):
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
@@ -71,7 +81,7 @@ def run(spec: RunSpec) -> cached.Outcome | None:
     with st.container(key="working"):
         slot = st.empty()
     try:
-        done = cached.outcome(spec, _Progress(slot, spec.key()))
+        done = compute(spec, _Progress(slot, spec.key()))
     except InvalidInput as problem:
         failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
@@ -83,7 +93,6 @@ def run(spec: RunSpec) -> cached.Outcome | None:
         failed(str(error) or type(error).__name__, "Change a setting on the left; the others still work.")
         return None
     slot.empty()
-    cached.prepare(spec, controls.EPSILONS)
     return done
 
 
@@ -147,19 +156,24 @@ def not_private(what: str) -> None:
     st.caption(what)
 
 
-def chart(figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None) -> None:
+def chart(
+    figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None, *,
+    on_select: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
     Args:
         key: unique on the page, and the name of saved files.
         summary: what a reader sees in the picture, with numbers.
         data: makes the table behind the picture when it is asked for.
+        on_select: called after a click, box or lasso, with the event in `st.session_state[key]`.
     """
+    unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
-        "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"], "scrollZoom": False,
+        "displaylogo": False, "modeBarButtonsToRemove": unwanted, "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
-    }  # fmt: skip
-    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary)
+    } | ({"displayModeBar": True} if on_select else {})  # fmt: skip
+    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
     st.caption(words.markdown(summary))
     if data is not None:
         download(data, key)
@@ -175,15 +189,20 @@ def download(data: Callable[[], pd.DataFrame], key: str) -> None:
 
 def csv(table: pd.DataFrame) -> bytes:
     """A table as CSV in which no cell can act as a spreadsheet formula: such text gets a leading apostrophe."""
+    out = io.StringIO()
+    harmless(table).to_csv(out, index=False)
+    return out.getvalue().encode("utf-8-sig")
+
+
+def harmless(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table with an apostrophe before every text that a spreadsheet would take for a formula."""
     safe = table.copy()
     safe.columns = [_neutral(str(c)) for c in safe.columns]
     for k in range(safe.shape[1]):
         column = safe.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(column):
             safe.isetitem(k, [_neutral(v) if isinstance(v, str) else v for v in column])
-    out = io.StringIO()
-    safe.to_csv(out, index=False)
-    return out.getvalue().encode("utf-8-sig")
+    return safe
 
 
 def _neutral(text: str) -> str:

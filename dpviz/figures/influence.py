@@ -42,7 +42,8 @@ def principal_plane(rows: Floats) -> tuple[NDArray[np.float32], tuple[float, flo
 def training_map(
     points: NDArray[np.floating], influence: Floats, row_ids: NDArray[np.integer], theme: Theme, *,
     names: tuple[str, str], noised: NDArray[np.bool_] | None = None, epsilon: Floats | None = None,
-    chosen: NDArray[np.bool_] | None = None, unit: str = "influence",
+    chosen: NDArray[np.bool_] | None = None, unit: str = "influence", group: NDArray[np.bool_] | None = None,
+    kinds: tuple[str, str] = ("passed without noise", "met noise"), ticks: bool = False,
 ) -> go.Figure:  # fmt: skip
     """Every training row as a point: colour is influence, an amber diamond met noise, size is individual epsilon.
 
@@ -57,8 +58,12 @@ def training_map(
         epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
         unit: what the colour is called.
+        group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
+        kinds: what the two kinds of points are called.
+        ticks: whether the axes have a scale that means something.
     """
     n = len(points)
+    grouped = group is not None and bool(group.any())
     kind = "scattergl" if n > WEBGL_FROM else "scatter"
     colour, bar = _logarithmic(influence, unit)
     base = 5.0 if n > WEBGL_FROM else 8.0 if n > 1000 else 11.0
@@ -67,8 +72,8 @@ def training_map(
     xy = points.astype(np.float32)
     traces: list[Trace] = []
     for at, name, symbol, line in (
-        (~met, "passed without noise" if noised is not None else "training rows", "circle", {"width": 0}),
-        (met, "met noise", "diamond", {"width": 1.5, "color": theme.noise}),
+        (~met, kinds[0] if noised is not None else "training rows", "circle", {"width": 0}),
+        (met, kinds[1], "diamond", {"width": 1.5, "color": theme.noise}),
     ):
         if at.any():
             traces.append(
@@ -78,6 +83,7 @@ def training_map(
                     "marker": {"color": colour[at], "coloraxis": "coloraxis", "size": size[at], "symbol": symbol, "line": line},
                     "hovertemplate": f"row %{{customdata}}: {plain(unit)} %{{text}}<extra></extra>",
                 }
+                | ({"selectedpoints": np.flatnonzero(group[at]).tolist()} if grouped and group is not None else {})
             )  # fmt: skip
             # the legend would draw a colour scale as black, which a dark page swallows
             key = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
@@ -88,9 +94,10 @@ def training_map(
             {"type": kind, "x": xy[chosen, 0], "y": xy[chosen, 1], "mode": "markers", "name": "chosen", "marker": ring,
              "customdata": row_ids[chosen], "hoverinfo": "skip"}
         )  # fmt: skip
-    axis = {"showgrid": False, "showticklabels": False, "ticks": ""}
+    axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return figure(
-        theme, traces, height=560, dragmode="lasso", x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
+        # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
+        theme, traces, height=560, dragmode="pan", x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
         coloraxis={"colorscale": _SCALES[theme.name]} | bar,
     )  # fmt: skip
 
