@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.dashboard import inspected, urls
 from dpviz.dashboard.inspected import Inspected
-from dpviz.datasets import Dataset
+from dpviz.datasets import Dataset, load_dataset
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, number, one_of, show
 
@@ -42,12 +42,14 @@ class Chosen:
         other: the row to compare with, or None.
         group: (n,) rows of the group; all False where there is none.
         by: how the person was chosen, in words.
+        axes: names of the map's axes.
     """
 
     person: int
     other: int | None
     group: NDArray[np.bool_]
     by: str
+    axes: tuple[str, str]
 
 
 def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
@@ -58,12 +60,13 @@ def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
     """
     group = _group(seen)
     person, other = _row("row", seen), _row("other", seen)
+    axes = _axes(load_dataset(seen.spec.dataset, intercept=seen.spec.intercept))
     urls.amend(OWN)
     if person is not None:
-        return Chosen(person, other, group, "chosen")
+        return Chosen(person, other, group, "chosen", axes)
     if group.any():
-        return Chosen(int(np.where(group, strength, -1.0).argmax()), other, group, "the most influential of the group")
-    return Chosen(int(strength.argmax()), other, group, "the most influential of all")
+        return Chosen(int(np.where(group, strength, -1.0).argmax()), other, group, "the most influential of the group", axes)
+    return Chosen(int(strength.argmax()), other, group, "the most influential of all", axes)
 
 
 def row_position(name: str, text: str, seen: Inspected) -> int:
@@ -96,7 +99,7 @@ def _row(key: str, seen: Inspected) -> int | None:
         return None
 
 
-def axes(dataset: Dataset) -> tuple[str, str]:
+def _axes(dataset: Dataset) -> tuple[str, str]:
     """Names of the map's axes; names that do not exist are reported and dropped."""
     usual = dataset.plane or COMPONENTS
     found = []

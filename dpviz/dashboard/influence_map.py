@@ -84,7 +84,7 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
     """The map and its controls."""
     st.header("Map of the training rows", anchor=False)
     dataset = dataset_of(seen.spec)
-    names = choice.axes(dataset)
+    names = chosen.axes
     usual = dataset.plane or choice.COMPONENTS
     for column, key, otherwise in zip(st.columns(2), ("x", "y"), usual, strict=True):
         others = [name for name in choice.axis_names(dataset) if name != otherwise]
@@ -100,9 +100,9 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
     )  # fmt: skip
     size = "" if seen.epsilon is None else " Size is individual ε."
     summary = (
-        f"{len(points):,} training rows. Colour is influence, how far the parameters move without the row (one Newton step).{size} "
-        f"The ring is row {seen.row_ids[chosen.person]}, {chosen.by}. Click a point to choose a person; the box and lasso tools "
-        "above the picture choose a group, a double click lets it go."
+        f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton step)."
+        f"{size} The ring is row {seen.row_ids[chosen.person]}, {chosen.by}. Click a point to choose a person; "
+        "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
     parts.chart(fig, choice.MAP, summary, lambda: table(seen, pull), on_select=choice.from_map)
     if chosen.group.any():
@@ -194,7 +194,6 @@ def rows(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
     part = (
         f"The {len(shown):,} most influential of {len(whole):,} rows" if len(shown) < len(whole) else f"All {len(whole):,} rows"
     )
-    st.caption(
-        f"{part}{' of the group' if chosen.group.any() else ''}. A click on a heading sorts, a tick at the left chooses the person."
-    )
+    whose = " of the group" if chosen.group.any() else ""
+    st.caption(f"{part}{whose}. A click on a heading sorts, a tick at the left chooses the person.")
     parts.download(lambda: whole, "rows")

@@ -95,7 +95,7 @@ class Inspected:
 
 
 class _Store:
-    """A bounded memory, safe for threads; the same thing is computed by one thread at a time."""
+    """A bounded memory, safe for threads; what is too large for it is computed again."""
 
     def __init__(self, sizes: Callable[[Any], int]) -> None:
         self._kept: LRUCache[str, Any] = LRUCache(MAX_BYTES, getsizeof=sizes)
@@ -159,8 +159,9 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
     ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
     return Inspected(
-        spec=spec, calibration=result.calibration, parameters=result.bench.problem.m, accuracy=result.accuracy, majority=result.majority.accuracy,
-        non_private=result.non_private.accuracy, row_ids=result.bench.split.train, rows=result.instances, where=record.where,
+        spec=spec, calibration=result.calibration, parameters=result.bench.problem.m, accuracy=result.accuracy,
+        majority=result.majority.accuracy, non_private=result.non_private.accuracy,
+        row_ids=result.bench.split.train, rows=result.instances, where=record.where,
         noised=noised, ever=ever, timeline=result.timeline, individual=result.individual,
         views=spec.build().rule_views(result.bench.problem, result.calibration),
     )  # fmt: skip

@@ -65,8 +65,8 @@ def _no_rule(seen: Inspected) -> None:
         parts.empty("No noise, so no row met any.")
     elif seen.ever is None:
         parts.empty(
-            "This method has no rule that picks rows. Its noise is added once to what many rows make together, so the noise hides "
-            "every row at the same time, and rows differ only in how much they need to be hidden: see individual ε and influence."
+            "This method has no rule that picks rows. Its noise is added once to what many rows make together, so it hides them all "
+            "at the same time, and rows differ only in how much they need to be hidden: see individual ε and influence."
         )
     else:
         parts.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
@@ -82,8 +82,8 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     finite = view.statistic[np.isfinite(view.statistic)]
     between = f"{words.three(finite.min())} and {words.three(finite.max())}" if len(finite) else "no finite values"
     summary = (
-        f"{passing:,} of {n:,} rows pass, {n - passing:,} meet noise: {view.statistic_label} lies between {between}, and what passes "
-        f"is {limits(view.low, view.high)}. {_why(view)}Row {seen.row_ids[chosen.person]} has {words.three(mine)} and "
+        f"{passing:,} of {n:,} rows pass, {n - passing:,} meet noise: {view.statistic_label} lies between {between}, and what "
+        f"passes is {limits(view.low, view.high)}. {_why(view)}Row {seen.row_ids[chosen.person]} has {words.three(mine)} and "
         f"{'passes' if view.passes[chosen.person] else 'meets noise'}."
     )
     if view.log10_pass is not None:
@@ -205,7 +205,7 @@ def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
         for other in sorted({0.0, float(share), 1.0}):
             spec = _follows(seen.spec, other)
             assert spec is not None
-            done = parts.working(spec, cached.outcome)
+            done = parts.working(spec, cached.outcome, f"idea-{other:g}")
             if done is None:
                 return
             mean = f"{words.percent(float(done.accuracy.mean()))} ({words.spread(done.accuracy)})"

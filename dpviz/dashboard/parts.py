@@ -30,7 +30,7 @@ _CSS = """<style>
 .stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
 .st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
-.st-key-working {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
+[class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .stMainBlockContainer table {font-size: 1rem}
@@ -71,17 +71,22 @@ def run(spec: RunSpec) -> cached.Outcome | None:
     return done
 
 
-def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T]) -> T | None:
-    """What `compute` makes of a run, with progress and a way to cancel where it takes long; None where there is none."""
-    if st.session_state.get(_CANCELLED) == spec.key():
+def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str = "run") -> T | None:
+    """What `compute` makes of a run, with progress and a way to cancel where it takes long; None where there is none.
+
+    Args:
+        name: unique among the computations of a page.
+    """
+    key = f"{name}|{spec.key()}"
+    if st.session_state.get(_CANCELLED) == key:
         with st.container(border=True):
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
-            st.button("Start again", on_click=lambda: st.session_state.pop(_CANCELLED))
+            st.button("Start again", on_click=lambda: st.session_state.pop(_CANCELLED), key=f"again-{name}")
         return None
-    with st.container(key="working"):
+    with st.container(key=f"working-{name}"):
         slot = st.empty()
     try:
-        done = compute(spec, _Progress(slot, spec.key()))
+        done = compute(spec, _Progress(slot, key))
     except InvalidInput as problem:
         failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
@@ -117,7 +122,7 @@ class _Progress:
         self._bar.progress(min(max(done, 0.0), 1.0), f"Training: {done:.0%}, about {left:.0f} s left")
         if now - self._start > OFFER_CANCEL and not self._cancel:
             self._cancel = True
-            self._button.button("Cancel", on_click=_cancel, args=(self._key,), key="dpviz-cancel")
+            self._button.button("Cancel", on_click=_cancel, args=(self._key,), key=f"cancel-{self._key}")
 
 
 def _cancel(key: str) -> None:

@@ -265,7 +265,7 @@ def before_after(seen: Inspected, chosen: Chosen, theme: Theme) -> None:
     length = float(np.linalg.norm(noisy - before))
     summary = (
         f"Row {row_id} moved by {words.three(length)}; rows have length 1 at most. The feature that moved most is "
-        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. Hovering shows values in the data's own units."
+        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. Hovering shows the data's own units."
     )
     image = units.image
     if image is not None:

@@ -35,7 +35,7 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
-    truth = parts.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor))
+    truth = parts.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
     if truth is not None:
         scatter(seen, pull, truth, whose, theme)
 
@@ -60,8 +60,8 @@ def scatter(seen: Inspected, pull: Influence, truth: Retrained, whose: str, them
         else "Theorem 4 bounds the influence function of twice smooth losses only; no bound is proved here."
     )
     summary = (
-        f"{len(at):,} rows {whose}, retrained exactly. The {KINDS[kind]} is off by {words.percent(float(np.median(off)))} in the middle "
-        f"row and {words.percent(float(off.max()))} at worst; the largest error is {words.three(error[worst])}, "
+        f"{len(at):,} rows {whose}, retrained exactly. The {KINDS[kind]} is off by {words.percent(float(np.median(off)))} in the "
+        f"middle row and {words.percent(float(off.max()))} at worst; the largest error is {words.three(error[worst])}, "
         f"row {seen.row_ids[at[worst]]}. {limit}"
         if len(off)
         else "No row moves the model."

@@ -39,7 +39,10 @@ def address(page: AppTest) -> dict[str, str]:
 
 def person(page: AppTest) -> dict[str, list[str]]:
     table = next(t.value for t in page.table if "Label" in t.value.index)
-    return {str(k).replace("\\", ""): [str(v).replace("\\", "") for v in row] for k, row in zip(table.index, table.values, strict=True)}
+    return {
+        str(k).replace("\\", ""): [str(v).replace("\\", "") for v in row]
+        for k, row in zip(table.index, table.values, strict=True)
+    }
 
 
 @pytest.mark.parametrize("mechanism", dpviz.mechanisms())
