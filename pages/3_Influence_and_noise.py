@@ -12,7 +12,7 @@ if seen is not None:
     pull = inspected.influence(spec)
     chosen = choice.choose(seen, pull.newton_norm)
     influence_map.headline(seen, pull)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([4, 3], gap="large")
     with left:
         influence_map.draw(seen, pull, chosen, theme)
     with right:

@@ -29,12 +29,14 @@ _CSS = """<style>
 .stMainBlockContainer {padding-top: 4rem; padding-bottom: 3rem; max-width: 1400px}
 .stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
+.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
 [class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .stMainBlockContainer table {font-size: 1rem}
-@media (max-width: 640px) {.st-key-headline p {font-size: 1.25rem}}
+@media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
+.st-key-headline p {font-size: 1.25rem}}
 </style>"""
 
 

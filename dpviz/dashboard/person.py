@@ -39,6 +39,10 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
     lines = [*_verdict(seen, people), *_pull(seen, pull, people), *_noise(seen, people), *_privacy(seen, people)]
     heads = [f"row {seen.row_ids[i]}" for i in people]
     parts.table([(name, *values) for name, values in lines], ("", *heads))
+    st.caption(
+        "Membership bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
+        "50 %. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
+    )
     with st.expander("The row in the data's own units", expanded=len(dataset_of(seen.spec).frame.columns) <= 16):
         frame = dataset_of(seen.spec).frame
         parts.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
@@ -65,7 +69,7 @@ def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
     return [
         ("Label", [label_of(seen, i) for i in people]),
         ("The model without privacy says", said),
-        (f"Right in how many of {draws} private models", [f"{round(c * draws)} of {draws}" for c in facts["correct"]]),
+        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in facts["correct"]]),
     ]
 
 
@@ -74,12 +78,12 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
     rank = [1 + int((pull.newton_norm > pull.newton_norm[i]).sum()) for i in people]
     lines: list[Line] = [
         (
-            "Influence on the parameters (one Newton step), rank",
+            "Influence (Newton step), rank",
             [f"{words.three(pull.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
         ),
-        ("Influence function alone", [words.three(pull.norm[i]) for i in people]),
-        ("Leverage, share of the curvature that is its own", [words.percent(pull.leverage[i]) for i in people]),
-        ("Removing it changes the mean training loss by", [words.three(pull.on_training_loss[i]) for i in people]),
+        ("Influence function", [words.three(pull.norm[i]) for i in people]),
+        ("Leverage", [words.percent(pull.leverage[i]) for i in people]),
+        ("Without it, mean training loss", [f"{pull.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
     if not pull.problem.model.convex:
         return [*lines, ("Leave-one-out truth", ["no unique minimiser to compare with"] * len(people))]
@@ -89,17 +93,14 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
     margins = seen.rows["margin_non_private"].to_numpy()[people]
     lines.append(
         (
-            "Leave-one-out truth: the parameters move by",
-            [
-                f"{words.three(v)} (error below {words.three(max(c, 1e-15))})"
-                for v, c in zip(truth.norm, truth.certificate, strict=True)
-            ],
+            "Leave-one-out truth",
+            [f"{words.three(v)} ± {words.three(max(c, 1e-15))}" for v, c in zip(truth.norm, truth.certificate, strict=True)],
         )
     )
     after = [float(m + rows.y[k] * own[k, k]) for k, m in enumerate(margins)]
     lines.append(
         (
-            "Its own margin, with and without it in training",
+            "Own margin, with → without it",
             [f"{words.three(m)} → {words.three(a)}" for m, a in zip(margins, after, strict=True)],
         )
     )
@@ -118,13 +119,13 @@ def _noise(seen: Inspected, people: list[int]) -> list[Line]:
     used = [f"used {words.three(v)} times" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
     lines: list[Line] = [
         (
-            "Noise history, mean over the draws",
+            "Noise, mean over the draws",
             [
                 f"{u}, noised {words.three(t)}, passed {words.three(p)} times"
                 for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
             ],
         ),
-        ("Total length of that noise", [words.three(v) for v in facts["noise_norm"]]),
+        ("Length of all its noise", [words.three(v) for v in facts["noise_norm"]]),
     ]
     for view in seen.views or ():
         lines.append(
@@ -157,22 +158,22 @@ def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
         delta = f", δ = {words.three(known.delta)}" if known.delta else ""
         lines.append(
             (
-                "Individual ε (row there or not), mean and largest of the draws",
+                "Individual ε: mean, largest draw",
                 [f"{words.three(known.epsilon[:, i].mean())}, {words.three(known.epsilon[:, i].max())}{delta}" for i in people],
             )
         )
         if known.replace is not None:
-            lines.append(("At most, for any row in its place", [words.three(known.replace[:, i].max()) for i in people]))
+            lines.append(("… any row in its place, at most", [words.three(known.replace[:, i].max()) for i in people]))
         if known.publishable is not None:
-            lines.append(("May be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
+            lines.append(("… may be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
         lines.append(
             (
-                "Membership: bets won at most by who knows all others",
+                "Membership bets won, at most",
                 [words.percent(odds(float(known.epsilon[:, i].max()), known.delta)) for i in people],
             )
         )
     proved = words.percent(attack_accuracy(cal.proved)) if cal.proved else "no bound is proved"
-    lines.append(("The same for anybody, by the run's own guarantee", [proved] * len(people)))
+    lines.append(("… anybody, by the guarantee", [proved] * len(people)))
     return lines
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, faint, figure, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +98,8 @@ def training_map(
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return figure(
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
-        theme, traces, height=560, dragmode="pan", x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
+        theme, traces, height=600, dragmode="pan",
+        margin=margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * sum("name" in t for t in traces)), x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
         coloraxis={"colorscale": _SCALES[theme.name]} | bar,
     )  # fmt: skip
 
@@ -152,16 +154,20 @@ def rule_histogram(
         share = (place_of - left) / (right - left)
         notes.append(
             {
-                "x": place_of, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 26 + 20 * level, "showarrow": False,
+                "x": place_of, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2 + 20 * level, "showarrow": False,
                 "xanchor": "left" if share < 0.3 else "right" if share > 0.7 else "center",
                 "text": f"<b>threshold {value:.3g}</b>", "font": {"size": FONT_SIZE, "color": theme.ink},
             }
         )  # fmt: skip
     span = _decades(left, right)
+    title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
+    above, below, plot = 8 + 20 * len(limits), 38 + 20 * len(title), 230
     return figure(
-        theme, traces, barmode="stack", bargap=0, height=360, shapes=shapes, annotations=notes,
-        margin={"l": 10, "r": 14, "t": 84, "b": 10}, y={"title": "training rows"},
-        x={"title": plain(label), "range": [left, right], "tickvals": span, "ticktext": [f"{10**t:.3g}" for t in span]},
+        theme, traces, barmode="stack", bargap=0, height=above + 2 * LEGEND_LINE + 16 + plot + below, shapes=shapes,
+        annotations=notes, margin=margin(left=70, top=above + 2 * LEGEND_LINE + 16, bottom=below), y={"title": "training rows"},
+        # the legend stands above the thresholds' labels
+        legend={"orientation": "v", "x": 0, "xref": "container", "y": 1 + above / plot, "yanchor": "bottom"},
+        x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": [f"{10**t:.3g}" for t in span]},
     )  # fmt: skip
 
 
@@ -209,7 +215,8 @@ def against_truth(
     ticks = _decades(*np.log10(span))
     axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
     return figure(
-        theme, traces, height=440, annotations=[note], x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])}
+        theme, traces, height=460, annotations=[note],
+        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)), x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])}
     )  # fmt: skip
 
 

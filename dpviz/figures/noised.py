@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, faint, figure, plain, shorten
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain, shorten
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,8 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme) -> go.Figure:
         "hovertemplate": "round %{x}: %{y:.4g} rows<extra></extra>",
     }  # fmt: skip
     return figure(
-        theme, [line] if few else [band, line], height=300, x={"title": "round"},
+        theme, [line] if few else [band, line], height=320, margin=margin(left=70, top=20 + LEGEND_LINE * (1 if few else 2)),
+        x={"title": "round", "dtick": max(1, len(rounds) // 10)},
         y={"title": "rows with noise", "range": [0, 1.08 * max(float(high.max(initial=0.0)), 1.0)]},
     )  # fmt: skip
 
@@ -70,7 +71,7 @@ def row_before_after(
             }
         )  # fmt: skip
     return figure(
-        theme, traces, height=110 + 27 * len(order), x={"title": "value on the model's scale"},
+        theme, traces, height=140 + 27 * len(order), margin=margin(left=200, top=66), x={"title": "value on the model's scale"},
         y={
             "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
             "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
@@ -98,4 +99,6 @@ def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
         for at, text in ((0.5 * (width - 1), "as collected"), (width + 1 + 0.5 * (width - 1), "as the method sees it"))
     ]
     hidden = {"visible": False, "constrain": "domain"}
-    return figure(theme, [trace], height=340, annotations=notes, x=hidden, y=hidden | {"scaleanchor": "x"})
+    return figure(
+        theme, [trace], height=340, margin=margin(bottom=14), annotations=notes, x=hidden, y=hidden | {"scaleanchor": "x"}
+    )
