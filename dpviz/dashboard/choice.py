@@ -27,6 +27,8 @@ FOUND = "found-table"
 COMPONENTS = ("principal component 1", "principal component 2")
 
 _GROUP = "dpviz.group"  # (key of the data, row ids)
+_HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
+_MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
 _SHOWN = "dpviz.shown"  # row ids of the tables, in their order
 
 NUMBER_TESTS = (">", "≥", "=", "≤", "<")
@@ -126,10 +128,29 @@ def from_map() -> None:
     ids = [int(np.ravel(p["customdata"])[0]) for p in event.points if "customdata" in p]
     if event.box or event.lasso or len(ids) > 1:
         set_group(ids)
+        st.session_state[_MADE] = True
     elif ids:
         st.session_state["row"] = str(ids[0])
     else:
         set_group([])
+
+
+def on_map(inputs: str, chosen: Chosen) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n,) rows to ring and (n,) rows to leave unfaded on the map.
+
+    After a box or lasso the browser itself fades the other points. The picture then stays exactly as it was, because a
+    new one is slow to draw for many points; the next change of anything draws the choice in.
+
+    Args:
+        inputs: what else decides the picture.
+    """
+    ring = np.zeros(len(chosen.group), bool)
+    ring[[chosen.person, *([] if chosen.other is None else [chosen.other])]] = True
+    held = st.session_state.get(_HELD)
+    if st.session_state.pop(_MADE, False) and held is not None and held[0] == inputs:
+        return held[1], held[2]
+    st.session_state[_HELD] = (inputs, ring, chosen.group)
+    return ring, chosen.group
 
 
 def from_table(key: str) -> None:

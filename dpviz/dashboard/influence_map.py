@@ -92,16 +92,15 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
             "Across" if key == "x" else "Upwards", ["", *others], key=key, format_func=lambda v, o=otherwise: v or o,
         )  # fmt: skip
     points, titles, scaled = place(seen, dataset, names)
-    ring = np.zeros(len(seen.row_ids), bool)
-    ring[[chosen.person, *([] if chosen.other is None else [chosen.other])]] = True
+    ring, bright = choice.on_map(f"{seen.spec.key()}|{names}|{theme.name}", chosen)
     fig = training_map(
         points, pull.newton_norm, seen.row_ids, theme, names=titles, noised=seen.ever, epsilon=seen.epsilon, chosen=ring,
-        group=chosen.group, kinds=("met none", "met noise"), ticks=scaled, unit="influence |change of the parameters|",
+        group=bright, kinds=("met none", "met noise"), ticks=scaled, unit="influence |change of the parameters|",
     )  # fmt: skip
     size = "" if seen.epsilon is None else " Size is individual ε."
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton step)."
-        f"{size} The ring is row {seen.row_ids[chosen.person]}, {chosen.by}. Click a point to choose a person; "
+        f"{size} The ring is the chosen person. Click a point to choose a person; "
         "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
     parts.chart(fig, choice.MAP, summary, lambda: table(seen, pull), on_select=choice.from_map)

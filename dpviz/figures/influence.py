@@ -68,7 +68,10 @@ def training_map(
     kind = "scattergl" if n > WEBGL_FROM else "scatter"
     colour, bar = _logarithmic(influence, unit)
     base = 5.0 if n > WEBGL_FROM else 8.0 if n > 1000 else 11.0
-    size = np.full(n, base, np.float32) if epsilon is None else _sizes(epsilon, base)
+    size = None if epsilon is None else _sizes(epsilon, base)
+    # every array comes back with every selected point, so a large set has none that it can do without
+    amounts = _amounts(influence) if n <= WEBGL_FROM else None
+    told = f": {plain(unit)} %{{text}}" if amounts is not None else ""
     met = np.zeros(n, bool) if noised is None else noised
     xy = points.astype(np.float32)
     traces: list[Trace] = []
@@ -80,9 +83,12 @@ def training_map(
             traces.append(
                 {
                     "type": kind, "x": xy[at, 0], "y": xy[at, 1], "mode": "markers", "customdata": row_ids[at],
-                    "showlegend": False, "text": _amounts(influence[at]),
-                    "marker": {"color": colour[at], "coloraxis": "coloraxis", "size": size[at], "symbol": symbol, "line": line},
-                    "hovertemplate": f"row %{{customdata}}: {plain(unit)} %{{text}}<extra></extra>",
+                    "showlegend": False, "text": None if amounts is None else amounts[at],
+                    "marker": {
+                        "color": colour[at], "coloraxis": "coloraxis", "size": base if size is None else size[at],
+                        "symbol": symbol, "line": line,
+                    },
+                    "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
                 }
                 | ({"selectedpoints": np.flatnonzero(group[at]).tolist()} if grouped and group is not None else {})
             )  # fmt: skip
@@ -99,7 +105,8 @@ def training_map(
     return figure(
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         theme, traces, height=600, dragmode="pan",
-        margin=margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * sum("name" in t for t in traces)), x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
+        margin=margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * sum("name" in t for t in traces)),
+        x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
         coloraxis={"colorscale": _SCALES[theme.name]} | bar,
     )  # fmt: skip
 
@@ -216,7 +223,8 @@ def against_truth(
     axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
     return figure(
         theme, traces, height=460, annotations=[note],
-        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)), x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])}
+        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
+        x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
     )  # fmt: skip
 
 
@@ -249,6 +257,6 @@ def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
     return (base * np.sqrt(0.36 + 4.48 * np.clip(epsilon / top, 0.0, 1.0))).astype(np.float32)
 
 
-def _amounts(values: Floats) -> list[str] | NDArray[np.float32]:
-    """Influences for hovering: as words for few points, as numbers for many, which travel lighter."""
-    return [f"{v:.3g}" for v in values] if len(values) <= 2000 else values.astype(np.float32)
+def _amounts(values: Floats) -> NDArray[np.str_]:
+    """Influences for hovering."""
+    return np.array([f"{v:.3g}" for v in values], str)
