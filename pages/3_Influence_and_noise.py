@@ -15,10 +15,12 @@ if seen is not None:
     left, right = st.columns([4, 3], gap="large")
     with left:
         influence_map.draw(seen, pull, chosen, theme)
+        person.finder(seen, pull)
+        person.readable(seen, chosen)
     with right:
         person.draw(seen, pull, chosen)
     noised_rows.draw(seen, pull, chosen, theme)
-    person.before_after(seen, chosen, theme)
+    person.before_after(seen, pull, chosen, theme)
     noised_rows.idea(seen, pull, theme)
     validation.draw(seen, pull, chosen, theme)
     influence_map.rows(seen, pull, chosen)

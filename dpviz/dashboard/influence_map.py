@@ -95,12 +95,13 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
     ring, bright = choice.on_map(f"{seen.spec.key()}|{names}|{theme.name}", chosen)
     fig = training_map(
         points, pull.newton_norm, seen.row_ids, theme, names=titles, noised=seen.ever, epsilon=seen.epsilon, chosen=ring,
-        group=bright, kinds=("met none", "met noise"), ticks=scaled, unit="influence |change of the parameters|",
+        group=bright, kinds=("met none", "met noise"), ticks=scaled, unit="influence",
     )  # fmt: skip
     size = "" if seen.epsilon is None else " Size is individual ε."
+    axes = "" if scaled else " A component's share of the variance stands beside its name."
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton step)."
-        f"{size} The ring is the chosen person. Click a point to choose a person; "
+        f"{size} The ring is the chosen person.{axes} Click a point to choose a person; "
         "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
     parts.chart(fig, choice.MAP, summary, lambda: table(seen, pull), on_select=choice.from_map)
@@ -142,7 +143,7 @@ def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Fl
             plane, shares = _planes[key]
             k = choice.COMPONENTS.index(name)
             columns.append(plane[:, k].astype(float))
-            titles.append(f"{name} ({words.percent(shares[k])} of the variance)")
+            titles.append(f"{name} ({words.percent(shares[k])})")
             continue
         readable = name in dataset.frame and pd.api.types.is_numeric_dtype(dataset.frame[name])
         whole = dataset.frame[name] if readable else dataset.X[:, dataset.feature_names.index(name)]

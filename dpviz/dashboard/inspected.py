@@ -54,6 +54,7 @@ class Inspected:
         where: where the noise went, in words.
         noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
         ever: (n,) whether that happened in any seed; None likewise.
+        first: (n,) the first seed in which it happened, -1 where in none; None likewise.
         timeline: (S, rounds) rows that met noise per round, or None.
         views: the rules that decide which rows meet noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
@@ -70,6 +71,7 @@ class Inspected:
     where: str
     noised: Floats | None
     ever: NDArray[np.bool_] | None
+    first: NDArray[np.intp] | None
     timeline: NDArray[Any] | None
     views: tuple[RuleView, ...] | None
     individual: IndividualEpsilon | None
@@ -158,11 +160,12 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     # methods that know no noise on rows say None; those that could put it there but did not say 0
     noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
     ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
+    first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
     return Inspected(
         spec=spec, calibration=result.calibration, parameters=result.bench.problem.m, accuracy=result.accuracy,
         majority=result.majority.accuracy, non_private=result.non_private.accuracy,
         row_ids=result.bench.split.train, rows=result.instances, where=record.where,
-        noised=noised, ever=ever, timeline=result.timeline, individual=result.individual,
+        noised=noised, ever=ever, first=first, timeline=result.timeline, individual=result.individual,
         views=spec.build().rule_views(result.bench.problem, result.calibration),
     )  # fmt: skip
 

@@ -193,7 +193,7 @@ def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
         f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
     )
     parts.not_private("Influence is read off real rows, and which rows pass gives data away.")
-    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high, theme, label="influence |change of the parameters|")
+    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high, theme, label="influence: change of the parameters")
     data = pd.DataFrame({"row id": seen.row_ids, "influence": pull.newton_norm, "meets noise": ~passes})
     parts.chart(fig, "idea-rows", summary, lambda: data)
     method = _follows(seen.spec, float(share))

@@ -40,13 +40,21 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
     heads = [f"row {seen.row_ids[i]}" for i in people]
     parts.table([(name, *values) for name, values in lines], ("", *heads))
     st.caption(
-        "Membership bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
+        "Bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
         "50 %. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
     )
-    with st.expander("The row in the data's own units", expanded=len(dataset_of(seen.spec).frame.columns) <= 16):
-        frame = dataset_of(seen.spec).frame
+    if seen.individual is not None:
+        st.caption(words.markdown(" ".join((f"Individual ε: {seen.individual.method}", *seen.individual.conditions))))
+
+
+def readable(seen: Inspected, chosen: Chosen) -> None:
+    """The chosen rows in the data's own units."""
+    people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
+    frame = dataset_of(seen.spec).frame
+    with st.expander("The row in the data's own units", expanded=len(frame.columns) <= 16):
+        parts.not_private("A real row.")
+        heads = [f"row {seen.row_ids[i]}" for i in people]
         parts.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
-    finder(seen, pull)
 
 
 def _most_influential() -> None:
@@ -168,12 +176,12 @@ def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
             lines.append(("… may be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
         lines.append(
             (
-                "Membership bets won, at most",
+                "Bets on this row won, at most",
                 [words.percent(odds(float(known.epsilon[:, i].max()), known.delta)) for i in people],
             )
         )
     proved = words.percent(attack_accuracy(cal.proved)) if cal.proved else "no bound is proved"
-    lines.append(("… anybody, by the guarantee", [proved] * len(people)))
+    lines.append(("Bets on anybody, by the guarantee", [proved] * len(people)))
     return lines
 
 
@@ -239,21 +247,26 @@ def _found(seen: Inspected, pull: Influence, frame: pd.DataFrame, found: np.ndar
     st.button("Make them the group", on_click=choice.set_group, args=(ids,))
 
 
-def before_after(seen: Inspected, chosen: Chosen, theme: Theme) -> None:
+def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
     """The row before and after noise, for methods that put noise on rows."""
-    after = inspected.noisy_rows(seen.spec)
+    i = chosen.person
+    replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
+    after = inspected.noisy_rows(seen.spec, replica)
     if after is None:
         return
     st.header("The row before and after noise", anchor=False)
-    dataset, i = dataset_of(seen.spec), chosen.person
+    dataset = dataset_of(seen.spec)
     row_id = int(seen.row_ids[i])
     before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
-    parts.not_private(f"Row {row_id}, in the first noise draw.")
+    parts.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
     if np.array_equal(before, noisy):
+        changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
         parts.empty(
-            f"Row {row_id} stays as it was: in this draw no noise was put on it. On other rows it was: "
-            f"{int((dataset.X[seen.row_ids] != after).any(axis=1).sum()):,} of {len(after):,} rows changed."
+            f"Row {row_id} stays as it was: no draw put noise on it. In the first one {len(changed):,} of {len(after):,} changed."
         )
+        if len(changed):
+            other = int(seen.row_ids[changed[pull.newton_norm[changed].argmax()]])
+            st.button(f"Show row {other}, the most influential of those", on_click=choice.set_person, args=(other,))
         return
     texts = units.read(row_id, before), units.read(row_id, noisy)
     data = pd.DataFrame(

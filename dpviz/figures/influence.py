@@ -140,11 +140,13 @@ def rule_histogram(
         place = np.clip(np.log10(np.maximum(statistic, 0.0)), edges[0], edges[-1])
     place[statistic == high] -= 1e-6 * step  # a row at the upper threshold passes
     traces: list[Trace] = []
+    highest = 1
     for at, name, colour, pattern in (
         (passes, "pass without noise", theme.majority, ""),
         (~passes, "meet noise", theme.noise, "/"),
     ):
         count, _ = np.histogram(place[at], edges)
+        highest = max(highest, int(np.histogram(place, edges)[0].max()))
         traces.append(
             {
                 "type": "bar", "x": 0.5 * (edges[1:] + edges[:-1]), "y": count, "width": np.diff(edges),
@@ -161,19 +163,19 @@ def rule_histogram(
         share = (place_of - left) / (right - left)
         notes.append(
             {
-                "x": place_of, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2 + 20 * level, "showarrow": False,
-                "xanchor": "left" if share < 0.3 else "right" if share > 0.7 else "center",
-                "text": f"<b>threshold {value:.3g}</b>", "font": {"size": FONT_SIZE, "color": theme.ink},
+                "x": place_of, "y": 1, "yref": "paper", "yanchor": "top", "yshift": -22 * level, "showarrow": False,
+                "xanchor": "left" if share < 0.5 else "right", "xshift": 6 if share < 0.5 else -6,
+                "bgcolor": faint(theme.paper, 0.85), "text": f"<b>threshold {value:.3g}</b>", "font": {"size": FONT_SIZE, "color": theme.ink},
             }
         )  # fmt: skip
     span = _decades(left, right)
     title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
-    above, below, plot = 8 + 20 * len(limits), 38 + 20 * len(title), 230
+    above, below, plot = 16 + 2 * LEGEND_LINE, 38 + 20 * len(title), 230
     return figure(
-        theme, traces, barmode="stack", bargap=0, height=above + 2 * LEGEND_LINE + 16 + plot + below, shapes=shapes,
-        annotations=notes, margin=margin(left=70, top=above + 2 * LEGEND_LINE + 16, bottom=below), y={"title": "training rows"},
-        # the legend stands above the thresholds' labels
-        legend={"orientation": "v", "x": 0, "xref": "container", "y": 1 + above / plot, "yanchor": "bottom"},
+        theme, traces, barmode="stack", bargap=0, height=above + plot + below, shapes=shapes, annotations=notes,
+        margin=margin(left=70, top=above, bottom=below),
+        # room for the thresholds' labels above the bars
+        y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
         x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": [f"{10**t:.3g}" for t in span]},
     )  # fmt: skip
 
@@ -204,7 +206,8 @@ def against_truth(
     traces: list[Trace] = [line | {"hoverinfo": "skip"}, dots]
     words = f"largest error {error.max(initial=0.0):.2g}"
     if np.isfinite(bound):
-        words += f"; proved bound {bound:.2g}, {bound / max(error.max(initial=0.0), 1e-300):.3g} times that"
+        times = bound / max(float(error.max(initial=0.0)), 1e-300)
+        words += f"<br>proved bound {bound:.3g}, {times:,.0f} times that" if times < 1e7 else f"<br>proved bound {bound:.3g}"
         grid = np.geomspace(float(span[0]), float(span[1]), 60)
         above = grid + bound
         inside = above <= span[1]

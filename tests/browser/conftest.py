@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -79,9 +80,15 @@ class Reader:
         self.address = address
         self.errors: list[str] = []
         self.foreign: list[str] = []
-        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("console", self._told)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", self._requested)
+
+    def _told(self, message: Any) -> None:
+        # on a link to a page Streamlit looks for its server below the page's path first, and then finds it at the root
+        probing = "404" in message.text and re.search(r"/[^/]+/_stcore/(health|host-config)", message.location.get("url", ""))
+        if message.type == "error" and not probing:
+            self.errors.append(f"{message.text} {message.location.get('url', '')}")
 
     def _requested(self, request: Any) -> None:
         if not request.url.startswith((self.address, self.address.replace("http", "ws"), "data:", "blob:")):
