@@ -57,13 +57,17 @@ def met(seen: Inspected) -> str:
     if seen.calibration.noise_scale == 0:
         return "no noise is added at all"
     if seen.ever is None:
-        return "no single row meets noise of its own: " + _lower(mechanisms()[seen.spec.mechanism].noise_enters)
+        return "noise is not put on single rows, so no row can be said to have met it"
     count = int(seen.ever.sum())
     draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
     view = used_view(seen)
     if count == n and view is None:
         return f"all {n:,} training rows meet noise: the method makes no difference between rows"
     start = f"{count:,} of {n:,} training rows met noise in at least one of {draws}"
+    visits = seen.rows["visits"].to_numpy()
+    used = int((visits > 0).sum())
+    if np.isfinite(visits).all() and used < n:
+        start += f" ({'all of those' if used == count else f'{used:,} rows'} that were used at all)"
     if view is None:
         return start
     passing = int(view.passes.sum())
@@ -74,10 +78,6 @@ def met(seen: Inspected) -> str:
 def used_view(seen: Inspected) -> RuleView | None:
     """The rule that the run follows."""
     return next((view for view in seen.views or () if view.used), None)
-
-
-def _lower(text: str) -> str:
-    return (text[:1].lower() + text[1:]).rstrip(".")
 
 
 def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:

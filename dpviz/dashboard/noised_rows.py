@@ -65,8 +65,8 @@ def _no_rule(seen: Inspected) -> None:
         parts.empty("No noise, so no row met any.")
     elif seen.ever is None:
         parts.empty(
-            "This method has no rule that picks rows. Its noise is added once to what many rows make together, so it hides all "
-            "at the same time, and rows differ only in how much they need to be hidden: see individual ε and influence."
+            "This method has no rule that picks rows: its noise goes where the line above says, whatever a row's influence. "
+            "Rows differ only in how much there is to hide: see individual ε and influence."
         )
     else:
         parts.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")

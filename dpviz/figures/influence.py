@@ -165,7 +165,8 @@ def rule_histogram(
             {
                 "x": place_of, "y": 1, "yref": "paper", "yanchor": "top", "yshift": -22 * level, "showarrow": False,
                 "xanchor": "left" if share < 0.5 else "right", "xshift": 6 if share < 0.5 else -6,
-                "bgcolor": faint(theme.paper, 0.85), "text": f"<b>threshold {value:.3g}</b>", "font": {"size": FONT_SIZE, "color": theme.ink},
+                "bgcolor": faint(theme.paper, 0.85), "text": f"<b>threshold {value:.3g}</b>",
+                "font": {"size": FONT_SIZE, "color": theme.ink},
             }
         )  # fmt: skip
     span = _decades(left, right)
@@ -176,7 +177,7 @@ def rule_histogram(
         margin=margin(left=70, top=above, bottom=below),
         # room for the thresholds' labels above the bars
         y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
-        x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": [f"{10**t:.3g}" for t in span]},
+        x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": _powers(span)},
     )  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def against_truth(
     words = f"largest error {error.max(initial=0.0):.2g}"
     if np.isfinite(bound):
         times = bound / max(float(error.max(initial=0.0)), 1e-300)
-        words += f"<br>proved bound {bound:.3g}, {times:,.0f} times that" if times < 1e7 else f"<br>proved bound {bound:.3g}"
+        words += f"<br>proved bound {bound:.3g}, {times:,.0f} times" if times < 1e7 else f"<br>proved bound {bound:.3g}"
         grid = np.geomspace(float(span[0]), float(span[1]), 60)
         above = grid + bound
         inside = above <= span[1]
@@ -223,7 +224,7 @@ def against_truth(
         "text": words, "align": "left", "bgcolor": faint(theme.paper, 0.85),
     }  # fmt: skip
     ticks = _decades(*np.log10(span))
-    axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
+    axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": _powers(ticks)}
     return figure(
         theme, traces, height=460, annotations=[note],
         margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
@@ -239,7 +240,7 @@ def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[s
     ticks = _decades(np.log10(low), np.log10(top))
     bar = {
         "title": {"text": plain(unit), "side": "right"}, "thickness": 14, "len": 0.9,
-        "tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks],
+        "tickvals": ticks, "ticktext": _powers(ticks),
     }  # fmt: skip
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
@@ -258,6 +259,11 @@ def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
     """Marker diameters whose area grows with epsilon, from 0.6 to 2.2 times the usual one."""
     top = float(epsilon.max(initial=0.0)) or 1.0
     return (base * np.sqrt(0.36 + 4.48 * np.clip(epsilon / top, 0.0, 1.0))).astype(np.float32)
+
+
+def _powers(exponents: Floats) -> list[str]:
+    """10^t as people write it."""
+    return [f"{10**t:,.0f}" if 3 <= t < 6 else f"{10**t:.3g}" for t in exponents]
 
 
 def _amounts(values: Floats) -> NDArray[np.str_]:

@@ -71,7 +71,7 @@ def row_before_after(
             }
         )  # fmt: skip
     return figure(
-        theme, traces, height=140 + 27 * len(order), margin=margin(left=200, top=66), x={"title": "value on the model's scale"},
+        theme, traces, height=140 + 27 * len(order), margin=margin(left=200, top=66), x={"title": "model's scale"},
         y={
             "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
             "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
