@@ -45,6 +45,10 @@ class Loss(Protocol):
 
     def curvature(self, margin: Array) -> Array: ...
 
+    def sum_clipped(self, margin: Array, clip: float) -> Array:
+        """Sums over the first axis of min(phi, clip), in double precision; `margin` is overwritten."""
+        ...
+
 
 @dataclass(frozen=True)
 class Logistic:
@@ -72,6 +76,19 @@ class Logistic:
     def curvature(self, margin: Array) -> Array:
         slope = self.slope(margin)
         return -slope * (1.0 + slope)
+
+    def sum_clipped(self, margin: Array, clip: float) -> Array:
+        # the log of a product costs one log per group instead of one per row; a group's product stays below e^64
+        group = max(1, min(16, int(64 / max(clip, 1.0))))
+        np.negative(margin, out=margin)
+        np.minimum(margin, clip + 1.0, out=margin)  # phi > clip there already, since phi(m) > -m
+        np.exp(margin, out=margin)
+        margin += 1.0
+        np.minimum(margin, np.exp(min(clip, 64.0)), out=margin)
+        whole = len(margin) // group * group
+        rest = np.log(margin[whole:], dtype=float).sum(axis=0)
+        product = np.multiply.reduce(margin[:whole].reshape(-1, group, *margin.shape[1:]), axis=1)
+        return np.asarray(np.log(product, dtype=float).sum(axis=0) + rest)
 
 
 @dataclass(frozen=True)
@@ -106,3 +123,15 @@ class HuberHinge:
 
     def curvature(self, margin: Array) -> Array:
         return np.where(np.abs(1.0 - margin) <= self.h, 1.0 / (2.0 * self.h), 0.0)
+
+    def sum_clipped(self, margin: Array, clip: float) -> Array:
+        # with u = max(0, 1 + h - m) and v = min(u, 2h): phi = v^2/(4h) + (u - v)
+        np.subtract(1.0 + self.h, margin, out=margin)
+        np.maximum(margin, 0.0, out=margin)
+        quadratic = np.minimum(margin, 2.0 * self.h)
+        margin -= quadratic
+        quadratic *= quadratic
+        quadratic /= 4.0 * self.h
+        margin += quadratic
+        np.minimum(margin, clip, out=margin)
+        return np.asarray(margin.sum(axis=0, dtype=float))

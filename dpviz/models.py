@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.losses import HuberHinge, Logistic, Loss
 from dpviz.mixed import linear_mixed
-from dpviz.optim import newton
+from dpviz.optim import minimise_many, newton
 from dpviz.validate import one_of
 
 Floats = NDArray[np.float64]
@@ -199,6 +199,15 @@ class Model(Protocol):
         """
         ...
 
+    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
+        """(R, K) sums over rows of min(loss, clip) at theta_r - lengths_rk direction_r, to single precision.
+
+        Args:
+            direction: (R, m).
+            lengths: (R, K).
+        """
+        ...
+
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) lengths of the rows' data gradients, before clipping."""
         ...
@@ -310,6 +319,21 @@ class LinearModel:
             total += _transposed_product(slope, signed)
         return total
 
+    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
+        points = np.vstack([theta, direction]).T.astype(np.float32)
+        steps = lengths.astype(np.float32)
+        total = np.zeros(lengths.shape)
+        r = len(theta)
+        for block in _blocks(len(rows), 4 * r):
+            both = rows.part("signed32", block) @ points
+            start, along = np.ascontiguousarray(both[:, :r]), np.ascontiguousarray(both[:, r:])
+            buffer = np.empty_like(start)
+            for k in range(lengths.shape[1]):
+                np.multiply(along, steps[:, k], out=buffer)
+                np.subtract(start, buffer, out=buffer)
+                total[:, k] += self.loss.sum_clipped(buffer, clip)
+        return total
+
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
 
@@ -361,6 +385,15 @@ class LinearModel:
         for block in _blocks(len(rows), len(vectors)):
             total += ((rows.X[block] @ vectors.T) * (weight[block, None] / len(rows))).T @ rows.X[block]
         return total
+
+    def minimise_perturbed(
+        self, rows: Rows, lam: Floats, linear: Floats, *, tolerance: float, strict: bool = False,
+        progress: Callable[[float], None] | None = None,
+    ) -> Floats:  # fmt: skip
+        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `dpviz.optim.minimise_many`."""
+        return minimise_many(
+            rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
+        )
 
 
 def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:

@@ -14,7 +14,7 @@ import dpviz
 from dpviz.engine import bench
 from dpviz.noise import generator, spawn
 
-SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0)
+SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})
 
 
 def test_result_has_what_it_promises() -> None:

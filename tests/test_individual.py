@@ -133,7 +133,7 @@ def test_two_neighbours_are_no_easier_to_tell_apart_than_stated() -> None:
 
 def test_path_energy_is_what_the_rows_contributed() -> None:
     problem = make_problem(n=30, d=3, lam=0.05)
-    built = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7, "clip_norm": 0.3})
+    built = dpviz.mechanisms()["dp-gd"].from_params({"steps": 7, "clip_norm": 0.3, "step_size": 1.0})
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     streams = spawn(4, 1)
     fit = built.fit(problem, [cal], streams)

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpviz.mechanisms._descent_notes import unfinished
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
 from dpviz.mechanisms._individual import along_gradients
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,9 @@ class DPGD(Mechanism):
     public_steps = "steps"
 
     steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
+    )  # fmt: skip
     clip_norm: float = knob(
         1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
         low=0.001, high=100.0, log=True,
@@ -52,14 +58,14 @@ class DPGD(Mechanism):
         mu = gaussian_mu(budget)
         exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
         sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
-        notes: tuple[str, ...] = ()
+        notes = unfinished(setting, self.step_size * setting.unit_step, self.steps)
         if self.noise == "published":
             # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
             sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
             reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(self.steps) / sigma))
             # within rounding of the exact noise the budget is met exactly
             proved = budget if sigma >= exact * (1 - 1e-12) else Budget(reached, budget.delta)
-            notes = (
+            notes += (
                 f"The publication leaves c open; at c = {self.c:g} this noise gives ε = {reached:.3g} "
                 f"where ε = {budget.epsilon:.3g} is claimed.",
             )
@@ -89,32 +95,40 @@ class DPGD(Mechanism):
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
-        n, m, e, s = problem.n, problem.m, len(calibrations), len(streams)
-        sigma = np.repeat(scales(calibrations), s)[:, None]
+        parts = seed_groups(len(streams))
+        _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+
+        def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+            return self._train(problem, scales(calibrations), streams[parts[g]], record, tick)
+
+        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        visits = np.full((1, 1, problem.n), float(self.steps))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if record else None))
+
+    def _train(
+        self, problem: Problem, sigmas: Floats, streams: Streams, record: bool, tick: Tick
+    ) -> tuple[Floats, NDArray[np.float32]]:
+        """(E, S, m) parameters and (E, S, n) sums of the rows' squared clipped gradient norms."""
+        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
+        sigma = np.repeat(sigmas, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step
-        energy = np.zeros((n, e * s), np.float32) if record else None
+        energy = np.zeros((n if record else 0, e * s), np.float32)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
-            assert energy is not None
             energy[block] += np.square(norms, out=norms)
             return np.ones(1)
 
-        rule = None if energy is None else keep
         for t in range(self.steps):
-            monitor(t / self.steps)
+            tick(t / self.steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
+            gradient = (
+                problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=keep if record else None) / n
+            )
             theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
-        return Fit(
-            theta.reshape(e, s, m),
-            NoiseRecord(
-                self.noise_enters,
-                visits=np.full((1, 1, n), float(self.steps)),
-                gradient_energy=None if energy is None else energy.T.reshape(e, s, n),
-            ),
-        )
+        return theta.reshape(e, s, m), energy.T.reshape(e, s, -1)
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord

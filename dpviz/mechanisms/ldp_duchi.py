@@ -1,0 +1,194 @@
+"""Pure local privacy: the l2 randomiser of Duchi, Jordan and Wainwright."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, gammaln
+
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
+from dpviz.mechanisms._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
+from dpviz.models import Rows, Setting
+from dpviz.noise import generator, substreams
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
+from dpviz.problem import Problem
+from dpviz.threads import map_streams
+
+
+def report_length(epsilon: float, d: int) -> float:
+    """B, the length of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018).
+
+    The factor makes E[z] = v; epsilon may be infinite.
+    """
+    return math.sqrt(math.pi) * math.exp(gammaln((d + 1) / 2) - gammaln(d / 2)) / math.tanh(epsilon / 2)
+
+
+@dataclass(frozen=True)
+class LDPDuchi(LocalMechanism):
+    """Reports a vector of fixed length B from the half sphere around ±v or, with probability 1/(1 + e^eps), the other.
+
+    v is the signed record y x (or a gradient), |v| <= 1; it is first rounded to ±v/|v| with mean v. E[z] = v, but
+    z z' has the same mean whatever v is, because a half sphere and its opposite look alike to even functions. So
+    the reports tell the mean record and no covariance: the surrogate keeps its largest curvature beta in every
+    direction, and its minimiser is one gradient step of length 1/L from 0.
+    """
+
+    id = "ldp-duchi"
+    label = "Local reports, pure ε (Duchi)"
+    family = "local"
+    citation = (
+        "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
+        "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
+    )
+    noise_enters = "Every row: each person reports a random vector of fixed length that leans towards their own."
+    guarantee = "ε-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
+    rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
+    pure = True
+    needs_linear = True
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        self.check_size(setting)
+        query, source, sensitivity = self.query_in_words(setting)
+        local = local_epsilon_for(budget, setting.n) if self.central else budget.epsilon
+        length = report_length(local, setting.d)
+        guarantee = budget if self.central else Budget(budget.epsilon)
+        notes = [
+            f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
+            f"{report_length(math.inf, setting.d):.3g} long.",
+            f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "
+            "less is lost, and the model then predicts the majority.",
+            "The table of rows is the data owner's view; a person's report is released without their row id.",
+        ]
+        details = {"local_epsilon": local, "B": length, "expected_noise_norm": length}
+        if budget.delta > 0:
+            shuffled = central_epsilon(local, setting.n, budget.delta)
+            details |= {
+                "central_epsilon": shuffled,
+                "central_delta": budget.delta,
+                "amplified": float(shuffled < local),
+                "largest_amplified_local_epsilon": largest_local_epsilon(setting.n, budget.delta),
+            }
+            notes.insert(
+                0,
+                f"One report is ε = {local:.3g} LDP. All {setting.n} reports, shuffled, are (ε = {shuffled:.3g}, "
+                f"δ = {budget.delta:.3g})-DP"
+                + ("." if shuffled < local else "; at this size shuffling proves nothing better than one report."),
+            )
+        return Calibration(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=source,
+            noise_scale=length / math.sqrt(setting.d),  # root mean square of a coordinate of a report
+            noise_family="duchi-sphere",
+            neighbouring=self.neighbouring,
+            claimed=guarantee,
+            proved=guarantee,
+            status=Status.PROVED_IF if self.central else Status.PROVED,
+            accountant="shuffled pure ε reports" if self.central else "randomised response between half spheres, pure ε",
+            conversion="Feldman, McMillan, Talwar 2021, Theorem 3.1" if self.central else "",
+            conditions=(SHUFFLED,) if self.central else (),
+            notes=tuple(notes),
+            details=details,
+        )
+
+    def fit(
+        self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
+        record: bool = True, monitor: Monitor = silent,
+    ) -> Fit:  # fmt: skip
+        # noise switched off is the limit of large epsilon
+        epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in calibrations])
+        lengths = np.zeros((len(epsilon), len(streams), problem.n))
+        train = self._one_pass if self.release == "gradient" else self._plain if self.training == "plain" else self._surrogate
+        _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
+
+        def work(k: int, tick: Tick) -> Floats:
+            return train(problem, epsilon, streams[k], lengths[:, k], tick)
+
+        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
+        if not record:
+            return Fit(theta, NoiseRecord(self.noise_enters))
+        ones = np.ones((1, 1, problem.n))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
+
+    def _surrogate(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+    ) -> Floats:
+        """(E, m): |phi'(0)| mean report / L."""
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        total = np.zeros((len(epsilon), problem.m))
+        for block in row_blocks(problem.n):
+            v = problem.rows.signed32[block]
+            size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
+            weights, sphere = randomise(v, size, epsilon, coins, directions, lengths[:, block])
+            total += weights @ sphere
+            report(block.stop / problem.n)
+        return slope_at_zero(problem.model, problem.m) * total / problem.n / problem.setting.L
+
+    def _plain(self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+        """(E, m) minimisers of the model's own objective on the reports, as if they were records with label +1."""
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        size = np.broadcast_to(problem.rows.norms, (len(epsilon), problem.n))
+        weights, sphere = randomise(problem.rows.signed32, size, epsilon, coins, directions, lengths)
+        theta = np.empty((len(epsilon), problem.m))
+        for e in range(len(epsilon)):
+            report(e / len(epsilon))
+            reports = weights[e][:, None] * sphere.astype(float)
+            theta[e] = problem.model.minimise(Rows(reports, np.ones(problem.n)), problem.lam)
+        return theta
+
+    def _one_pass(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+    ) -> Floats:
+        """(E, m) models after one pass in which every person reports one randomised gradient."""
+        start, order, *rest = substreams(stream, 4)
+        coins, directions = (generator(s) for s in rest)
+        theta = np.repeat(problem.model.initial(problem.m, [start]), len(epsilon), axis=0)
+        step, bound = self.step_size * problem.setting.unit_step, problem.setting.G
+        batches = np.array_split(generator(order).permutation(problem.n), self.batches)
+        for t, index in enumerate(batches):
+            rows = problem.rows.take(index)
+            # linear models: a row's gradient is its length times -y x/|x|
+            size = problem.model.gradient_norms(theta, rows).T / bound
+            noise = np.empty(size.shape)
+            weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
+            lengths[:, index] = bound * noise
+            theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)
+            report((t + 1) / self.batches)
+        return theta
+
+
+def randomise(
+    direction: np.ndarray, size: Floats, epsilon: Floats, coins: np.random.Generator, directions: np.random.Generator,
+    lengths: Floats,
+) -> tuple[Floats, np.ndarray]:  # fmt: skip
+    """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
+
+    Args:
+        direction: (k, d) vectors that point where v points, of any length.
+        size: (E, k) lengths |v| in [0, 1].
+        epsilon: (E,) local budgets; infinity is allowed.
+        lengths: (E, k), overwritten with |z - v|.
+
+    Returns:
+        weights (E, k), each ±B, and sphere (k, d) of unit length.
+    """
+    k, d = direction.shape
+    sphere = directions.standard_normal((k, d), dtype=np.float32)
+    sphere /= np.sqrt(np.einsum("ij,ij->i", sphere, sphere))[:, None]
+    along = np.einsum("ij,ij->i", sphere, direction).astype(float)
+    towards = np.where(along >= 0, 1.0, -1.0)
+    rounding, flips = coins.random(k), coins.random(k)
+    # v is rounded to ±v/|v|, + with probability 1/2 + |v|/2; then the right half sphere with probability e^eps/(1+e^eps)
+    sign = np.where(rounding < 0.5 + 0.5 * size, 1.0, -1.0) * np.where(flips < expit(epsilon)[:, None], 1.0, -1.0)
+    b = np.array([report_length(e, d) for e in epsilon])[:, None]
+    weights = b * towards * sign
+    norm = np.sqrt(np.einsum("ij,ij->i", direction, direction, dtype=float))
+    cosine = along / np.maximum(norm, 1e-300)
+    lengths[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
+    return weights, sphere
