@@ -6,16 +6,18 @@ import io
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard import cached, controls, urls, words
 from dpviz.figures.style import THEMES, Look, Theme, look
-from dpviz.mechanisms import Calibration, mechanisms
+from dpviz.mechanisms import Calibration, Monitor, mechanisms
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
+
+T = TypeVar("T")
 
 SHOW_PROGRESS, OFFER_CANCEL = 0.8, 4.0  # seconds of work
 ABOUT = "About this guarantee"
@@ -27,12 +29,14 @@ _CSS = """<style>
 .stMainBlockContainer {padding-top: 4rem; padding-bottom: 3rem; max-width: 1400px}
 .stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
+.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
-.st-key-working {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
+[class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .stMainBlockContainer table {font-size: 1rem}
-@media (max-width: 640px) {.st-key-headline p {font-size: 1.25rem}}
+@media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
+.st-key-headline p {font-size: 1.25rem}}
 </style>"""
 
 
@@ -62,16 +66,29 @@ def problems() -> None:
 
 
 def run(spec: RunSpec) -> cached.Outcome | None:
-    """The outcome of a run, with progress and a way to cancel where it takes long; None where there is none, said so."""
-    if st.session_state.get(_CANCELLED) == spec.key():
+    """The outcome of a run; None where there is none, said so."""
+    done = working(spec, cached.outcome)
+    if done is not None:
+        cached.prepare(spec, controls.EPSILONS)
+    return done
+
+
+def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str = "run") -> T | None:
+    """What `compute` makes of a run, with progress and a way to cancel where it takes long; None where there is none.
+
+    Args:
+        name: unique among the computations of a page.
+    """
+    key = f"{name}|{spec.key()}"
+    if st.session_state.get(_CANCELLED) == key:
         with st.container(border=True):
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
-            st.button("Start again", on_click=lambda: st.session_state.pop(_CANCELLED))
+            st.button("Start again", on_click=lambda: st.session_state.pop(_CANCELLED), key=f"again-{name}")
         return None
-    with st.container(key="working"):
+    with st.container(key=f"working-{name}"):
         slot = st.empty()
     try:
-        done = cached.outcome(spec, _Progress(slot, spec.key()))
+        done = compute(spec, _Progress(slot, key))
     except InvalidInput as problem:
         failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
@@ -83,7 +100,6 @@ def run(spec: RunSpec) -> cached.Outcome | None:
         failed(str(error) or type(error).__name__, "Change a setting on the left; the others still work.")
         return None
     slot.empty()
-    cached.prepare(spec, controls.EPSILONS)
     return done
 
 
@@ -108,7 +124,7 @@ class _Progress:
         self._bar.progress(min(max(done, 0.0), 1.0), f"Training: {done:.0%}, about {left:.0f} s left")
         if now - self._start > OFFER_CANCEL and not self._cancel:
             self._cancel = True
-            self._button.button("Cancel", on_click=_cancel, args=(self._key,), key="dpviz-cancel")
+            self._button.button("Cancel", on_click=_cancel, args=(self._key,), key=f"cancel-{self._key}")
 
 
 def _cancel(key: str) -> None:
@@ -147,19 +163,24 @@ def not_private(what: str) -> None:
     st.caption(what)
 
 
-def chart(figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None) -> None:
+def chart(
+    figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None, *,
+    on_select: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
     Args:
         key: unique on the page, and the name of saved files.
         summary: what a reader sees in the picture, with numbers.
         data: makes the table behind the picture when it is asked for.
+        on_select: called after a click, box or lasso, with the event in `st.session_state[key]`.
     """
+    unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
-        "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"], "scrollZoom": False,
+        "displaylogo": False, "modeBarButtonsToRemove": unwanted, "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
-    }  # fmt: skip
-    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary)
+    } | ({"displayModeBar": True} if on_select else {})  # fmt: skip
+    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
     st.caption(words.markdown(summary))
     if data is not None:
         download(data, key)
@@ -175,15 +196,20 @@ def download(data: Callable[[], pd.DataFrame], key: str) -> None:
 
 def csv(table: pd.DataFrame) -> bytes:
     """A table as CSV in which no cell can act as a spreadsheet formula: such text gets a leading apostrophe."""
+    out = io.StringIO()
+    harmless(table).to_csv(out, index=False)
+    return out.getvalue().encode("utf-8-sig")
+
+
+def harmless(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table with an apostrophe before every text that a spreadsheet would take for a formula."""
     safe = table.copy()
     safe.columns = [_neutral(str(c)) for c in safe.columns]
     for k in range(safe.shape[1]):
         column = safe.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(column):
             safe.isetitem(k, [_neutral(v) if isinstance(v, str) else v for v in column])
-    out = io.StringIO()
-    safe.to_csv(out, index=False)
-    return out.getvalue().encode("utf-8-sig")
+    return safe
 
 
 def _neutral(text: str) -> str:

@@ -89,6 +89,18 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     return query
 
 
+def amend(own: Sequence[str]) -> None:
+    """Writes the page's own keys into the address again, after they were checked or corrected."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: str(st.session_state.get(key) or "") for key in own}
+    rest = {key: value for key, value in st.session_state[_ADDRESS].items() if key not in own}
+    query = rest | {key: kept[key] for key in own if kept[key]}
+    if dict(st.query_params.to_dict()) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = query
+    st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
+
+
 def before(key: str, otherwise: Any) -> Any:
     """What a control said when the address was last written."""
     return st.session_state.get(_WIDGETS, {}).get(key, otherwise)

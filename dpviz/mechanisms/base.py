@@ -368,6 +368,11 @@ class Mechanism:
         return None
 
     @classmethod
+    def share_rule(cls, share: float) -> dict[str, Any] | None:
+        """Knobs with which noise meets this share of the rows, the most influential ones; None where it cannot."""
+        return None
+
+    @classmethod
     def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
         """Two neighbouring problems of this size on which the method's privacy is expected to be worst.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,6 +242,10 @@ class PIDPSGD(Mechanism):
         passes = np.ones(len(statistic), bool)
         passes[np.argsort(-statistic, kind="stable")[: round(self.fraction * len(statistic))]] = False
         return passes
+
+    @classmethod
+    def share_rule(cls, share: float) -> dict[str, Any]:
+        return {"rule": "fraction", "fraction": share}
 
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         start = self._start(problem, [np.random.SeedSequence(0)])[0]

@@ -24,7 +24,9 @@ def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> 
     assert "dataset=teaching" in page.url
     assert "epsilon=0.5" in page.url
     page.go_back()
-    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")
+    page.wait_for_function(
+        "() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')"
+    )
     assert one.sentence.startswith("At ε = 0.5 ")
 
 

@@ -1,0 +1,104 @@
+"""The map as a person uses it: a click, a lasso, a link."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Make = Callable[..., Any]
+PATH = "/Influence_and_noise"
+MAP = ".st-key-map"
+
+
+def place(page: Any, point: int) -> tuple[float, float, int]:
+    """Screen position and row id of a point of the map's first trace."""
+    page.locator(f"{MAP} .nsewdrag").scroll_into_view_if_needed()
+    x, y, row = page.evaluate(
+        """i => {const g = document.querySelector('.st-key-map .js-plotly-plot'), l = g._fullLayout, t = g._fullData[0],
+        r = g.getBoundingClientRect();
+        return [r.left + l._size.l + l.xaxis.d2p(t.x[i]), r.top + l._size.t + l.yaxis.d2p(t.y[i]), t.customdata[i]]}""",
+        point,
+    )
+    return x, y, row
+
+
+def lasso(page: Any) -> None:
+    """Draws a ring around nearly everything."""
+    page.locator(f"{MAP} [data-title='Lasso Select']").click()
+    page.locator(f"{MAP} .nsewdrag").scroll_into_view_if_needed()
+    box = page.locator(f"{MAP} .nsewdrag").bounding_box()
+    x, y, w, h = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 0.49 * box["width"], 0.49 * box["height"]
+    page.mouse.move(x + w, y)
+    page.mouse.down()
+    for k in range(1, 26):
+        page.mouse.move(x + w * math.cos(k / 4), y + h * math.sin(k / 4))
+    page.mouse.up()
+
+
+def test_a_click_chooses_the_person_and_the_address(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
+    x, y, row = place(page, 5)
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    page.wait_for_function("r => new URLSearchParams(location.search).get('row') !== null", arg=row)
+    one.settled()
+    chosen = int(re.search(r"row=(\d+)", page.url)[1])  # type: ignore[index]
+    page.wait_for_selector(f"table >> text=row {chosen}")
+    page.reload()
+    one.settled()
+    assert page.get_by_label("Row id", exact=True).input_value() == str(chosen)
+
+
+def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
+    lasso(page)
+    page.get_by_role("button", name="Let the group go").wait_for()
+    one.settled()
+    assert "the most influential of the group" in page.get_by_label("Row id", exact=True).get_attribute("placeholder")
+    before = page.locator("table", has_text="The chosen group").inner_text()
+    one.press("ArrowRight")
+    assert page.locator("table", has_text="The chosen group").inner_text().split()[:8] == before.split()[:8]
+    page.get_by_role("button", name="Let the group go").click()
+    page.get_by_role("button", name="Let the group go").wait_for(state="detached")
+
+
+def test_a_link_shows_the_same_two_people(reader: Make) -> None:
+    one = reader(width=400, scheme="dark")
+    page = one.open("?dataset=teaching&mechanism=pidp-sgd&row=8&other=10&x=principal component 1", PATH)
+    assert "PIDP" in one.sentence
+    page.wait_for_selector("table >> text=row 10")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("dataset", ["census-40000"])
+def test_a_lasso_over_many_points_answers(reader: Make, dataset: str) -> None:
+    one = reader()
+    page = one.open(f"?dataset={dataset}&mechanism=output-gaussian", PATH)
+    lasso(page)
+    start = time.perf_counter()
+    page.get_by_role("button", name="Let the group go").wait_for()
+    print(f"{time.perf_counter() - start:.2f} s")
+    rows = page.locator("table", has_text="The chosen group").inner_text().split("\n")
+    assert any(int(word.replace(",", "")) > 10_000 for word in " ".join(rows).split() if re.fullmatch(r"\d+,\d+", word))
+
+
+def test_the_chosen_row_goes_along_to_other_pages_and_back(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&row=8&y=principal component 1", PATH)
+    page.get_by_role("link", name="One private model").click()
+    page.wait_for_function("document.querySelector('.st-key-headline')?.innerText.includes('the model is right')")
+    one.settled()
+    assert page.locator("[data-testid=stAlert]").count() == 0
+    page.get_by_role("link", name="Influence and noise").click()
+    page.wait_for_function("document.querySelector('.st-key-headline')?.innerText.includes('moves the model most')")
+    one.settled()
+    assert page.get_by_label("Row id", exact=True).input_value() == "8"
+    assert "row=8" in page.url
+    assert "y=principal" in page.url

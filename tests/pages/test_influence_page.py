@@ -1,0 +1,196 @@
+"""The page "Influence and noise" without a browser: every mechanism, bad rows in the address, and choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.dashboard import inspected
+from dpviz.engine import bench
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "pages" / "3_Influence_and_noise.py"
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def said(page: AppTest) -> str:
+    return " ".join(e.value for e in (*page.markdown, *page.caption, *page.info)).replace("\\", "")
+
+
+def sentence(page: AppTest) -> str:
+    return next(m.value for m in page.markdown if "moves the model most" in m.value).replace("\\", "")
+
+
+def address(page: AppTest) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
+
+
+def person(page: AppTest) -> dict[str, list[str]]:
+    table = next(t.value for t in page.table if "Label" in t.value.index)
+    return {
+        str(k).replace("\\", ""): [str(v).replace("\\", "") for v in row]
+        for k, row in zip(table.index, table.values, strict=True)
+    }
+
+
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
+    setting = dpviz.engine.get_model(model_id).setting(320, 3, 1e-3)
+    refused = dpviz.mechanisms()[mechanism].refusal(setting) is not None
+    page = opened(mechanism=mechanism, model=model_id)
+    assert not page.error
+    assert bool(page.warning) == refused
+    if refused:
+        return
+    result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
+    pull = dpviz.influence_of(result.bench.problem)
+    assert sentence(page).startswith(f"Row {result.bench.split.train[pull.newton_norm.argmax()]} ")
+    assert result.record is not None
+    if result.record.times_noised is not None:
+        count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
+        assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
+    views = dpviz.mechanisms()[mechanism]().rule_views(result.bench.problem, result.calibration)
+    for view in views or ():
+        assert f"{int(view.passes.sum())} of 320 rows pass" in said(page)
+    facts = person(page)
+    known = result.individual is not None
+    assert facts["Individual ε: mean, largest draw" if known else "Individual ε"]
+    assert "not private: reveals data" in " ".join(m.value for m in page.markdown)
+
+
+def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", seeds=2)
+    ids = bench(spec).split.train
+    page = opened(row=str(ids[17]), other=str(ids[200]))
+    assert not page.warning
+    facts = person(page)
+    truth = dpviz.influence_of(bench(spec).problem).leave_one_out([17, 200]).norm
+    for value, shown in zip(truth, facts["Leave-one-out truth"], strict=True):
+        assert float(shown.split()[0].replace("−", "-")) == pytest.approx(value, rel=6e-3)
+    frame = dpviz.load_dataset("teaching").frame
+    assert facts["Label"] == [frame["label"][ids[17]], frame["label"][ids[200]]]
+    assert address(page) == {"dataset": "teaching", "seeds": "2", "row": str(ids[17]), "other": str(ids[200])}
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert address(page)["row"] == str(ids[17])
+    assert person(page)["Label"] == facts["Label"]
+
+
+@pytest.mark.parametrize("key", ["row", "other"])
+@pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "<b>", "test row", "nan"])
+def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
+    if value == "test row":
+        value = str(bench(dpviz.RunSpec(dataset="teaching")).split.test[0])
+    page = opened(**{key: value})
+    assert len(page.warning) == 1
+    assert page.warning[0].value.startswith(f"**{key}**")
+    assert "training row" in page.warning[0].value
+    assert key not in address(page)
+    assert sentence(page)
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert not page.warning
+
+
+def test_axes_are_in_the_address() -> None:
+    page = opened(dataset="breast-cancer", x="mean area", y="worst texture")
+    assert not page.warning
+    assert page.selectbox(key="x").value == "mean area"
+    page.selectbox(key="x").set_value("").run()
+    assert address(page) == {"seeds": "2", "y": "worst texture"}
+    page = opened(x="no such feature")
+    assert page.warning[0].value.startswith("**x**")
+    assert "x" not in address(page)
+
+
+def test_groups_are_followed_by_every_panel() -> None:
+    page = opened(mechanism="pidp-sgd")
+    ids = bench(dpviz.RunSpec(dataset="teaching")).split.train
+    page.session_state["dpviz.group"] = ids[40:80]
+    page.run()
+    assert not page.exception
+    strength = inspected.influence(dpviz.RunSpec(dataset="teaching")).newton_norm
+    best = ids[40 + int(strength[40:80].argmax())]
+    assert page.text_input(key="row").placeholder == f"{best} (the most influential of the group)"
+    assert "Of the 40 rows of the group" in said(page)
+    assert "40 rows of the group, retrained exactly" in said(page)
+    assert "All 40 rows of the group" in said(page)
+    next(b for b in page.button if b.label == "Let the group go").click().run()
+    assert "of the group" not in said(page)
+    page.session_state["dpviz.group"] = ids[40:80]
+    page.selectbox(key="dataset").set_value("iris").run()
+    assert "of the group" not in said(page), "a group belongs to one dataset"
+
+
+def test_people_are_found_by_their_values() -> None:
+    page = opened(dataset="census-300")
+    next(m for m in page.multiselect if m.label == "Columns").set_value(["age", "household"]).run()
+    page.selectbox(key="find-test-age").set_value(">").run()
+    page.text_input(key="find-value-age").set_value("60").run()
+    page.selectbox(key="find-level-household").set_value("single").run()
+    assert not page.exception
+    data = dpviz.load_dataset("census-300")
+    ids = bench(dpviz.RunSpec(dataset="census-300")).split.train
+    frame = data.frame.iloc[ids]
+    want = ids[((frame["age"] > 60) & (frame["household"] == "single")).to_numpy()]
+    assert len(want) > 0
+    assert f"{len(want)} of 240 training rows, by influence" in said(page)
+    table = next(d.value for d in page.dataframe if len(d.value) == len(want) and "age" in d.value)
+    assert set(table["row id"]) == set(want)
+    assert (np.diff(table["influence"]) <= 0).all()
+    page.text_input(key="find-value-age").set_value("__import__('os')").run()
+    assert not page.exception
+    assert "age" in page.warning[0].value
+
+
+def test_the_idea_can_be_tried_and_trained() -> None:
+    page = opened()
+    page.select_slider(key="idea").set_value(0.05).run()
+    assert "The 16 most influential of 320 rows meet noise" in said(page)
+    page.toggle(key="idea-train").set_value(True).run()
+    assert not page.exception
+    assert not page.error
+    assert next(t.value for t in page.table if t.value.index.name == "Share noised").shape == (3, 3)
+
+
+def test_rules_say_what_happens_at_other_budgets() -> None:
+    page = opened(mechanism="dbdp-pi", epsilon="0.3")
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dbdp-pi", epsilon=3.0)
+    problem = bench(spec).problem
+    views = spec.build().rule_views(problem, spec.build().calibrate(problem.setting, spec.budget))
+    table = next(t.value for t in page.table if t.value.index.name == "ε")
+    shown = {str(k).replace("\\", ""): v for k, v in zip(table.index, table.iloc[:, 0], strict=True)}
+    assert shown["3"] == f"{320 - int(views[0].passes.sum())} of 320"
+    assert "0.3 (now)" in shown
+    assert shown["0.3 (now)"] == "320 of 320", "below half the logarithm of 3 the rule as written noises everybody"
+
+
+def test_pictures_for_digits_and_units_for_people() -> None:
+    page = opened(dataset="digits", mechanism="dbdp", seeds="1")
+    assert "The row before and after noise" in [h.value for h in page.header]
+    page = opened(dataset="census-300", mechanism="dbdp", seeds="1")
+    table = next(t.value for t in page.table if t.value.index.name == "moved most, own units")
+    assert len(table) == 8
+
+
+def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    inspected.clear()
+    calls = []
+    real = inspected.influence_of
+    monkeypatch.setattr(inspected, "influence_of", lambda problem: calls.append(1) or real(problem))
+    for mechanism in ("dp-gd", "dbdp"):
+        for epsilon in (0.5, 2.0):
+            inspected.influence(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=epsilon, seed=int(epsilon)))
+    assert len(calls) == 1
+    inspected.influence(dpviz.RunSpec(dataset="teaching", lam=0.01))
+    assert len(calls) == 2
