@@ -25,7 +25,10 @@ FORBIDDEN = {
     "auditing": {"engine", "sweeps", "spec", "figures", "dashboard", "datasets"},
     "engine": {"sweeps", "observed", "figures", "dashboard"},
     "observed": {"sweeps", "figures", "dashboard"},
-    "sweeps": {"figures", "dashboard"},
+    "cells": {"sweeps", "curves", "figures", "dashboard"},
+    "sweeps": {"curves", "figures", "dashboard"},
+    "curves": {"engine", "cells", "sweeps", "datasets", "figures", "dashboard"},
+    "presets": {"engine", "figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }
 

@@ -147,28 +147,43 @@ def not_private(what: str) -> None:
     st.caption(what)
 
 
-def chart(figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None) -> None:
+def chart(
+    figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None, *, clicks: bool = False
+) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
     Args:
         key: unique on the page, and the name of saved files.
         summary: what a reader sees in the picture, with numbers.
         data: makes the table behind the picture when it is asked for.
+        clicks: whether points can be clicked; the figure needs dragmode "pan" or "zoom".
+
+    Returns:
+        The customdata of the points that are clicked now, as text.
     """
     config = {
         "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"], "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
     }  # fmt: skip
-    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary)
+    points: list[dict[str, Any]] = []
+    if clicks:
+        state = st.plotly_chart(
+            figure, key=key, theme=None, config=config, alt=summary, on_select="rerun", selection_mode="points"
+        )  # fmt: skip
+        points = list(state.selection.points)
+    else:
+        st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary)
     st.caption(words.markdown(summary))
     if data is not None:
         download(data, key)
+    found = [p.get("customdata") for p in points]
+    return [str(c[0] if isinstance(c, list) else c) for c in found if c]
 
 
-def download(data: Callable[[], pd.DataFrame], key: str) -> None:
+def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Save the data (CSV)") -> None:
     """A button that saves a table as CSV; the table is made when it is pressed."""
     st.download_button(
-        "Save the data (CSV)", lambda: csv(data()), file_name=f"dpviz-{key}.csv", mime="text/csv", key=f"{key}-csv",
+        label, lambda: csv(data()), file_name=f"dpviz-{key}.csv", mime="text/csv", key=f"{key}-csv",
         type="tertiary", on_click="ignore",
     )  # fmt: skip
 

@@ -89,6 +89,23 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     return query
 
 
+def amend(own: Sequence[str]) -> None:
+    """Writes the page's own keys into the address again, after they were checked."""
+    kept: dict[str, str] = st.session_state[_OWN]
+    kept |= {key: str(st.session_state.get(key) or "") for key in own}
+    query = {k: v for k, v in st.session_state[_ADDRESS].items() if k not in own} | {k: kept[k] for k in own if kept[k]}
+    if dict(st.query_params.to_dict()) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = query
+    st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
+
+
+def go(page: str, query: Mapping[str, str]) -> None:
+    """Opens another page at an address; an empty one means the defaults there too."""
+    st.session_state[_ADDRESS] = dict(query)
+    st.switch_page(page, query_params=dict(query))
+
+
 def before(key: str, otherwise: Any) -> Any:
     """What a control said when the address was last written."""
     return st.session_state.get(_WIDGETS, {}).get(key, otherwise)
