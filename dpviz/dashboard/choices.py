@@ -133,7 +133,7 @@ def read(spec: RunSpec) -> Choices:
 def keep(**texts: str) -> None:
     """Sets choices from a control's callback, as text."""
     for key, text in texts.items():
-        st.session_state["from" if key == "low" else "to" if key == "high" else key] = text
+        st.session_state[key] = text
 
 
 def parse_knobs(text: str) -> dict[str, dict[str, Any]]:

@@ -36,9 +36,8 @@ def draw(spec: RunSpec, chosen: Choices) -> None:
     with st.expander("Range of ε, bands and axes"):
         one, two, three = st.columns(3)
         with one:
-            ends = sorted({*_ENDS, chosen.low, chosen.high})
-            _put("page.span", (chosen.low, chosen.high))
-            st.select_slider("ε from … to", ends, key="page.span", format_func=lambda e: f"{e:g}", on_change=_span)
+            _end("ε from", "from", [e for e in _ENDS if e < chosen.high], chosen.low)
+            _end("ε to", "to", [e for e in _ENDS if e > chosen.low], chosen.high)
             _put("page.points", chosen.points)
             st.number_input(
                 "Budgets", 1, choices.MOST_POINTS, key="page.points", on_change=_typed("points", str),
@@ -66,6 +65,14 @@ def _choice(label: str, key: str, options: Sequence[str], name: Callable[[str], 
     st.selectbox(label, options, key=f"page.{key}", format_func=lambda o: str(name(o)), on_change=_typed(key, str))
 
 
+def _end(label: str, key: str, options: Sequence[float], value: float) -> None:
+    _put(f"page.{key}", value)
+    st.selectbox(
+        label, sorted({*options, value}), key=f"page.{key}", format_func=lambda e: f"{e:g}",
+        on_change=_typed(key, lambda e: f"{e:g}"),
+    )  # fmt: skip
+
+
 def _put(key: str, value: Any) -> None:
     """The address says what the control shows."""
     st.session_state[key] = value
@@ -78,11 +85,3 @@ def _typed(key: str, text: Callable[[Any], str]) -> Callable[[], None]:
         choices.keep(**{key: text(st.session_state[f"page.{key}"])})
 
     return changed
-
-
-def _span() -> None:
-    low, high = st.session_state["page.span"]
-    if low < high:
-        choices.keep(low=f"{low:g}", high=f"{high:g}")
-
-

@@ -66,12 +66,17 @@ def trade_off(
     x = [math.log10(e) for e in span]
     pad = max(0.04 * (x[1] - x[0]), 0.05)
     x = [x[0] - pad, x[1] + pad]
+    # along the axis a title would lie in the picture at 400 pixels
+    caption = {
+        "x": 0, "xref": "paper", "xanchor": "left", "xshift": -56, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 8 if not odds else 52,
+        "text": plain(title), "showarrow": False, "font": {"size": FONT_SIZE},
+    }  # fmt: skip
     shapes, notes = _levels(baselines, wanted, scale, theme, percent)
     y = _vertical(curves, baselines, wanted, scale, percent)
-    top = 30
+    top = 40
     layout: Trace = {}
     if odds:
-        top += 42
+        top += 44
         layout["xaxis2"] = {
             "overlaying": "x", "side": "top", "type": "log", "range": x, "showgrid": False, "ticks": "outside",
             "tickvals": [e for e, _ in odds], "ticktext": [f"{100 * win:.0f} %" for _, win in odds], "fixedrange": True,
@@ -87,14 +92,14 @@ def trade_off(
         "traceorder": "normal", "itemclick": False, "itemdoubleclick": False,
     }  # fmt: skip
     return figure(
-        theme, traces, height=PLOT + top + bottom, margin=margin(left=66, top=top, bottom=bottom), legend=legend,
+        theme, traces, height=PLOT + top + bottom, margin=margin(left=64, top=top, bottom=bottom), legend=legend,
         # a click is only told to the page while dragging means something
-        dragmode="pan", hovermode="closest", clickmode="event+select", shapes=shapes, annotations=notes,
+        dragmode="pan", hovermode="closest", clickmode="event+select", shapes=shapes, annotations=[*notes, caption],
         x={
             "title": "privacy budget ε (strong ← → weak)", "type": "log", "range": x, "tickvals": _ticks(span),
             "ticktext": [f"{e:g}" for e in _ticks(span)], "fixedrange": True,
         },
-        y={"title": title, "fixedrange": True} | y, **layout,
+        y={"fixedrange": True} | y, **layout,
     )  # fmt: skip
 
 
