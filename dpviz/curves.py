@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,6 +162,6 @@ def grid(low: float, high: float, points: int) -> tuple[float, ...]:
     raw = np.geomspace(low, high, points)
     made = tuple(float(f"{e:.3g}") for e in raw)
     made = (float(low), *made[1:-1], float(high))
-    if any(b <= a for a, b in zip(made, made[1:], strict=False)):
+    if any(b <= a for a, b in itertools.pairwise(made)):
         raise InvalidInput("epsilon grid", "its ends are too close for this many points", "Take fewer points or a wider range.")
     return made

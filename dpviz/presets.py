@@ -18,11 +18,13 @@ from functools import cache
 from typing import Any
 
 from dpviz import statements
+from dpviz.cells import Cell
 from dpviz.datasets import canonical_name, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.mechanisms import mechanisms
 from dpviz.models import MODELS
 from dpviz.privacy.budget import default_delta
+from dpviz.spec import RunSpec
 from dpviz.statements import Statement
 from dpviz.validate import InvalidInput
 
@@ -87,6 +89,32 @@ class Figure:
     lam: float = 1e-3
     seeds: int = 10
     points: int = 7
+
+
+@dataclass(frozen=True)
+class Times:
+    """A figure of processing times over the number of rows; fields as in `Figure`."""
+
+    paper: str
+    number: str
+    section: str
+    rows: tuple[int, ...]
+    methods: Mapping[str, Mapping[str, Any]]
+    names: Mapping[str, str]
+    given: tuple[str, ...]
+    differs: tuple[str, ...]
+    statements: tuple[Statement, ...]
+
+    def cells(self) -> list[Cell]:
+        """One training of every method that there is at every size, small sizes first."""
+        made = []
+        for n in self.rows:
+            name = canonical_name("census", n)
+            for mechanism, knobs in self.methods.items():
+                if mechanism in mechanisms():
+                    spec = RunSpec(name, mechanism=mechanism, seeds=1, params=_knobs(knobs, train_size(n)))
+                    made.append(Cell(spec, (spec.epsilon,), range(1)))
+        return made
 
 
 @dataclass(frozen=True)
@@ -173,6 +201,13 @@ def panels() -> dict[str, tuple[Figure, Panel]]:
 def figures() -> tuple[Figure, ...]:
     """All figures."""
     return tuple({figure.id: figure for figure, _ in panels().values()}.values())
+
+
+def times() -> Times:
+    """The figure of processing times."""
+    from dpviz.preset_figures import TIMES
+
+    return TIMES
 
 
 def judge(figure: Figure, table: Any) -> list[tuple[Statement, statements.Verdict]]:

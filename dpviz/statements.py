@@ -96,10 +96,14 @@ def rises(text: str, mechanisms: Sequence[str], quantity: str = "accuracy") -> S
             allowed = SIMILAR if quantity.endswith("accuracy") else np.log(SIMILAR_GAP)
             if steps.min() < -allowed or (values[-1] - values[0]) * (1 if better else -1) < 0:
                 bad.append(m)
-        return Verdict(not bad, f"{len(found) - len(bad)} of {len(found)} methods do" + (f"; not {', '.join(bad)}" if bad else ""))
+        return Verdict(
+            not bad, f"{len(found) - len(bad)} of {len(found)} methods do" + (f"; not {', '.join(bad)}" if bad else "")
+        )
 
     word = "rises" if better else "falls"
-    return Statement(text, f"The mean {word} from the smallest ε to the largest, without a real step back.", _judge(quantity, decide))
+    return Statement(
+        text, f"The mean {word} from the smallest ε to the largest, without a real step back.", _judge(quantity, decide)
+    )
 
 
 def competitive(text: str, mechanism: str, others: Sequence[str]) -> Statement:
@@ -115,7 +119,8 @@ def competitive(text: str, mechanism: str, others: Sequence[str]) -> Statement:
         rival = means[rivals].loc[worst].idxmax()
         return Verdict(
             bool(behind.max() <= SIMILAR),
-            f"compared with {len(rivals)} of {len(others)}; at worst {100 * behind.max():.1f} points behind {rival}, at ε = {worst:g}",
+            f"compared with {len(rivals)} of {len(others)}; at worst {100 * behind.max():.1f} points behind {rival}, "
+            f"at ε = {worst:g}",
         )  # fmt: skip
 
     return Statement(text, "At every ε at most 1 point below the best of the others.", _judge("accuracy", decide))
@@ -148,7 +153,9 @@ def similar(text: str, mechanism: str, others: Sequence[str], quantity: str = "a
         if percent:
             distance = {m: float((own - means[m]).abs().mean()) for m in rivals}
             near = min(distance, key=lambda m: distance[m])
-            return Verdict(distance[near] <= SIMILAR, f"{100 * distance[near]:.1f} points from {near}, the nearest, on average over ε")
+            return Verdict(
+                distance[near] <= SIMILAR, f"{100 * distance[near]:.1f} points from {near}, the nearest, on average over ε"
+            )
         ratio = {m: float(np.exp(np.mean(np.abs(np.log(_floor(own)) - np.log(_floor(means[m])))))) for m in rivals}
         near = min(ratio, key=lambda m: ratio[m])
         return Verdict(ratio[near] <= SIMILAR_GAP, f"a factor {ratio[near]:.2g} from {near}, the nearest (geometric mean over ε)")
@@ -201,10 +208,14 @@ def fluctuates(text: str, mechanism: str, quantity: str = "accuracy") -> Stateme
         back = float(np.abs(np.diff(values)).sum() - abs(values[-1] - values[0]))
         if percent:
             return Verdict(back > SHARP, f"{100 * back:.1f} points up and down beyond its way from first to last")
-        return Verdict(back > np.log(SIMILAR_GAP), f"up and down by a factor {np.exp(back):.2g} beyond its way from first to last")
+        return Verdict(
+            back > np.log(SIMILAR_GAP), f"up and down by a factor {np.exp(back):.2g} beyond its way from first to last"
+        )
 
     meaning = "more than 5 points" if percent else "more than a factor of 2"
-    return Statement(text, f"The means go up and down by {meaning} beyond their way from first to last.", _judge(quantity, decide))
+    return Statement(
+        text, f"The means go up and down by {meaning} beyond their way from first to last.", _judge(quantity, decide)
+    )
 
 
 def surges(text: str, mechanism: str) -> Statement:
@@ -232,3 +243,33 @@ def surges(text: str, mechanism: str) -> Statement:
 
 def _floor(values: pd.Series) -> Floats:
     return np.maximum(values.to_numpy(float), 1e-12)
+
+
+TWICE = 2.0  # times within a factor of two are alike
+
+
+def fastest(text: str, mechanism: str) -> Statement:
+    """Least time at every size; the table has columns mechanism, rows, seconds."""
+
+    def check(times: pd.DataFrame) -> Verdict:
+        table = times.pivot(index="rows", columns="mechanism", values="seconds") if len(times) else pd.DataFrame()
+        if mechanism not in table or table.isna().any(axis=None):
+            return Verdict(None, "there are no complete times")
+        first = table.idxmin(axis=1)
+        others = sorted(set(first[first != mechanism]))
+        return Verdict(not others, "it is" if not others else f"{', '.join(others)} takes less somewhere")
+
+    return Statement(text, "Least time at every size.", check)
+
+
+def as_fast(text: str, mechanism: str, other: str) -> Statement:
+    """Within a factor of two on average over the sizes."""
+
+    def check(times: pd.DataFrame) -> Verdict:
+        table = times.pivot(index="rows", columns="mechanism", values="seconds") if len(times) else pd.DataFrame()
+        if mechanism not in table or other not in table or table[[mechanism, other]].isna().any(axis=None):
+            return Verdict(None, "there are no complete times")
+        ratio = float(np.exp(np.log(table[mechanism] / table[other]).mean()))
+        return Verdict(ratio <= TWICE, f"it takes {ratio:.2g} times as long as {other}")
+
+    return Statement(text, "At most twice the time, on average over the sizes.", check)

@@ -73,10 +73,15 @@ class SweepSpec:
             seeds=self.seeds, split_seed=self.split_seed, seed=self.seed, params=params, intercept=self.intercept,
         )  # fmt: skip
 
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """Mechanism ids with their knobs."""
+        assert isinstance(self.mechanisms, Mapping)
+        return {name: dict(params) for name, params in self.mechanisms.items()}
+
     def run(self, mechanism: str, epsilon: float) -> RunSpec:
         """One of the sweep's runs, at any epsilon."""
-        assert isinstance(self.mechanisms, Mapping)
-        return self._run(mechanism, self.mechanisms[mechanism], epsilon)
+        return self._run(mechanism, self.named[mechanism], epsilon)
 
     def key(self) -> str:
         """Canonical text of all that decides the sweep's numbers and their order."""
@@ -84,8 +89,7 @@ class SweepSpec:
 
     def runs(self) -> list[RunSpec]:
         """One run per mechanism, at the smallest epsilon."""
-        assert isinstance(self.mechanisms, Mapping)
-        return [self._run(name, params, self.epsilons[0]) for name, params in self.mechanisms.items()]
+        return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
 
     def cells(self) -> list[Cell]:
         """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""

@@ -28,7 +28,7 @@ FORBIDDEN = {
     "cells": {"sweeps", "curves", "figures", "dashboard"},
     "sweeps": {"curves", "figures", "dashboard"},
     "curves": {"engine", "cells", "sweeps", "datasets", "figures", "dashboard"},
-    "presets": {"engine", "figures", "dashboard"},
+    "presets": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }
 

@@ -17,7 +17,7 @@ from dpviz.spec import RunSpec
 from dpviz.sweeps import SweepSpec
 from dpviz.validate import InvalidInput, in_range, number, one_of, whole
 
-OWN = ("methods", "knobs", "from", "to", "points", "show", "band", "want", "odds", "figure", "tune", "by")
+OWN = ("methods", "knobs", "from", "to", "points", "shown", "band", "want", "odds", "figure", "tune", "by")
 LOW, HIGH, POINTS, MOST_POINTS = 0.01, 10.0, 7, 31
 _LAST = "dpviz.sidebar"
 
@@ -49,7 +49,7 @@ class Choices:
     want: float | None = None
     odds: bool = False
     figure: str = ""
-    tune: tuple[str, ...] = ()
+    tune: tuple[str, str] | None = None
     by: str = "accuracy"
 
     @property
@@ -80,7 +80,7 @@ def offered(model: str) -> list[str]:
 def before() -> None:
     """Gives the sidebar the knobs that were chosen here for a mechanism; call before it is drawn."""
     state = st.session_state
-    mechanism = state.get("mechanism")
+    mechanism = str(state.get("mechanism", ""))
     for name, value in _tolerant(state.get("knobs", "")).get(mechanism, {}).items():
         state.setdefault(f"{mechanism}.{name}", value)
 
@@ -118,12 +118,12 @@ def read(spec: RunSpec) -> Choices:
         state["from"] = state["to"] = state["points"] = ""
     made = Choices(
         methods=_value("methods", methods, default), knobs=knobs, low=low, high=high, points=points,
-        show=_value("show", lambda t: one_of("show", t, curves.QUANTITIES), "accuracy"),
+        show=_value("shown", lambda t: one_of("shown", t, curves.QUANTITIES), "accuracy"),
         band=_value("band", lambda t: one_of("band", t, curves.BANDS), "draws"),
         want=_value("want", lambda t: in_range("want", _number("want", t), 0, 100) / 100, None),
         odds=_value("odds", lambda t: one_of("odds", t, ("true", "false")) == "true", False),
         figure=_value("figure", lambda t: one_of("figure", t, presets.panels()), ""),
-        tune=_value("tune", lambda t: _tune(t, spec), ()),
+        tune=_value("tune", lambda t: _tune(t, spec), None),
         by=_value("by", lambda t: one_of("by", t, ("accuracy", "optimality_gap")), "accuracy"),
     )  # fmt: skip
     urls.amend(OWN)
@@ -134,6 +134,11 @@ def keep(**texts: str) -> None:
     """Sets choices from a control's callback, as text."""
     for key, text in texts.items():
         st.session_state[key] = text
+
+
+def forget_sidebar() -> None:
+    """What the sidebar said before belongs to other settings; call where all of them are replaced."""
+    st.session_state.pop(_LAST, None)
 
 
 def parse_knobs(text: str) -> dict[str, dict[str, Any]]:
@@ -174,12 +179,12 @@ def _tolerant(text: str) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def _tune(text: str, spec: RunSpec) -> tuple[str, ...]:
+def _tune(text: str, spec: RunSpec) -> tuple[str, str]:
     names = tunable(spec)
     chosen = tuple(one_of("tune", name, names) for name in text.split(","))
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(names)}.")
-    return chosen
+    return chosen[0], chosen[1]
 
 
 def tunable(spec: RunSpec) -> list[str]:

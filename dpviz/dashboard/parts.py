@@ -148,7 +148,12 @@ def not_private(what: str) -> None:
 
 
 def chart(
-    figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None, *, clicks: bool = False
+    figure: Any,
+    key: str,
+    summary: str,
+    data: Callable[[], pd.DataFrame] | None = None,
+    *,
+    clicks: bool | Callable[[list[str]], None] = False,
 ) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
@@ -156,7 +161,8 @@ def chart(
         key: unique on the page, and the name of saved files.
         summary: what a reader sees in the picture, with numbers.
         data: makes the table behind the picture when it is asked for.
-        clicks: whether points can be clicked; the figure needs dragmode "pan" or "zoom".
+        clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
+            needs dragmode "pan" or "zoom".
 
     Returns:
         The customdata of the points that are clicked now, as text.
@@ -167,8 +173,9 @@ def chart(
     }  # fmt: skip
     points: list[dict[str, Any]] = []
     if clicks:
+        call: Any = "rerun" if clicks is True else lambda: _tell(key, clicks)
         state = st.plotly_chart(
-            figure, key=key, theme=None, config=config, alt=summary, on_select="rerun", selection_mode="points"
+            figure, key=key, theme=None, config=config, alt=summary, on_select=call, selection_mode="points"
         )  # fmt: skip
         points = list(state.selection.points)
     else:
@@ -176,8 +183,18 @@ def chart(
     st.caption(words.markdown(summary))
     if data is not None:
         download(data, key)
+    return _customdata(points)
+
+
+def _customdata(points: Sequence[Any]) -> list[str]:
     found = [p.get("customdata") for p in points]
     return [str(c[0] if isinstance(c, list) else c) for c in found if c]
+
+
+def _tell(key: str, call: Any) -> None:
+    found = _customdata(st.session_state[key].selection.points)
+    if found:
+        call(found)
 
 
 def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Save the data (CSV)") -> None:

@@ -44,7 +44,7 @@ def draw(spec: RunSpec, chosen: Choices) -> None:
                 help="Equal ratios between neighbours.",
             )  # fmt: skip
         with two:
-            _choice("Shown", "show", list(TITLES), TITLES.get, chosen.show)
+            _choice("Shown", "shown", list(TITLES), TITLES.get, chosen.show)
             _choice("Bands", "band", list(BANDS), BANDS.get, chosen.band)
         with three:
             _put("page.odds", chosen.odds)

@@ -2,114 +2,26 @@
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dpviz import curves
-from dpviz.cells import CellStore
-from dpviz.dashboard import jobs, parts, urls, words
-from dpviz.dashboard.choices import Choices
+from dpviz.dashboard import jobs, parts, sweep_job, urls, words
 from dpviz.figures import curves as figure
-from dpviz.figures.style import Theme
 from dpviz.mechanisms import mechanisms
 from dpviz.models import MODELS
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
-from dpviz.spec import RunSpec
-from dpviz.sweeps import SweepSpec, in_order
-from dpviz.validate import InvalidInput
 
-AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
-EVERY = 0.7  # seconds between two looks at a job at work
 TITLES = {
     "accuracy": "test accuracy", "train_accuracy": "training accuracy", "optimality_gap": "optimality gap (training)",
     "objective": "objective (training)",
 }  # fmt: skip
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
-_MINE, _STARTED, _OLD, _ME = "dpviz.sweep", "dpviz.started", "dpviz.picture", "dpviz.session"
+_OLD = "dpviz.picture"
 
 
-@dataclass(frozen=True)
-class View:
-    """What the parts of the page share: the sweep, its job, and how to look at it."""
-
-    spec: RunSpec
-    sweep: SweepSpec
-    job: jobs.Job
-    choices: Choices
-    theme: Theme
-
-    def table(self) -> pd.DataFrame:
-        """Finished rows in order."""
-        table = self.job.table()
-        return in_order(table, self.sweep) if len(table) else table
-
-    def status(self) -> jobs.Status:
-        return jobs.pool().status(self.job)
-
-    def wanted(self, table: pd.DataFrame) -> float:
-        """The accuracy wanted: as chosen, or two thirds of the way from majority to no privacy."""
-        if self.choices.want is not None:
-            return self.choices.want
-        if not len(table):
-            return 0.8
-        top, floor = (float(table[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
-        return round(floor + 2 / 3 * (top - floor), 2)
-
-
-def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
-    """The page's sweep as a job at work; None where there is none, said so."""
-    if not chosen.methods:
-        parts.empty("**No method is chosen.** Choose at least one below.")
-        return None
-    try:
-        sweep = chosen.sweep(spec)
-        key = sweep.key()
-    except InvalidInput as problem:
-        parts.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
-        return None
-    work = spec.n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
-    if work > AUTOMATIC and st.session_state.get(_STARTED) != key and not jobs.pool().knows(key):
-        with st.container(border=True):
-            st.markdown(
-                f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
-                f"{spec.n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
-            )
-            st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
-        return None
-    me = st.session_state.setdefault(_ME, uuid.uuid4().hex)
-    job = jobs.pool().submit(key, sweep.cells(), store_for(spec), me)
-    before = st.session_state.get(_MINE)
-    if before is not None and before is not job:
-        jobs.pool().leave(before, me)
-    st.session_state[_MINE] = job
-    return View(spec, sweep, job, chosen, theme)
-
-
-def store_for(spec: RunSpec) -> CellStore | None:
-    """Where finished cells are kept: nowhere for a person's own table, which must not outlive the session."""
-    return None if spec.dataset.startswith("upload-") else CellStore.personal()
-
-
-def live(view: View | None, *draw: object) -> None:
-    """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
-    if view is None:
-        return
-    working = not view.status().state.over
-
-    def again() -> None:
-        for part in draw:
-            part(view)  # type: ignore[operator]
-        if working and view.status().state.over:
-            st.rerun()
-
-    st.fragment(run_every=EVERY if working else None)(again)()
-
-
-def headline(view: View) -> None:
+def headline(view: sweep_job.View) -> None:
     """The answer in one sentence."""
     table = view.table()
     target = view.wanted(table)
@@ -133,40 +45,7 @@ def headline(view: View) -> None:
         )
 
 
-def progress(view: View) -> None:
-    """Where the job is, with a way to cancel it or to go on."""
-    status = view.status()
-    with st.container(key="progress", horizontal=True, vertical_alignment="center"):
-        if status.state is jobs.State.CANCELLED:
-            st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
-            st.button("Go on", on_click=jobs.pool().again, args=(view.job,), key="go-on")
-        elif not status.state.over:
-            left = f", about {words.duration(status.left)} left" if status.left is not None else ""
-            text = f"{status.done:.0%} done{left}"
-            if status.ahead:
-                text = f"{status.done:.0%} done, waiting: number {status.ahead} in the queue of long computations"
-            st.progress(min(status.done, 1.0), text)
-            st.button("Cancel", on_click=view.job.cancel, key="cancel-sweep")
-    for notice in status.notices:
-        st.warning(words.markdown(notice), icon="⚠️")
-    for line in refusals(view, status):
-        st.warning(line, icon="⚠️")
-
-
-def refusals(view: View, status: jobs.Status) -> list[str]:
-    """What could not be computed, one line per method and reason."""
-    found: dict[tuple[str, str, str], set[float]] = {}
-    for k, epsilon, problem in status.problems:
-        name = mechanisms()[view.job.cells[k].spec.mechanism].label
-        found.setdefault((name, problem.cause, problem.fix), set()).add(epsilon)
-    return [
-        f"**{words.markdown(name)}** is missing at ε = {', '.join(words.three(e) for e in sorted(which))}: "
-        f"{words.markdown(cause)}. {words.markdown(fix)}"
-        for (name, cause, fix), which in found.items()
-    ]
-
-
-def picture(view: View) -> None:
+def picture(view: sweep_job.View) -> None:
     """Curves over epsilon. Until new ones are there the old ones stay, dimmed."""
     table, chosen, theme = view.table(), view.choices, view.theme
     old: tuple[str, pd.DataFrame] | None = st.session_state.get(_OLD)
@@ -204,12 +83,12 @@ def picture(view: View) -> None:
     st.caption("A click on a point opens that run on the first page.")
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
-        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else None
-        if name in (view.sweep.mechanisms or {}):
-            urls.go("app.py", view.sweep.run(str(name), float(epsilon)).to_query())
+        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
+        if name in view.sweep.named:
+            urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
 
 
-def _curves(view: View, table: pd.DataFrame, dim: bool) -> list[figure.Curve]:
+def _curves(view: sweep_job.View, table: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     if not len(table):
         return []
     summary = curves.summarise(table, view.choices.show, view.choices.band)
@@ -224,7 +103,7 @@ def _curves(view: View, table: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     return made
 
 
-def _summary(view: View, table: pd.DataFrame) -> str:
+def _summary(view: sweep_job.View, table: pd.DataFrame) -> str:
     summary = curves.summarise(table, view.choices.show, view.choices.band)
     low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
     percent = view.choices.show.endswith("accuracy")
@@ -250,7 +129,7 @@ def _unproved(summary: pd.DataFrame) -> bool:
     return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
 
 
-def numbers(view: View) -> None:
+def numbers(view: sweep_job.View) -> None:
     """One row per method, and everything to take away."""
     table = view.table()
     if not len(table):
@@ -261,7 +140,11 @@ def numbers(view: View) -> None:
     st.header("Numbers", anchor=False)
     rows = []
     for mechanism in dict.fromkeys(summary["mechanism"]):
-        here, gap, one = curves.at(summary, mechanism, view.spec.epsilon), curves.at(gaps, mechanism, view.spec.epsilon), found[mechanism]
+        here, gap, one = (
+            curves.at(summary, mechanism, view.spec.epsilon),
+            curves.at(gaps, mechanism, view.spec.epsilon),
+            found[mechanism],
+        )
         assert here is not None
         assert gap is not None
         label, sign, _ = words.LABELS[Status(here["status"])]
@@ -277,7 +160,7 @@ def numbers(view: View) -> None:
     parts.table(rows, columns)
 
 
-def take_away(view: View) -> None:
+def take_away(view: sweep_job.View) -> None:
     """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
     with st.container(horizontal=True):
         parts.download(view.table, "draws", "Save every draw (CSV)")
@@ -287,7 +170,7 @@ def take_away(view: View) -> None:
         )  # fmt: skip
 
 
-def best(view: View) -> None:
+def best(view: sweep_job.View) -> None:
     """A button that opens the proved method that needs least for the accuracy wanted."""
     table = view.table()
     if not len(table):
@@ -302,18 +185,20 @@ def best(view: View) -> None:
         urls.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
 
 
-def how(view: View) -> None:
+def how(view: sweep_job.View) -> None:
     """Formulas, sources and calls."""
     with st.expander("How is this computed?"):
         st.markdown(
-            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every ε. "
-            "The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test rows); "
-            "where training itself is random it is exact over the noise and averaged over the trainings. Intervals of the mean are "
-            "percentile bootstrap intervals (Efron 1979) over the draws. ε for an accuracy is read off the isotonic regression of "
-            "the means, linearly in log ε; nothing is extrapolated."
+            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
+            "ε. The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test "
+            "rows); where training itself is random it is exact over the noise and averaged over the trainings. Intervals of "
+            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for an accuracy is read off the "
+            "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
         )
         if view.choices.odds:
-            st.latex(r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)")
+            st.latex(
+                r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            )
             st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
         st.markdown("The same numbers from a shell, with the settings saved above:")
         st.code("dpviz sweep dpviz-sweep.toml --out sweep.csv", language="bash")
@@ -328,11 +213,9 @@ def labels() -> dict[str, str]:
     return {name: cls.label for name, cls in mechanisms().items()}
 
 
-def _data(view: View) -> pd.DataFrame:
+def _data(view: sweep_job.View) -> pd.DataFrame:
     table = view.table()
     if not len(table):
         return pd.DataFrame({"mechanism": np.array([], str)})
     made = curves.summarise(table, view.choices.show, view.choices.band)
     return made.assign(quantity=view.choices.show, band=BANDS[view.choices.band])
-
-

@@ -68,8 +68,8 @@ def trade_off(
     x = [x[0] - pad, x[1] + pad]
     # along the axis a title would lie in the picture at 400 pixels
     caption = {
-        "x": 0, "xref": "paper", "xanchor": "left", "xshift": -56, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 8 if not odds else 52,
-        "text": plain(title), "showarrow": False, "font": {"size": FONT_SIZE},
+        "x": 0, "xref": "paper", "xanchor": "left", "xshift": -56, "y": 1, "yref": "paper", "yanchor": "bottom",
+        "yshift": 52 if odds else 8, "text": plain(title), "showarrow": False, "font": {"size": FONT_SIZE},
     }  # fmt: skip
     shapes, notes = _levels(baselines, wanted, scale, theme, percent)
     y = _vertical(curves, baselines, wanted, scale, percent)
