@@ -112,10 +112,10 @@ _IP_ACCURACY = (
     fluctuates("The accuracy of [4] fluctuates sharply over ε.", "bassily-sgd"),
 )
 _IP_GAP = (
-    similar("Almost the same as the method of [43].", "input-perturbation", ("dp-gd",), "optimality_gap"),
-    better_than("Better than [4].", "input-perturbation", "bassily-sgd", "optimality_gap"),
-    better_than("Better than [29].", "input-perturbation", "kst-objective", "optimality_gap"),
-    almost_zero("On some datasets close to 0.", "input-perturbation"),
+    similar("The gap is almost the same as that of [43].", "input-perturbation", ("dp-gd",), "optimality_gap"),
+    better_than("The gap is better than that of [4].", "input-perturbation", "bassily-sgd", "optimality_gap"),
+    better_than("The gap is better than that of [29].", "input-perturbation", "kst-objective", "optimality_gap"),
+    almost_zero("The gap is close to 0 on some datasets.", "input-perturbation"),
     fluctuates("The gap of [4] fluctuates sharply.", "bassily-sgd", "optimality_gap"),
 )
 

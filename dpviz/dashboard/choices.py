@@ -12,10 +12,9 @@ from dpviz import curves, presets
 from dpviz.dashboard import urls
 from dpviz.mechanisms import get_mechanism, mechanisms
 from dpviz.models import get_model
-from dpviz.privacy.budget import Budget
 from dpviz.spec import RunSpec
 from dpviz.sweeps import SweepSpec
-from dpviz.validate import InvalidInput, in_range, number, one_of, whole
+from dpviz.validate import InvalidInput, in_range, number, one_of, positive, whole
 
 OWN = ("methods", "knobs", "from", "to", "points", "shown", "band", "want", "odds", "figure", "tune", "by")
 LOW, HIGH, POINTS, MOST_POINTS = 0.01, 10.0, 7, 31
@@ -105,8 +104,8 @@ def read(spec: RunSpec) -> Choices:
     knobs.pop(spec.mechanism, None)  # the sidebar says it
     state[_LAST] = (spec.mechanism, dict(spec.params))
     state["knobs"] = knob_text(knobs)
-    low = _value("from", lambda t: Budget(_number("from", t)).epsilon, LOW)
-    high = _value("to", lambda t: Budget(_number("to", t)).epsilon, HIGH)
+    low = _value("from", lambda t: positive("from", _number("from", t)), LOW)
+    high = _value("to", lambda t: positive("to", _number("to", t)), HIGH)
     points = _value("points", lambda t: whole("points", _number("points", t), 1, MOST_POINTS), POINTS)
     try:
         if low >= high and points > 1:
