@@ -16,7 +16,8 @@ from dpviz.sweeps import SweepSpec
 def table(quantity: str = "accuracy", **means: Sequence[float]) -> pd.DataFrame:
     rows = [
         {
-            "mechanism": name, "epsilon": 10.0**k, "seed": 0, "accuracy": 0.5, "optimality_gap": 0.1, "expected_accuracy": float("nan"),
+            "mechanism": name, "epsilon": 10.0**k, "seed": 0, "accuracy": 0.5, "optimality_gap": 0.1,
+            "expected_accuracy": float("nan"),
             "status": "proved", "neighbouring": "replace-one", "claimed_epsilon": 1.0, "proved_epsilon": 1.0,
             "non_private_accuracy": 0.9, "majority_accuracy": 0.6, quantity: value,
         }
@@ -33,7 +34,10 @@ CASES: list[tuple[statements.Statement, Mapping[str, object], Mapping[str, objec
         statements.rises("", ["a"], "optimality_gap"), {"quantity": "optimality_gap", "a": [1, 0.1, 0.12, 0.01]},
         {"quantity": "optimality_gap", "a": [1, 0.01, 0.1, 0.005]},
     ),
-    (statements.competitive("", "a", ["b", "c"]), {"a": FLAT, "b": [0.609, 0.5, 0.5, 0.5]}, {"a": FLAT, "b": [0.62, 0.5, 0.5, 0.5]}),
+    (
+        statements.competitive("", "a", ["b", "c"]), {"a": FLAT, "b": [0.609, 0.5, 0.5, 0.5]},
+        {"a": FLAT, "b": [0.62, 0.5, 0.5, 0.5]},
+    ),
     (statements.better_than("", "a", "b"), {"a": FLAT, "b": [0.6, 0.7, 0.8, 0.89]}, {"a": FLAT, "b": [0.6, 0.7, 0.8, 0.91]}),
     (
         statements.better_than("", "a", "b", "optimality_gap"), {"quantity": "optimality_gap", "a": [0.1], "b": [0.2]},
