@@ -1,4 +1,4 @@
-"""The command line: `dpviz` starts the app; `dpviz run` and the lists do without it."""
+"""The command line: `dpviz` starts the app; `dpviz run`, `dpviz sweep` and the lists do without it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpviz import cli_sweep
 from dpviz._version import __version__
 from dpviz.validate import InvalidInput
 
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 2 after printing one line on bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
-    if not given or given[0] not in ("app", "run", "datasets", "fetch", "mechanisms", "-h", "--help", "--version"):
+    if not given or given[0] not in ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "-h", "--help", "--version"):
         given = ["app", *given]
     options = parser.parse_args(given)
     try:
@@ -44,7 +45,7 @@ def app_script() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     parser.add_argument("--version", action="version", version=f"dpviz {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="{app,run,datasets,fetch,mechanisms}")
+    commands = parser.add_subparsers(required=True, metavar="{app,run,sweep,datasets,fetch,mechanisms}")
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
     run.set_defaults(command=_run)
 
+    cli_sweep.add(commands)
     commands.add_parser("datasets", help="list the datasets").set_defaults(command=_datasets)
     fetch = commands.add_parser("fetch", help="download a dataset once")
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")

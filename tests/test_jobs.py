@@ -170,7 +170,8 @@ def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: py
     ("error", "words"),
     [
         (dpviz.InvalidInput("epsilon", "cannot be met", "Give more."), "cannot be met"),
-        (MemoryError(), "more memory"), (FloatingPointError("overflow in step 3"), "overflow in step 3"), (KeyError(), "KeyError"),
+        (MemoryError(), "more memory"), (KeyError(), "KeyError"),
+        (FloatingPointError("overflow in step 3"), "overflow in step 3"),
     ],
 )  # fmt: skip
 def test_failures_become_words_and_the_others_go_on(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,17 +72,12 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
     me = st.session_state.setdefault(_ME, uuid.uuid4().hex)
-    job = jobs.pool().submit(key, sweep.cells(), store_for(spec), me)
+    job = jobs.pool().submit(key, sweep.cells(), CellStore.personal(), me)
     before = st.session_state.get(_MINE)
     if before is not None and before is not job:
         jobs.pool().leave(before, me)
     st.session_state[_MINE] = job
     return View(spec, sweep, job, chosen, theme)
-
-
-def store_for(spec: RunSpec) -> CellStore | None:
-    """Where finished cells are kept: nowhere for a person's own table, which must not outlive the session."""
-    return None if spec.dataset.startswith("upload-") else CellStore.personal()
 
 
 def live(view: View | None, *draw: Callable[[View], None]) -> None:

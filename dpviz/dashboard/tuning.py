@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import tuning
+from dpviz.cells import CellStore
 from dpviz.dashboard import choices, jobs, parts, sweep_job, trade_off, words
 from dpviz.dashboard.choices import Choices
 from dpviz.figures import heat
@@ -73,7 +74,7 @@ def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
         old.cancel()
     if old is not None and old.status().state is jobs.State.CANCELLED:
         pool.again(old)
-    st.session_state[_JOB] = pool.submit(key, [cell for _, _, cell in grid.cells], sweep_job.store_for(spec))
+    st.session_state[_JOB] = pool.submit(key, [cell for _, _, cell in grid.cells], CellStore.personal())
     st.session_state[_GRID] = grid
     choices.keep(tune=",".join(pair))
 
