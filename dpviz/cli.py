@@ -1,4 +1,4 @@
-"""The command line: `dpviz` starts the app; `dpviz run` and the lists do without it."""
+"""The command line: `dpviz` starts the app; `dpviz run`, `dpviz sweep` and the lists do without it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpviz import cli_sweep
 from dpviz._version import __version__
 from dpviz.validate import InvalidInput
 
 _PACKAGE = Path(__file__).resolve().parent
 
 
-COMMANDS = ("app", "run", "datasets", "fetch", "mechanisms", "claims")
+COMMANDS = ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "claims")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
     run.set_defaults(command=_run)
 
+    cli_sweep.add(commands)
     commands.add_parser("datasets", help="list the datasets").set_defaults(command=_datasets)
     fetch = commands.add_parser("fetch", help="download a dataset once")
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")

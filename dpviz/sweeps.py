@@ -1,54 +1,28 @@
-"""Many runs as one job: cells that are computed one by one or side by side, kept on disk, and resumed.
-
-A cell is one mechanism at all epsilons for a block of seeds. Cells come in an order that fills the whole picture
-coarsely first: the first block of every mechanism, then the second.
-"""
+"""Many runs as one job: mechanisms x epsilons x seeds on one dataset and model, as a value that a file can hold."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
-import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpviz.datasets.uploads import is_upload
-from dpviz.engine import run_epsilons, tidy
+from dpviz.cells import Cell, CellStore, run_cells
 from dpviz.mechanisms import Monitor
 from dpviz.mechanisms.base import silent
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, show
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-SEED_BLOCK = 10
+#: seeds of the first, quick pass over all mechanisms, and of the blocks after it
+COARSE, SEED_BLOCK = 2, 10
 
-
-@dataclass(frozen=True)
-class Cell:
-    """One unit of work: a run at several epsilons, for some of its replicas."""
-
-    spec: RunSpec
-    epsilons: tuple[float, ...]
-    replicas: range
-
-    def key(self) -> str:
-        """SHA-256 of all that decides the numbers; the name of the cell's file."""
-        values = json.loads(self.spec.key())
-        del values["epsilon"], values["seeds"]
-        values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-    def compute(self, monitor: Monitor = silent) -> pd.DataFrame:
-        """The cell's tidy table."""
-        results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
-        return pd.concat([tidy(result) for result in results], ignore_index=True)
+__all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -99,14 +73,28 @@ class SweepSpec:
             seeds=self.seeds, split_seed=self.split_seed, seed=self.seed, params=params, intercept=self.intercept,
         )  # fmt: skip
 
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """Mechanism ids with their knobs."""
+        assert isinstance(self.mechanisms, Mapping)
+        return {name: dict(params) for name, params in self.mechanisms.items()}
+
+    def run(self, mechanism: str, epsilon: float) -> RunSpec:
+        """One of the sweep's runs, at any epsilon."""
+        return self._run(mechanism, self.named[mechanism], epsilon)
+
+    def key(self) -> str:
+        """Canonical text of all that decides the sweep's numbers and their order."""
+        return "\n".join([*(run.key() for run in self.runs()), json.dumps(self.epsilons)])
+
     def runs(self) -> list[RunSpec]:
         """One run per mechanism, at the smallest epsilon."""
-        assert isinstance(self.mechanisms, Mapping)
-        return [self._run(name, params, self.epsilons[0]) for name, params in self.mechanisms.items()]
+        return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
 
     def cells(self) -> list[Cell]:
-        """All cells, coarse picture first."""
-        blocks = [range(start, min(start + SEED_BLOCK, self.seeds)) for start in range(0, self.seeds, SEED_BLOCK)]
+        """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
+        ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
+        blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
         return [Cell(run, tuple(self.epsilons), block) for block in blocks for run in self.runs()]
 
     @classmethod
@@ -141,100 +129,6 @@ class SweepSpec:
         for name, params in self.mechanisms.items():
             lines += ["", f"[mechanisms.{name}]", *(f"{k} = {json.dumps(v)}" for k, v in params.items())]
         return "\n".join(lines) + "\n"
-
-
-class CellStore:
-    """Finished cells as files: written at once or not at all, checked when read.
-
-    Attributes:
-        folder: where the files are; made when first written to.
-        notices: what a person should know, one line for each damaged file that was set aside.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        self.notices: list[str] = []
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.cell"
-
-    def get(self, cell: Cell) -> pd.DataFrame | None:
-        """A finished cell, or None. A damaged file is renamed, noted, and counts as not there."""
-        path = self._path(cell.key())
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        digest, _, payload = content.partition(b"\n")
-        if hashlib.sha256(payload).hexdigest().encode() != digest:
-            aside = path.with_suffix(".damaged")
-            os.replace(path, aside)
-            self.notices.append(f"A stored result was damaged; it was set aside as {aside.name} and is computed again.")
-            return None
-        return pd.read_parquet(io.BytesIO(payload))
-
-    def put(self, cell: Cell, table: pd.DataFrame) -> None:
-        """Keeps a finished cell."""
-        buffer = io.BytesIO()
-        table.to_parquet(buffer, index=False)
-        payload = buffer.getvalue()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self._path(cell.key()))
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    *,
-    store: CellStore | None = None,
-    n_jobs: int = 1,
-    monitor: Monitor = silent,
-) -> Iterator[pd.DataFrame]:
-    """Yields each cell's table as it is finished, stored ones first.
-
-    Args:
-        store: where finished cells are kept and looked for.
-        n_jobs: cells computed at once; above 1, or under an active `joblib.parallel_config`, through joblib.
-        monitor: told the share of all cells that is done; raises to cancel.
-    """
-    todo = []
-    finished = 0.0
-    for cell in cells:
-        known = store.get(cell) if store and not is_upload(cell.spec.dataset) else None
-        if known is None:
-            todo.append(cell)
-        else:
-            finished += 1
-            yield known
-    for cell, table in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
-        if store and not is_upload(cell.spec.dataset):  # nothing of an upload goes to the disk
-            store.put(cell, table)
-        yield table
-
-
-def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame]]:
-    from joblib import Parallel, delayed
-    from joblib.parallel import get_active_backend
-
-    if n_jobs == 1 and type(get_active_backend()[0]).__name__ not in ("DaskDistributedBackend", "RayBackend"):
-        for k, cell in enumerate(cells):
-            yield cell, cell.compute(lambda done, k=k: monitor(k + done))
-            monitor(k + 1)
-        return
-    # an upload lives in this process only
-    threads = {"prefer": "threads"} if any(is_upload(cell.spec.dataset) for cell in cells) else {}
-    tables = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(Cell.compute)(cell) for cell in cells)
-    for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
-        monitor(k + 1)
-        yield cell, table
 
 
 def run_sweep(

@@ -26,7 +26,10 @@ FORBIDDEN = {
     "engine": {"claims", "sweeps", "observed", "figures", "dashboard"},
     "observed": {"claims", "sweeps", "figures", "dashboard"},
     "claims": {"figures", "dashboard"},
-    "sweeps": {"figures", "dashboard"},
+    "cells": {"claims", "sweeps", "curves", "figures", "dashboard"},
+    "sweeps": {"claims", "curves", "figures", "dashboard"},
+    "curves": {"engine", "cells", "sweeps", "datasets", "figures", "dashboard"},
+    "presets": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }
 

@@ -20,10 +20,12 @@ class Cancelled(Exception):
 def test_cells_fill_the_whole_picture_coarsely_first() -> None:
     cells = SPEC.cells()
     assert [(c.spec.mechanism, c.replicas.start, c.replicas.stop) for c in cells] == [
-        ("dp-gd", 0, 10), ("cms-output", 0, 10), ("dp-gd", 10, 20), ("cms-output", 10, 20),
-        ("dp-gd", 20, 25), ("cms-output", 20, 25),
+        ("dp-gd", 0, 2), ("cms-output", 0, 2), ("dp-gd", 2, 10), ("cms-output", 2, 10),
+        ("dp-gd", 10, 20), ("cms-output", 10, 20), ("dp-gd", 20, 25), ("cms-output", 20, 25),
     ]  # fmt: skip
-    assert len({c.key() for c in cells}) == 6
+    assert len({c.key() for c in cells}) == 8
+    assert [c.replicas for c in SweepSpec(mechanisms=["dp-gd"], seeds=1).cells()] == [range(1)]
+    assert [c.replicas for c in SweepSpec(mechanisms=["dp-gd"], seeds=10).cells()] == [range(2), range(2, 10)]
 
 
 def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
@@ -45,7 +47,7 @@ def test_resumes_from_finished_cells(tmp_path: Path) -> None:
     assert len(list(store.folder.glob("*.cell"))) == 3
 
     def monitor(done: float) -> None:
-        assert done > 0.49, "finished cells were computed again"
+        assert done > 0.37, "finished cells were computed again"
 
     resumed = run_sweep(SPEC, store=CellStore(store.folder), monitor=monitor)
     pd.testing.assert_frame_equal(resumed, run_sweep(SPEC))
@@ -77,7 +79,7 @@ def test_cancel_keeps_what_is_finished(tmp_path: Path) -> None:
 
     with pytest.raises(Cancelled):
         run_sweep(SPEC, store=store, monitor=monitor)
-    assert 1 <= len(list(tmp_path.glob("*.cell"))) < 6
+    assert 1 <= len(list(tmp_path.glob("*.cell"))) < 8
 
 
 def test_processes_give_the_same_numbers() -> None:

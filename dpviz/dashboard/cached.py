@@ -79,6 +79,11 @@ def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
         _ahead.want([replace(spec, epsilon=e) for e in order if e != spec.epsilon])
 
 
+def somebody_waits() -> bool:
+    """Whether a run is being computed for somebody in front."""
+    return _ahead.busy()
+
+
 def clear() -> None:
     """Forgets everything."""
     with _lock:
@@ -133,6 +138,9 @@ class _Ahead:
             with self._condition:
                 self._waiting -= 1
                 self._condition.notify_all()
+
+    def busy(self) -> bool:
+        return self._waiting > 0
 
     def _work(self) -> None:
         while True:

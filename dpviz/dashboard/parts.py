@@ -178,9 +178,14 @@ def not_private(what: str) -> None:
 
 
 def chart(
-    figure: Any, key: str, summary: str, data: Callable[[], pd.DataFrame] | None = None, *,
+    figure: Any,
+    key: str,
+    summary: str,
+    data: Callable[[], pd.DataFrame] | None = None,
+    *,
     on_select: Callable[[], None] | None = None,
-) -> None:  # fmt: skip
+    clicks: bool | Callable[[list[str]], None] = False,
+) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
     Args:
@@ -188,22 +193,47 @@ def chart(
         summary: what a reader sees in the picture, with numbers.
         data: makes the table behind the picture when it is asked for.
         on_select: called after a click, box or lasso, with the event in `st.session_state[key]`.
+        clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
+            needs dragmode "pan" or "zoom".
+
+    Returns:
+        The customdata of the points that are clicked now, as text.
     """
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False, "modeBarButtonsToRemove": unwanted, "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
     } | ({"displayModeBar": True} if on_select else {})  # fmt: skip
-    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
+    points: list[dict[str, Any]] = []
+    if clicks:
+        call: Any = "rerun" if clicks is True else lambda: _tell(key, clicks)
+        state = st.plotly_chart(
+            figure, key=key, theme=None, config=config, alt=summary, on_select=call, selection_mode="points"
+        )  # fmt: skip
+        points = list(state.selection.points)
+    else:
+        st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
     st.caption(words.markdown(summary))
     if data is not None:
         download(data, key)
+    return _customdata(points)
 
 
-def download(data: Callable[[], pd.DataFrame], key: str) -> None:
+def _customdata(points: Sequence[Any]) -> list[str]:
+    found = [p.get("customdata") for p in points]
+    return [str(c[0] if isinstance(c, list) else c) for c in found if c]
+
+
+def _tell(key: str, call: Any) -> None:
+    found = _customdata(st.session_state[key].selection.points)
+    if found:
+        call(found)
+
+
+def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Save the data (CSV)") -> None:
     """A button that saves a table as CSV; the table is made when it is pressed."""
     st.download_button(
-        "Save the data (CSV)", lambda: csv(data()), file_name=f"dpviz-{key}.csv", mime="text/csv", key=f"{key}-csv",
+        label, lambda: csv(data()), file_name=f"dpviz-{key}.csv", mime="text/csv", key=f"{key}-csv",
         type="tertiary", on_click="ignore",
     )  # fmt: skip
 

@@ -101,6 +101,12 @@ def amend(own: Sequence[str]) -> None:
     st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
 
 
+def go(page: str, query: Mapping[str, str]) -> None:
+    """Opens another page at an address; an empty one means the defaults there too."""
+    st.session_state[_ADDRESS] = dict(query)
+    st.switch_page(page, query_params=dict(query))
+
+
 def before(key: str, otherwise: Any) -> Any:
     """What a control said when the address was last written."""
     return st.session_state.get(_WIDGETS, {}).get(key, otherwise)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
 
+from dpviz.curves import Needed
 from dpviz.mechanisms import Calibration
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
 from dpviz.spec import RunSpec
@@ -128,3 +130,45 @@ def markdown(text: str) -> str:
     special = set("\\`*_{}[]()<>#+!|~$:@&^=")
     flat = " ".join(text.split())
     return "".join("\\" + c if c in special else c for c in flat)
+
+
+def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4) -> str:
+    """What each method needs for an accuracy, in one sentence; claims are named as such.
+
+    Args:
+        found: cheapest first.
+        labels: what to call each mechanism.
+        most: methods that are named; the others are counted.
+    """
+    if not found:
+        return f"For {percent(target)} accuracy: nothing is computed yet."
+    named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in found}
+    there = [one for one in found if one.epsilon is not None]
+    missed = [named[one.mechanism] for one in found if one.epsilon is None]
+    largest = three(max(one.largest for one in found))
+    start = f"For {percent(target)} accuracy: "
+    if not there:
+        return start + f"none of {len(found)} methods reaches it up to ε = {largest}."
+    parts = []
+    for one in there[:most]:
+        budget = three(one.epsilon or math.nan)
+        parts.append(f"{named[one.mechanism]} {f'reaches it at ε = {budget} already' if one.below else f'needs ε ≥ {budget}'}")
+    if len(there) > most:
+        parts.append(f"{len(there) - most} more need more")
+    text = start + ", ".join(parts)
+    if missed:
+        who = ", ".join(missed) if len(missed) <= most else f"{len(missed)} methods"
+        text += f"; not reached up to ε = {largest}: {who}"
+    return text + "."
+
+
+def caveat(status: str) -> str:
+    """What must stand behind a name where nothing is proved, so that nobody compares it as equal."""
+    return {Status.CLAIM.value: " (claim only)", Status.NONE.value: " (no guarantee)"}.get(status, "")
+
+
+def duration(seconds: float) -> str:
+    """ "12 s", "3 min", "2.1 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f}\u00a0s"
+    return f"{seconds / 60:.0f}\u00a0min" if seconds < 5400 else f"{seconds / 3600:.1f}\u00a0h"

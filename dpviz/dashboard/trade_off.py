@@ -1,0 +1,221 @@
+"""The trade-off page: a sweep as a job, its picture, the curve read backwards, and its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz import curves
+from dpviz.dashboard import jobs, parts, sweep_job, urls, words
+from dpviz.figures import curves as figure
+from dpviz.mechanisms import mechanisms
+from dpviz.models import MODELS
+from dpviz.privacy.budget import Budget, Status, attack_accuracy
+
+TITLES = {
+    "accuracy": "test accuracy", "train_accuracy": "training accuracy", "optimality_gap": "optimality gap (training)",
+    "objective": "objective (training)",
+}  # fmt: skip
+BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
+_OLD = "dpviz.picture"
+
+
+def headline(view: sweep_job.View) -> None:
+    """The answer in one sentence."""
+    table = view.table()
+    target = view.wanted(table)
+    if len(table):
+        summary = curves.summarise(table)
+        sentence = words.needs(curves.needed(summary, target), target, labels())
+    else:
+        sentence = "The first numbers are on their way."
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    if len(table):
+        first = table.iloc[0]
+        draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
+        st.caption(
+            words.markdown(
+                f"{view.spec.dataset}, {MODELS[view.spec.model].label.lower()}, λ = {words.three(view.spec.lam)}, "
+                f"δ = {words.three(view.spec.delta or 0)}; no privacy {words.percent(first['non_private_accuracy'])}, majority "
+                f"{words.percent(first['majority_accuracy'])}. Read off the monotone curve through the means of "
+                f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
+            )
+        )
+
+
+def picture(view: sweep_job.View) -> None:
+    """Curves over epsilon. Until new ones are there the old ones stay, dimmed."""
+    table, chosen, theme = view.table(), view.choices, view.theme
+    old: tuple[str, pd.DataFrame] | None = st.session_state.get(_OLD)
+    place = f"{view.spec.dataset} {view.spec.model}"
+    kept = old[1] if old is not None and (old[0] == place or not len(table)) else pd.DataFrame()
+    if view.status().state is jobs.State.DONE:
+        kept = pd.DataFrame()
+    if len(kept):
+        computed = set(table["mechanism"]) if len(table) else set()
+        kept = kept[~kept["mechanism"].isin(computed) & kept["mechanism"].isin(chosen.methods)]
+    if len(table) and view.status().state.over:
+        st.session_state[_OLD] = (place, table)
+    if not len(table) and not len(kept):
+        with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
+            st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
+        return
+    lines = _curves(view, table, False) + _curves(view, kept, True)
+    base = table if len(table) else kept
+    first, target = base.iloc[0], view.wanted(base)
+    baselines: dict[str, float] = {}
+    if chosen.show == "accuracy":
+        baselines = {"none": float(first["non_private_accuracy"]), "majority": float(first["majority_accuracy"])}
+    elif chosen.show == "objective":
+        baselines = {"none": float((base["objective"] - base["optimality_gap"]).median())}
+    odds = [
+        (e, attack_accuracy(Budget(e, view.spec.delta or 0.0)))
+        for e in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+        if chosen.odds and view.sweep.epsilons[0] <= e <= view.sweep.epsilons[-1]
+    ]
+    made = figure.trade_off(
+        lines, theme, quantity=chosen.show, title=TITLES[chosen.show], baselines=baselines, odds=odds,
+        wanted=target if chosen.show == "accuracy" else None, span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
+    )  # fmt: skip
+    clicked = parts.chart(made, "trade-off", _summary(view, base), lambda: _data(view), clicks=True)
+    st.caption("A click on a point opens that run on the first page.")
+    for where in clicked[:1]:
+        index, _, epsilon = where.partition("|")
+        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
+        if name in view.sweep.named:
+            urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
+
+
+def _curves(view: sweep_job.View, table: pd.DataFrame, dim: bool) -> list[figure.Curve]:
+    if not len(table):
+        return []
+    summary = curves.summarise(table, view.choices.show, view.choices.band)
+    needs = {one.mechanism: one.epsilon for one in curves.needed(summary, view.wanted(table))}
+    made = []
+    for mechanism, part in summary.groupby("mechanism", sort=False):
+        name, status = str(mechanism), str(part["status"].iloc[0])
+        unproved = status in (Status.CLAIM.value, Status.NONE.value)
+        epsilon = needs.get(name) if view.choices.show == "accuracy" and not dim else None
+        look = parts.method_look(name, view.theme)
+        made.append(figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim))
+    return made
+
+
+def _summary(view: sweep_job.View, table: pd.DataFrame) -> str:
+    summary = curves.summarise(table, view.choices.show, view.choices.band)
+    low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
+    percent = view.choices.show.endswith("accuracy")
+
+    def said(mechanism: str) -> str:
+        ends = [curves.at(summary, mechanism, e) for e in (low, high)]
+        values = [words.percent(e["mean"]) if percent else words.three(e["mean"]) for e in ends if e is not None]
+        return f"{labels()[mechanism]} from {values[0]} to {values[-1]}"
+
+    shown = list(dict.fromkeys(summary["mechanism"]))
+    each = "; ".join(said(m) for m in shown[:6]) + ("; …" if len(shown) > 6 else "")
+    exact = bool(summary["exact"].any())
+    band = f"Lines are means, bands {BANDS[view.choices.band]}" + (" (bootstrap)" if view.choices.band == "mean" else "")
+    if exact:
+        band += "; where a method's noise has a closed form the mean is exact over the noise" + (
+            " and has no band" if view.choices.band == "mean" else ""
+        )
+    claims = "; thin lines with open marks are claims that nobody proved" if _unproved(summary) else ""
+    return f"{TITLES[view.choices.show].capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
+
+
+def _unproved(summary: pd.DataFrame) -> bool:
+    return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
+
+
+def numbers(view: sweep_job.View) -> None:
+    """One row per method, and everything to take away."""
+    table = view.table()
+    if not len(table):
+        return
+    summary, gaps = curves.summarise(table), curves.summarise(table, "optimality_gap")
+    target = view.wanted(table)
+    found = {one.mechanism: one for one in curves.needed(summary, target)}
+    st.header("Numbers", anchor=False)
+    rows = []
+    for mechanism in dict.fromkeys(summary["mechanism"]):
+        here, gap, one = (
+            curves.at(summary, mechanism, view.spec.epsilon),
+            curves.at(gaps, mechanism, view.spec.epsilon),
+            found[mechanism],
+        )
+        assert here is not None
+        assert gap is not None
+        label, sign, _ = words.LABELS[Status(here["status"])]
+        epsilon = f"not up to {words.three(one.largest)}" if one.epsilon is None else words.three(one.epsilon)
+        rows.append(
+            (
+                labels()[mechanism], f"{sign} {label}", f"{'≤ ' if one.below else ''}{epsilon}", words.three(here["epsilon"]),
+                f"{words.percent(here['mean'])} ({100 * here['low']:.1f} to {100 * here['high']:.1f})",
+                words.three(max(gap["mean"], 0.0)), str(here["draws"]),
+            )
+        )  # fmt: skip
+    columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
+    parts.table(rows, columns)
+
+
+def take_away(view: sweep_job.View) -> None:
+    """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
+    with st.container(horizontal=True):
+        parts.download(view.table, "draws", "Save every draw (CSV)")
+        st.download_button(
+            "Save the settings (TOML)", view.sweep.to_toml(), "dpviz-sweep.toml", "application/toml", type="tertiary",
+            on_click="ignore",
+        )  # fmt: skip
+
+
+def best(view: sweep_job.View) -> None:
+    """A button that opens the proved method that needs least for the accuracy wanted."""
+    table = view.table()
+    if not len(table):
+        return
+    proved = table[table["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
+    found = curves.needed(curves.summarise(proved), view.wanted(table)) if len(proved) else []
+    if not found or found[0].epsilon is None:
+        return
+    epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
+    label = labels()[found[0].mechanism]
+    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best", type="tertiary"):
+        urls.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
+
+
+def how(view: sweep_job.View) -> None:
+    """Formulas, sources and calls."""
+    with st.expander("How is this computed?"):
+        st.markdown(
+            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
+            "ε. The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test "
+            "rows); where training itself is random it is exact over the noise and averaged over the trainings. Intervals of "
+            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for an accuracy is read off the "
+            "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
+        )
+        if view.choices.odds:
+            st.latex(
+                r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            )
+            st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
+        st.markdown("The same numbers from a shell, with the settings saved above:")
+        st.code("dpviz sweep dpviz-sweep.toml --out sweep.csv", language="bash")
+        st.markdown("and from Python:")
+        st.code(
+            'import dpviz\n\ndpviz.run_sweep(dpviz.SweepSpec.from_toml("dpviz-sweep.toml"))', language="python", wrap_lines=True
+        )
+
+
+def labels() -> dict[str, str]:
+    """What mechanisms are called."""
+    return {name: cls.label for name, cls in mechanisms().items()}
+
+
+def _data(view: sweep_job.View) -> pd.DataFrame:
+    table = view.table()
+    if not len(table):
+        return pd.DataFrame({"mechanism": np.array([], str)})
+    made = curves.summarise(table, view.choices.show, view.choices.band)
+    return made.assign(quantity=view.choices.show, band=BANDS[view.choices.band])

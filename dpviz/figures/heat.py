@@ -1,0 +1,91 @@
+"""Two settings against each other as a heat map with numbers, the best cell marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import FONT_SIZE, Theme, Trace, figure, margin, plain
+
+CELL = 52  # pixels
+
+
+def heat(
+    means: NDArray[np.float64], ticks: tuple[Sequence[str], Sequence[str]], titles: tuple[str, str], theme: Theme, *,
+    percent: bool, best: tuple[int, int] | None, present: tuple[int, int] | None, hue: str,
+) -> go.Figure:  # fmt: skip
+    """A heat map whose cells can be clicked: customdata is "<column>|<row>".
+
+    Args:
+        means: (rows, columns), NaN where nothing is known.
+        ticks: words for columns and rows.
+        titles: of the two settings, and the quantity is in the page's words.
+        percent: shares, more is better; otherwise gaps on a logarithmic scale, less is better.
+        best, present: (column, row) of the best cell and of the settings in use.
+        hue: colour of the best end.
+    """
+    rows, columns = means.shape
+    shown = means if percent else -np.log10(np.maximum(means, 1e-12))
+    surface: Trace = {
+        "type": "heatmap", "z": shown, "x": list(range(columns)), "y": list(range(rows)), "showscale": False, "hoverinfo": "skip",
+        "colorscale": [[0, theme.grid], [1, hue]], "xgap": 2, "ygap": 2,
+    }  # fmt: skip
+    if np.isfinite(shown).sum() and np.nanmax(shown) == np.nanmin(shown):
+        surface |= {"zmin": float(np.nanmin(shown)) - 1, "zmax": float(np.nanmax(shown))}
+    # heat maps do not tell the page about clicks, markers do
+    y, x = (a.ravel() for a in np.mgrid[:rows, :columns])
+    text = [_number(v, percent) for v in means.ravel()]
+    spread = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
+    strong = [bool(np.isfinite(v) and spread > 0 and (v - np.nanmin(shown)) / spread > 0.5) for v in shown.ravel()]
+    cells: Trace = {
+        "x": x, "y": y, "mode": "markers+text", "text": text, "showlegend": False,
+        "textfont": {"size": FONT_SIZE - 2, "color": ["#ffffff" if s and theme.name == "light" else theme.ink for s in strong]},
+        "marker": {"symbol": "square", "size": CELL - 14, "opacity": 0.01, "color": theme.ink},
+        "customdata": [f"{i}|{j}" for i, j in zip(x, y, strict=True)],
+        "hovertemplate": [
+            f"{plain(titles[0])} {plain(ticks[0][i])}, {plain(titles[1])} {plain(ticks[1][j])}: {t}<extra></extra>"
+            for i, j, t in zip(x, y, text, strict=True)
+        ],
+        "selected": {"marker": {"opacity": 0.01}}, "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
+    }  # fmt: skip
+    traces = [surface, cells]
+    if present is not None:
+        frame = {"symbol": "square-open", "size": CELL - 12, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
+        traces.append(_mark(present, (0.0, 0.0), "in use", frame))
+    if best is not None:
+        star = {"symbol": "star", "size": 17, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
+        traces.append(_mark(best, (-0.32, 0.3), "best so far", star))
+    bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
+    legend = {
+        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.0, "yanchor": "bottom", "itemclick": False,
+        "itemsizing": "constant",
+    }  # fmt: skip
+    return figure(
+        theme, traces, height=110 + CELL * rows + 40, margin=margin(left=92, top=66, bottom=66), dragmode="pan", legend=legend,
+        clickmode="event+select", hovermode="closest",
+        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])}, y=bare | _scale(ticks[1]),
+        annotations=[
+            {
+                "x": 0, "xref": "paper", "xanchor": "left", "xshift": -84, "y": 1, "yref": "paper", "yanchor": "bottom",
+                "yshift": 6, "text": plain(titles[1]), "showarrow": False, "font": {"size": FONT_SIZE},
+            }
+        ],
+    )  # fmt: skip
+
+
+def _number(value: float, percent: bool) -> str:
+    if not np.isfinite(value):
+        return ""
+    return f"{100 * value:.1f}" if percent else f"{value:.2g}"
+
+
+def _scale(ticks: Sequence[str]) -> Trace:
+    return {"tickvals": list(range(len(ticks))), "ticktext": [plain(t) for t in ticks], "range": [-0.5, len(ticks) - 0.5]}
+
+
+def _mark(place: tuple[int, int], shift: tuple[float, float], name: str, marker: Trace) -> Trace:
+    x, y = (float(at) + by for at, by in zip(place, shift, strict=True))
+    return {"x": [x], "y": [y], "mode": "markers", "name": name, "hoverinfo": "skip", "marker": marker}

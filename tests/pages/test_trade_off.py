@@ -1,0 +1,249 @@
+"""The trade-off page without a browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz import presets
+from dpviz.cells import Cell
+from dpviz.dashboard import choices, jobs, sweep_job
+from dpviz.sweeps import run_sweep
+
+PAGE = next((Path(__file__).parents[2] / "pages").glob("*Trade-off.py"))
+FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    jobs.pool.clear()
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    for key, value in (FAST | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def done(page: AppTest) -> AppTest:
+    """The page when its job is over."""
+    end = time.monotonic() + 60
+    while not page.session_state["dpviz.sweep"].over:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    page.run()
+    assert not page.exception
+    return page
+
+
+def texts(page: AppTest) -> str:
+    return "\n".join(element.value for element in (*page.markdown, *page.caption)).replace("\\", "")
+
+
+def warnings(page: AppTest) -> list[str]:
+    """Without the one that always stands beside tuning."""
+    return [w.value.replace("\\", "") for w in page.warning if not w.value.startswith("Tuning")]
+
+
+def address(page: AppTest) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
+
+
+def test_the_page_answers_in_one_sentence() -> None:
+    page = done(opened())
+    assert "For " in texts(page)
+    assert "needs ε ≥" in texts(page)
+    assert not warnings(page)
+    table = page.table[0].value
+    assert len(table) == 2
+    assert all("proved" in word for word in table["Guarantee"])
+
+
+def test_the_first_visit_needs_no_choice() -> None:
+    page = opened(methods="", points="")
+    chosen = page.multiselect(key="page.methods").value
+    assert len(chosen) >= 2
+    assert set(chosen) <= set(dpviz.mechanisms())
+    assert "methods" not in address(page)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("methods", "magic", "methods"), ("methods", "non-private", "methods"), ("from", "0", "from"), ("from", "x", "from"),
+        ("from", "100", "epsilon grid"), ("to", "nan", "to"), ("points", "0", "points"), ("points", "1e9", "points"),
+        ("shown", "loss", "shown"), ("band", "sd", "band"), ("want", "101", "want"), ("odds", "maybe", "odds"),
+        ("knobs", "dp-gd", "knobs"), ("knobs", "dp-gd.magic:1", "knobs"), ("knobs", "magic.steps:1", "mechanism"),
+        ("knobs", "dp-sgd.epochs:-1", "epochs"), ("figure", "chen-9", "figure"), ("tune", "steps", "tune"),
+        ("tune", "steps,steps", "tune"), ("tune", "steps,magic", "tune"), ("by", "loss", "by"), ("foo", "bar", "address"),
+    ],
+)  # fmt: skip
+def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
+    page = opened(**{key: value})
+    said = warnings(page)
+    assert len(said) == 1
+    assert said[0].startswith(f"**{field}**")
+    assert address(page).get(key) != value
+    assert "dpviz.sweep" in page.session_state
+
+
+def test_controls_and_address_agree_both_ways() -> None:
+    page = opened(**{"from": "0.1", "to": "3", "want": "70", "band": "mean", "odds": "true", "shown": "optimality_gap"})
+    assert page.selectbox(key="page.from").value == 0.1
+    assert page.selectbox(key="page.to").value == 3
+    assert page.number_input(key="page.want").value == 70
+    assert page.toggle(key="page.odds").value is True
+    page.number_input(key="page.points").set_value(4).run()
+    page.selectbox(key="page.shown").set_value("objective").run()
+    page.multiselect(key="page.methods").set_value(["dp-gd", "cms-output", "rsgd"]).run()
+    assert not page.exception
+    found = address(page)
+    assert (found["points"], found["shown"], set(found["methods"].split(","))) == (
+        "4",
+        "objective",
+        {"dp-gd", "cms-output", "rsgd"},
+    )
+    assert "For 70.0" in texts(done(page))
+
+
+def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = opened()
+    page.multiselect(key="page.methods").set_value([]).run()
+    assert not page.exception
+    assert page.multiselect(key="page.methods").value, "an empty choice is the first view again"
+    monkeypatch.setattr(sweep_job, "AUTOMATIC", 10)
+    page = opened(points="5")
+    assert "This is much work" in texts(page)
+    assert "dpviz.sweep" not in page.session_state
+    next(b for b in page.button if b.label == "Start it").click().run()
+    assert "needs ε" in texts(done(page))
+
+
+def test_a_method_that_fails_is_said_and_the_others_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Cell.compute
+
+    def compute(cell: Cell, *rest: object) -> pd.DataFrame:
+        if cell.spec.mechanism == "cms-output":
+            raise dpviz.InvalidInput("mechanism", "diverged", "Use a smaller step.")
+        return true(cell, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Cell, "compute", compute)
+    page = done(opened())
+    said = warnings(page)
+    assert len(said) == 1
+    assert "diverged" in said[0]
+    assert len(page.table[0].value) == 1
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Cells wait in their monitor until they are let go or cancelled."""
+    import threading
+
+    go, true = threading.Event(), Cell.attempt
+
+    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        while not go.wait(0.005):
+            monitor(0.3)
+        return true(cell, monitor)
+
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    return go.set
+
+
+def test_cancel_and_go_on(held: Callable[[], None]) -> None:
+    page = opened()
+    assert "The first numbers are on their way" in texts(page)
+    page.button(key="cancel-sweep").click().run()
+    assert "Cancelled" in texts(page)
+    held()
+    page.button(key="go-on").click().run()
+    assert "needs ε" in texts(done(page))
+
+
+def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Callable[[], None]) -> None:
+    page = opened()
+    job = page.session_state["dpviz.sweep"]
+    page.toggle(key="page.odds").set_value(True).run()
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert page.session_state["dpviz.sweep"] is job
+    assert not job.over
+    page.number_input(key="page.points").set_value(4).run()
+    assert page.session_state["dpviz.sweep"] is not job
+    assert job.over
+    held()
+    done(page)
+
+
+def test_the_saved_settings_give_the_same_numbers(tmp_path: Path) -> None:
+    page = done(opened(knobs="cms-output.noise:gaussian" if "noise" in dpviz.mechanisms()["cms-output"].knobs() else ""))
+    chosen = choices.Choices(("cms-output", "dp-gd"), {}, points=3)
+    spec = chosen.sweep(dpviz.RunSpec("teaching", seeds=2))
+    (tmp_path / "a.toml").write_text(spec.to_toml())
+    again = run_sweep(dpviz.SweepSpec.from_toml(tmp_path / "a.toml"))
+    pd.testing.assert_frame_equal(page.session_state["dpviz.picture"][1], again)
+
+
+def test_knobs_of_several_methods_travel_in_the_address() -> None:
+    page = opened(mechanism="dp-gd", **{"dp-gd.steps": "20", "knobs": "rsgd.epochs:3", "methods": "dp-gd,rsgd"})
+    assert not warnings(page)
+    sweep = page.session_state["dpviz.sweep"]
+    assert {c.spec.mechanism: dict(c.spec.params) for c in sweep.cells} == {
+        "dp-gd": {"steps": 20} | {k: v for k, v in dpviz.mechanisms()["dp-gd"].defaults().items() if k != "steps"},
+        "rsgd": {"epochs": 3},
+    }
+    page.selectbox(key="mechanism").set_value("rsgd").run()
+    assert not page.exception
+    assert address(page)["rsgd.epochs"] == "3"
+    assert address(page)["knobs"] == "dp-gd.steps:20"
+    assert choices.parse_knobs(choices.knob_text({"dp-gd": {"steps": 7}, "rsgd": {"epochs": 3}})) == {
+        "dp-gd": {"steps": 7}, "rsgd": {"epochs": 3},
+    }  # fmt: skip
+
+
+def test_tuning_applies_the_best_cell() -> None:
+    page = opened(tune="steps,lam", mechanism="dp-gd", seeds="1")
+    page.button(key="tune-start").click().run()
+    job = page.session_state["dpviz.tuning"]
+    end = time.monotonic() + 60
+    while not job.over:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    page.run()
+    assert not page.exception
+    assert "costs privacy" in " ".join(w.value for w in page.warning)
+    best = page.button(key="tune-best").label.removeprefix("Use the best: ")
+    page.button(key="tune-best").click().run()
+    assert not page.exception
+    steps = page.session_state["dp-gd.steps"]
+    assert f"steps {steps}" in best
+    assert f"regularisation λ {page.session_state['lam']:.3g}".replace("e-0", "e-") in best
+    assert page.session_state["dpviz.tuning"] is job
+
+
+@pytest.mark.parametrize("name", ["ip-4-iris", "dbdp-small-iris"])
+def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
+    page = opened(figure=name)
+    page.button(key="figure-start").click().run()
+    assert not page.exception
+    figure, panel = presets.panels()[name]
+    found = address(page)
+    assert found["dataset"] == panel.dataset
+    assert found["figure"] == name
+    assert float(found["to"]) == figure.high
+    page = done(page)
+    verdicts = page.table[1].value
+    assert len(verdicts) == len(figure.statements)
+    assert set(verdicts["Ours"]) <= {"✓ shown", "✗ not shown", "– cannot be judged"}
+    assert any("shown" in v for v in verdicts["Ours"])
+    assert "Changed since" not in texts(page)

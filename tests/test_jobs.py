@@ -1,0 +1,202 @@
+"""Jobs: streaming, cancelling, the queue of heavy ones, and words for whatever fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cells import Cell, CellStore
+from dpviz.dashboard import jobs
+from dpviz.dashboard.job import Job, State
+from dpviz.sweeps import SweepSpec, in_order, run_sweep
+
+SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.3, 3.0], seeds=12)
+LONG = 60.0
+
+
+def until(true: Callable[[], bool], seconds: float = LONG) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+class Slow:
+    """Makes cells take as many steps as wanted, each of them released by the test."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.steps = 0
+        true = Cell.attempt
+
+        def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+            while not self.go.is_set():
+                self.steps += 1
+                time.sleep(0.002)
+                monitor(0.5)
+            return true(cell, monitor)
+
+        monkeypatch.setattr(Cell, "attempt", attempt)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    one = Slow(monkeypatch)
+    yield one
+    one.go.set()
+
+
+def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec: SweepSpec = SPEC, who: str = "me") -> Job:
+    return pool.submit(key, spec.cells(), store, who)
+
+
+def test_a_job_gives_what_a_sweep_gives(tmp_path: Path) -> None:
+    pool = jobs.Pool()
+    job = start(pool, store=CellStore(tmp_path))
+    until(lambda: job.over)
+    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+    status = pool.status(job)
+    assert (status.state, status.done, status.problems, status.notices) == (State.DONE, 1.0, (), ())
+    assert pool.submit("a", SPEC.cells(), None) is job, "equal keys are one job"
+
+
+def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+    for cell in SPEC.cells()[:2]:
+        store.put(cell, cell.compute())
+    pool = jobs.Pool()
+    job = start(pool, store=store)
+    until(lambda: len(job.tables()) == 2)
+    assert len(job.table()) == 2 * 2 * 2
+    assert not job.over
+    assert 0 < pool.status(job).done < 1
+    slow.go.set()
+    until(lambda: job.over)
+    assert len(job.table()) == 2 * 2 * 12
+
+
+def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: Path) -> None:
+    pool = jobs.Pool()
+    job = start(pool, store=CellStore(tmp_path))
+    until(lambda: slow.steps > 3)
+    threads = threading.active_count()
+    job.cancel()
+    assert pool.status(job).state is State.CANCELLED, "said at once"
+    until(lambda: threading.active_count() < threads, 1.0)
+    slow.go.set()
+    assert start(pool) is job, "nobody asked to go on"
+    pool.again(job)
+    other = start(pool, store=CellStore(tmp_path))
+    assert other is not job
+    until(lambda: other.over)
+    assert pool.status(other).state is State.DONE
+
+
+def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = start(jobs.Pool(), store=CellStore(tmp_path))
+    until(lambda: first.over)
+    victim = sorted(tmp_path.glob("*.cell"))[0]
+    victim.write_bytes(b"damaged")
+    computed: list[str] = []
+    true = Cell.attempt
+    monkeypatch.setattr(Cell, "attempt", lambda self, monitor: computed.append(self.key()) or true(self, monitor))
+    pool = jobs.Pool()
+    second = start(pool, store=CellStore(tmp_path))
+    until(lambda: second.over)
+    assert computed == [victim.stem], "only the damaged one is computed again"
+    pd.testing.assert_frame_equal(first.table(), second.table())
+    assert len(pool.status(second).notices) == 1
+
+
+def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    pool = jobs.Pool()
+    four = [start(pool, key) for key in "abcd"]
+    until(lambda: sorted(pool.status(job).ahead for job in four) == [0, 0, 1, 2])
+    waiting = sorted(four, key=lambda job: pool.status(job).ahead)
+    waiting[2].cancel()
+    until(lambda: pool.status(waiting[3]).ahead == 1)
+    waiting[0].cancel()
+    until(lambda: pool.status(waiting[3]).ahead == 0)
+    slow.go.set()
+    until(lambda: all(job.over for job in four))
+    assert [job.status().state for job in waiting] == [State.CANCELLED, State.DONE, State.CANCELLED, State.DONE]
+
+
+def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.02)
+    pool = jobs.Pool()
+    heavy = [start(pool, key) for key in "abc"]
+    until(lambda: sorted(pool.status(job).ahead for job in heavy) == [0, 0, 1])
+    monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
+    small = start(pool, "small")
+    until(lambda: small in pool._alive)
+    assert pool.status(small).ahead == 0
+    slow.go.set()
+    until(lambda: small.over and all(job.over for job in heavy))
+
+
+def test_what_nobody_wants_any_more_stops(slow: Slow) -> None:
+    pool = jobs.Pool()
+    job = start(pool, who="ann")
+    assert start(pool, who="bob") is job
+    pool.leave(job, "ann")
+    assert not job.over
+    pool.leave(job, "bob")
+    until(lambda: job.over)
+    assert not pool.knows("a"), "who comes back starts it anew, from finished cells"
+
+
+def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "AT_ONCE", 1)
+    pool = jobs.Pool()
+    first, second, third = (start(pool, key) for key in "abc")
+    assert [pool.status(job).ahead for job in (first, second, third)] == [0, 1, 2]
+    assert pool.status(third).state is State.QUEUED
+    second.cancel()
+    pool.again(second)
+    slow.go.set()
+    until(lambda: first.over and third.over)
+    assert third.status().state is State.DONE
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (dpviz.InvalidInput("epsilon", "cannot be met", "Give more."), "cannot be met"),
+        (MemoryError(), "more memory"), (KeyError(), "KeyError"),
+        (FloatingPointError("overflow in step 3"), "overflow in step 3"),
+    ],
+)  # fmt: skip
+def test_failures_become_words_and_the_others_go_on(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Cell.compute
+
+    def compute(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        if cell.spec.mechanism == "cms-output":
+            raise error
+        return true(cell, monitor)
+
+    monkeypatch.setattr(Cell, "compute", compute)
+    pool = jobs.Pool()
+    job = start(pool)
+    until(lambda: job.over)
+    status = pool.status(job)
+    assert status.state is State.DONE
+    assert set(job.table()["mechanism"]) == {"dp-gd"}
+    assert {epsilon for _, epsilon, _ in status.problems} == {0.3, 3.0}
+    assert all(words in str(problem) for _, _, problem in status.problems)
+
+
+def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "KEPT", 3)
+    pool = jobs.Pool()
+    for key in "abcdefgh":
+        job = start(pool, key, spec=SweepSpec(dataset="teaching", mechanisms=["cms-output"], epsilons=[1.0], seeds=1))
+        until(lambda job=job: job.over and job not in pool._alive)
+    assert len(pool._jobs) <= 4
