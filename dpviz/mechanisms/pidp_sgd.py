@@ -13,7 +13,7 @@ from dpviz.influence import error_bound
 from dpviz.mechanisms import _input, _pidp
 from dpviz.mechanisms import _single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, RuleView, Streams, knob, scales, silent
-from dpviz.models import Setting
+from dpviz.models import Model, Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import contribution_sigma, pidp_passes, pidp_threshold, sgd_sigma
 from dpviz.problem import Problem
@@ -241,6 +241,10 @@ class PIDPSGD(Mechanism):
         passes = np.ones(len(statistic), bool)
         passes[np.argsort(-statistic, kind="stable")[: round(self.fraction * len(statistic))]] = False
         return passes
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return single.pushed_pair(model, setting)
 
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         start = self._start(problem, [np.random.SeedSequence(0)])[0]
