@@ -184,7 +184,7 @@ def _claims(options: argparse.Namespace) -> int:
             print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
         return 0
     for name in known if options.claim == "all" else [options.claim]:
-        found = claims.check(name, full=options.full, seed=options.seed)
+        found = claims.check(name, full=options.full, seed=_seed(options.seed))
         claim, verdict = found.claim, found.verdict
         lines = [
             ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper]}, {claim.place})"),
@@ -199,3 +199,10 @@ def _claims(options: argparse.Namespace) -> int:
         for label, value in lines:
             print(f"{label + ':':19}{value}")
     return 0
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput("seed", f"must be a whole number, got {text!r}", "Give 0 or more.") from None

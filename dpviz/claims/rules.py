@@ -125,7 +125,7 @@ def follows_influence(mechanism: str) -> Test:
             f"it is at least {LEAST_AUC:g} at every budget whose share of noised rows lies between 1 % and 99 %, and there is "
             "such a budget; “under” the budgets where it does; fails otherwise.",
             tuple(numbers), because, condition, pd.concat(tables),
-            Picture("rows by influence, tenths from least to most", "rows that meet noise, %"),
+            Picture("tenths of the rows by influence", "rows that meet noise, %"),
             "No randomness: chances over the rule's own noise are exact, before the first step.",
         )  # fmt: skip
 

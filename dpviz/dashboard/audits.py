@@ -135,23 +135,25 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
     found = result.epsilon_lower
     claim = cal.claimed or cal.proved
     final = over and result.runs == result.requested
-    sign, colour = _SHOWN.get(result.verdict, ("○", "gray"))
-    so_far = "" if final else f" so far ({result.runs:,} of {result.requested:,}; the bound counts at the end)"
+    sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
     said = f"the claim is ε = {words.three(claim.epsilon)}" if claim else "nothing is claimed"
+    sentence = (
+        f"An attacker who sees {result.runs:,} trainings on each side shows that ε is at least {words.three(found)}; {said}: "
+        f"{result.verdict}."
+        if final
+        else f"After {result.runs:,} of {result.requested:,} trainings on each side the attacker reaches ε = "
+        f"{words.three(found)}; {said}. "
+        "Only the bound at the end counts."
+    )
     with st.container(key="headline"):
-        st.markdown(
-            words.markdown(
-                f"An attacker who sees {result.runs:,} trainings on each side{so_far} shows that ε is at least "
-                f"{words.three(found)}; {said}: {result.verdict}."
-            )
-        )
-    st.badge(f"{sign} {result.verdict}", color=colour)  # type: ignore[arg-type]
+        st.markdown(words.markdown(sentence))
+    st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
     columns = st.columns(4)
     for column, (name, budget) in zip(columns, (("Claimed ε", cal.claimed), ("Proved ε", cal.proved)), strict=False):
         column.metric(name, words.three(budget.epsilon) if budget else "none")
     above = result.exceeds(cal.claimed) or result.exceeds(cal.proved)
     columns[2].metric(
-        "Audited ε, at least", words.three(found), delta="✗ above the claim" if above else None, delta_color="inverse",
+        "Audited ε, at least" if final else "Audited ε, so far", words.three(found), delta="✗ above the claim" if above and final else None, delta_color="inverse",
         help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
         f"{words.three(cal.budget.delta)}.",
     )  # fmt: skip

@@ -89,7 +89,7 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
     @st.fragment(run_every=None if task is None or task.over else 1.0)
     def live() -> None:
         with st.container(border=True):
-            st.subheader(words.markdown(claim.meaning), anchor=False)
+            st.header(words.markdown(claim.meaning), anchor=False)
             st.caption(words.markdown(f"{PAPERS[claim.paper]}, {claim.place}. {claim.matters}"))
             if task is not None and task.state != "done":
                 tasks.controls(task, claim.id)
