@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from dpviz.auditing import AuditResult, Pair, audit, label_flip, most_influential, replace_by, watch, worst_case
+from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM
 from dpviz.dashboard import parts, tasks, urls, words
 from dpviz.engine import bench
@@ -33,12 +35,13 @@ PAIRS = {
 }
 RUNS = {"": 1000, "200": 200, "5000": 5000, "20000": 20_000}
 ROWS, FEATURES = 1000, 2  # of the made-up pairs
+_REAL = ("most-influential", "label-flip", "replace")
 BOARD_RUNS, BOARD_CONFIDENCE = 400, 0.99
 #: verdicts in words, sign and colour, never colour alone; an audit never confirms
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
-def controls() -> tuple[str, int, int, int]:
+def controls() -> tuple[str, int | None, int | None, int]:
     """Pair, row, other row and N, each kept in the address."""
     state = st.session_state
     for key, options in (("pair", PAIRS), ("runs", RUNS)):
@@ -50,42 +53,55 @@ def controls() -> tuple[str, int, int, int]:
         pair = st.selectbox("Neighbouring pair", list(PAIRS), key="pair", format_func=PAIRS.__getitem__)
     with columns[1]:
         runs = st.selectbox(
-            "Trainings on each side, N", sorted(RUNS, key=RUNS.__getitem__), key="runs", format_func=lambda k: f"{RUNS[k]:,}",
+            "Trainings a side, N", sorted(RUNS, key=RUNS.__getitem__), key="runs", format_func=lambda k: f"{RUNS[k]:,}",
             help="More trainings can show more; the largest bound that N can give is shown below.",
         )  # fmt: skip
     with columns[2]:
-        row = _row("row", "Row", pair in ("label-flip", "two-rows"), 0)
+        row = _row("row", "Row", pair in ("label-flip", "two-rows"))
     with columns[3]:
-        other = _row("other", "Replaced by a copy of row", pair == "two-rows", 1)
+        other = _row("other", "Replaced by row", pair == "two-rows")
     return pair, row, other, RUNS[runs]
 
 
-def _row(key: str, label: str, used: bool, default: int) -> int:
+def _row(key: str, label: str, used: bool) -> int | None:
     text = st.text_input(
-        label, key=key, disabled=not used, placeholder=f"{default}", help="Position in the training rows, from 0."
-    )
+        label, key=key, disabled=not used, placeholder="row id", help="As in the tables of the other pages; a training row."
+    )  # fmt: skip
     try:
-        return whole(key, float(text), 0, 10**7) if text.strip() else default
+        return whole(key, float(text), 0, 10**7) if text.strip() and used else None
     except (ValueError, InvalidInput):
-        st.warning(f"**{key}**: {words.markdown(text)} is not a whole number from 0. Row {default} is used.", icon="⚠️")
-        return default
+        urls.report(InvalidInput(key, f"{text!r} is not a whole number from 0", "Give the id of a training row."))
+        return None
 
 
-def the_pair(spec: RunSpec, pair: str, row: int, other: int) -> Pair:
-    """The neighbouring problems asked for."""
+def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:
+    """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
     if not pair:
         return worst_case(spec.build(), get_model(spec.model), spec.budget, n=ROWS, d=FEATURES, lam=spec.lam)
-    problem = bench(spec).problem
+    shared = bench(spec)
+    problem, ids = shared.problem, shared.split.train
     if pair == "most-influential":
-        return most_influential(problem)
-    whole("row", row, 0, problem.n - 1)
+        made = most_influential(problem)
+        at = differing_row(made.first, made.second)
+        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
+    at = _position("row", ids, row, 0)
     if pair == "label-flip":
-        return label_flip(problem, row)
-    at = whole("other", other, 0, problem.n - 1)
-    return replace_by(problem, row, problem.rows.X[at], float(problem.rows.y[at]))
+        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
+    by = _position("other", ids, other, 1)
+    made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
+    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
 
 
-def attack(spec: RunSpec, pair: str, row: int, other: int, runs: int) -> tasks.Task[Any]:
+def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
+    if row is None:
+        return default
+    found = np.flatnonzero(ids == row)
+    if not len(found):
+        raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
+    return int(found[0])
+
+
+def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: int) -> tasks.Task[Any]:
     """The game as a task: started at once for the settings on the screen."""
     fixed = replace(spec, seeds=1)
     key = f"audit {fixed.key()} {pair} {row} {other} {runs}"
@@ -153,7 +169,8 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         column.metric(name, words.three(budget.epsilon) if budget else "none")
     above = result.exceeds(cal.claimed) or result.exceeds(cal.proved)
     columns[2].metric(
-        "Audited ε, at least" if final else "Audited ε, so far", words.three(found), delta="✗ above the claim" if above and final else None, delta_color="inverse",
+        "Audited ε, at least" if final else "Audited ε, so far", words.three(found),
+        delta="✗ above the claim" if above and final else None, delta_color="inverse",
         help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
         f"{words.three(cal.budget.delta)}.",
     )  # fmt: skip
@@ -218,19 +235,30 @@ def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:
             "the attack is "
             "never counted. The largest of the two forms is taken. A bound above the claim refutes it; one below says nothing."
         )
+        st.code(_call(spec, result, pair), language="python", wrap_lines=True)
+
+
+def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
+    """The call that repeats an audit."""
+    changed = differing_row(pair.first, pair.second)
+    x, y = pair.second.rows.X[changed], pair.second.rows.y[changed]
+    lines = [
+        "import dpviz", f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}", "",
+        f"mechanism = dpviz.mechanisms()[{spec.mechanism!r}].from_params({dict(spec.params)!r})",
+        f"budget = dpviz.Budget({spec.epsilon!r}, {spec.delta!r})",
+    ]  # fmt: skip
+    if pair.name in _REAL:
+        lines += [
+            f"problem = dpviz.engine.bench(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
+            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept})).problem",
+            f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
+            f"pair = replace_by(problem, {changed}, x, {float(y)})",
+        ]
+    else:
         size = f"n={pair.first.n}, d={pair.first.rows.X.shape[1]}, lam={spec.lam:g}"
-        knobs = dict(spec.params)
-        st.code(
-            f"import dpviz\nfrom dpviz.auditing import worst_case\n\n"
-            f"mechanism = dpviz.mechanisms()[{spec.mechanism!r}].from_params({knobs!r})\n"
-            f"budget = dpviz.Budget({spec.epsilon!r}, {spec.delta!r})\n"
-            f"pair = worst_case(mechanism, dpviz.engine.get_model({spec.model!r}), budget, {size})\n"
-            f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower"
-            if pair.name not in ("most-influential", "label-flip", "replace")
-            else f"import dpviz\nfrom dpviz.auditing import {pair.name.replace('-', '_')}"
-            + ("_by" if pair.name == "replace" else "") + "  # on dpviz.engine.bench(spec).problem",
-            language="python", wrap_lines=True,
-        )  # fmt: skip
+        lines.append(f"pair = worst_case(mechanism, dpviz.engine.get_model({spec.model!r}), budget, {size})")
+    lines.append(f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower")
+    return "\n".join(lines)
 
 
 def board(spec: RunSpec, theme: Theme) -> None:
