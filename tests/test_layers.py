@@ -23,7 +23,8 @@ FORBIDDEN = {
     "influence": {"mechanisms", "engine", "datasets", "figures", "dashboard"},
     "mechanisms": {"auditing", "engine", "spec", "figures", "dashboard", "datasets"},
     "auditing": {"engine", "sweeps", "spec", "figures", "dashboard", "datasets"},
-    "engine": {"sweeps", "figures", "dashboard"},
+    "engine": {"sweeps", "observed", "figures", "dashboard"},
+    "observed": {"sweeps", "figures", "dashboard"},
     "sweeps": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }

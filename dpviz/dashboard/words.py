@@ -39,6 +39,11 @@ def three(value: float) -> str:
     return text.replace("e-0", "e-").replace("-", "−")
 
 
+def two(value: float) -> str:
+    """A slope: −1.97."""
+    return "none" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
 def budget(value: Budget) -> str:
     """ "ε = 1, δ = 1e−5", or "ε = 1" where delta is 0."""
     return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")

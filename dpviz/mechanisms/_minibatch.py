@@ -14,7 +14,16 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, 
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
-from dpviz.privacy.sensitivity import algorithm2, balanced_batches, epoch_steps
+from dpviz.privacy.releases import Bound, Releases
+from dpviz.privacy.sensitivity import (
+    Trace,
+    algorithm2,
+    algorithm2_trace,
+    balanced_batches,
+    contraction,
+    epoch_steps,
+    proposition2,
+)
 from dpviz.problem import Problem
 
 
@@ -43,7 +52,10 @@ class MiniBatch(Mechanism):
 
     def batches(self, setting: Setting) -> tuple[int, int, Floats]:
         """(m, size of the smallest batch, (m,) probability of each batch for a randomly placed row)."""
-        return balanced_batches(setting.n, self.batch_size or max(1, round(2.5 * math.sqrt(setting.n))))
+        return balanced_batches(setting.n, self.batch_size or self.automatic("batch_size", setting.n))
+
+    def automatic(self, knob: str, n: int) -> int:
+        return max(1, round(2.5 * math.sqrt(n)))
 
     def position_sensitivities(self, setting: Setting) -> Floats:
         """(m,) Algorithm 2 with averaging and restarts, by batch position; the regulariser cancels, so R = G."""
@@ -55,6 +67,27 @@ class MiniBatch(Mechanism):
         )  # fmt: skip
         check_finite(float(delta.max()))
         return delta
+
+    def sensitivity_trace(self, setting: Setting) -> Trace:
+        m, nu, _ = self.batches(setting)
+        tau, average, restart = self.window()
+        kept = max(2, min(12, m, 10**6 // (self.epochs * m)))
+        positions = np.unique(np.linspace(1, m, kept).round().astype(int)).tolist()
+        return algorithm2_trace(
+            self.epochs, m, self.step_size * setting.unit_step, nu, setting.mu, setting.L, setting.G, tau,
+            average=average, restart=restart, positions=positions,
+        )  # fmt: skip
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        m, nu, _ = self.batches(setting)
+        eta, in_use = self.step_size * setting.unit_step, float(self.position_sensitivities(setting).max())
+        found = [Bound("Algorithm 2, worst batch", in_use, r"\max_j\Delta_j,\ \Delta\leftarrow\rho\Delta\,(+\,2\eta G/\nu)",
+                       "Chen, Lee, Kifer 2019, Algorithm 2; closed form [ours]")]  # fmt: skip
+        if float(contraction(eta, setting.mu, setting.L)) < 1:
+            fixed = proposition2(eta, nu, m, setting.mu, setting.L, setting.G)
+            found.append(Bound("Fixed step, any number of epochs", fixed, r"\frac{2\eta G}{\nu(1-\rho^m)}",
+                               "Chen, Lee, Kifer 2019, Proposition 2, at the first step size"))  # fmt: skip
+        return tuple(found)
 
     def describe(self, setting: Setting, delta: Floats) -> dict[str, float]:
         """Numbers that every calibration of this family reports."""
@@ -128,6 +161,9 @@ class Permuted(MiniBatch):
             notes=tuple(notes),
             details=details,
         )
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases(self.position_sensitivities(setting), self.batches(setting)[2])
 
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,

@@ -13,6 +13,7 @@ from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.accounting import ROUTES, Method, Steps, noise_multiplier_for
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput
@@ -212,6 +213,16 @@ class PoissonSGD(Mechanism):
                 "mean_batch": self.sampling_rate * setting.n,
             },
         )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        value = 2 * bound / (self.sampling_rate * setting.n)
+        return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
+
+    def releases(self, setting: Setting) -> Releases | None:
+        if self.method.relation is not Neighbouring.REPLACE_ONE:
+            return None
+        return Releases.one(self.sensitivity_bounds(setting)[0].value, self.steps, self.sampling_rate)
 
     def accounted(self, calibration: Calibration) -> Steps:
         """The steps of a calibration, for other accountants to look at."""

@@ -12,6 +12,7 @@ from dpviz.models import Setting
 from dpviz.noise import STANDARD
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.privacy.releases import Bound
 from dpviz.privacy.sensitivity import cms, cms_refined, minimiser_radius
 from dpviz.validate import InvalidInput
 
@@ -42,6 +43,18 @@ def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, 
     tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
     source = f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [ours]"
     return tight, source, (f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.",)
+
+
+def minimiser_bounds(setting: Setting) -> tuple[Bound, ...]:
+    """2G/(n lam), and D(r)/(n lam) for the logistic loss."""
+    plain = Bound(
+        "2G/(nλ)", cms(setting.n, setting.lam, setting.G), r"\frac{2G}{n\lambda}",
+        "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8",
+    )  # fmt: skip
+    if setting.model != "logistic":
+        return (plain,)
+    tight = Bound("D(r)/(nλ)", cms_refined(setting.n, setting.lam), r"\frac{D(r)}{n\lambda},\ |\theta^*|\le r", "[ours]")
+    return plain, tight
 
 
 def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models import Model, Setting
+from dpviz.privacy.algorithm2 import Trace
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput, in_range, number, one_of, truth, whole
 
@@ -393,6 +395,31 @@ class Mechanism:
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
         """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
         return None
+
+    def automatic(self, knob: str, n: int) -> int:
+        """What a knob that stands at 0 for the mechanism's own choice is for n rows."""
+        raise NotImplementedError(f"{self.id} has no choice of its own for {knob}")
+
+    def sensitivity_trace(self, setting: Setting) -> Trace | None:
+        """How far two runs can drift apart, update by update; None where the query is not the end of a recursion."""
+        return None
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        """Worst-case sensitivities of `query` from every source known, the one in use among them."""
+        return ()
+
+    def releases(self, setting: Setting) -> Releases | None:
+        """What Gaussian noise is added to, for accountants to compare; None for other noise and other guarantees."""
+        return None
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: Floats) -> dict[str, float]:
+        """Expected excess empirical risk by formulas with all constants: "bound" and "near the minimum", where known.
+
+        Args:
+            start: objective at 0 above its minimum.
+            eigenvalues: (m,) of the Hessian at the minimum; the second number depends on data through them.
+        """
+        return {}
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
         """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""

@@ -14,6 +14,7 @@ from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.accounting import Method, Steps, epsilon_of
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.releases import Releases
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
 
@@ -97,6 +98,9 @@ class BassilySGD(PoissonSGD):
             ),
             details={"noise_multiplier": z, "sampling_rate": 1 / n, "steps": float(n * n), "mean_batch": 1.0},
         )
+
+    def releases(self, setting: Setting) -> Releases | None:
+        return super().releases(setting) if self.mode == "accounted" else None
 
     def lengths(self, setting: Setting, sigma: Floats, steps: int) -> Floats:
         """(E, T) step lengths on the mean objective, n times those on the sum.

@@ -15,7 +15,8 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
 from dpviz.privacy.mixture import mixture_sigma
-from dpviz.privacy.sensitivity import WU_RULES, balanced_batches, step_recursion, wu_bolt_on, wu_steps
+from dpviz.privacy.releases import Bound, Releases
+from dpviz.privacy.sensitivity import WU_RULES, Trace, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
 
@@ -73,6 +74,38 @@ class BoltOnPSGD(Mechanism):
             self.rule, passes=self.passes, batches=m, mu=setting.mu, L=setting.L, step=step, n=setting.n, decay=self.decay
         )
 
+    def sensitivity_trace(self, setting: Setting) -> Trace:
+        m, b, _ = balanced_batches(setting.n, self.batch_size)
+        return step_trace(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
+
+    def _published(self, setting: Setting) -> float:
+        m, b, _ = balanced_batches(setting.n, self.batch_size)
+        return wu_bolt_on(
+            self.rule, passes=self.passes, batch_size=b, batches=m, mu=setting.mu, L=setting.L, G=setting.G,
+            step=self.step_size / math.sqrt(setting.n), n=setting.n, decay=self.decay,
+        )  # fmt: skip
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        m, b, _ = balanced_batches(setting.n, self.batch_size)
+        tight = float(step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G).max())
+        found = [Bound("Recursion, worst batch", tight, r"\Delta\leftarrow\rho\Delta\,(+\,2\eta G/b)",
+                       "Chen, Lee, Kifer 2019, Lemma 2, for this step rule")]  # fmt: skip
+        try:
+            latex = {"sc-decreasing": r"\frac{2G}{\mu n}", "sc-constant": r"\frac{2\eta G}{b(1-(1-\eta\mu)^N)}",
+                     "convex-constant": r"\frac{2kG\eta}{b}"}.get(self.rule, r"\frac{4G}{Lb}\sum_{j<k}\frac1{\dots}")  # fmt: skip
+            found.append(Bound("Wu et al.", self._published(setting), latex, f"Wu et al. 2017, closed form of {self.rule}"))
+        except InvalidInput:
+            pass  # the step is beyond the published proof
+        return tuple(found)
+
+    def releases(self, setting: Setting) -> Releases | None:
+        if self.noise == "pure":
+            return None
+        m, b, weights = balanced_batches(setting.n, self.batch_size)
+        by_position = step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
+        factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
+        return Releases(by_position * factor, weights)
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, weights = balanced_batches(setting.n, self.batch_size)
         steps = self._steps(setting)
@@ -82,10 +115,7 @@ class BoltOnPSGD(Mechanism):
         sensitivity, source = tight, "every update contracts by ρ and a visit adds 2ηG/b (Chen et al. 2019, Lemma 2): worst batch"
         if self.bound == "published":
             try:
-                sensitivity = wu_bolt_on(
-                    self.rule, passes=self.passes, batch_size=b, batches=m, mu=setting.mu, L=setting.L, G=setting.G,
-                    step=self.step_size / math.sqrt(setting.n), n=setting.n, decay=self.decay,
-                )  # fmt: skip
+                sensitivity = self._published(setting)
             except InvalidInput as error:  # a step beyond the published proof: name the knob
                 raise InvalidInput("step_size", error.cause, "Choose a smaller step, or the recursion.") from error
             source = f"Wu et al. 2017, closed form of the rule {self.rule}, with G = {setting.G:g} since the regulariser cancels"

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms._individual import around_minimiser
-from dpviz.mechanisms._output import minimiser_sensitivity, release
+from dpviz.mechanisms._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
+from dpviz.privacy.bounds import output_excess, output_excess_near_minimum
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound
 from dpviz.problem import Problem
 
 EXACT = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
@@ -56,11 +58,19 @@ class CMSOutput(Mechanism):
             details={"beta": budget.epsilon / sensitivity, "expected_noise_norm": setting.m * sensitivity / budget.epsilon},
         )
 
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        return minimiser_bounds(setting)
+
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        # E b b' = (d + 1)/beta^2 I for this noise
+        near = output_excess_near_minimum(eigenvalues, noise_scale * np.sqrt(setting.m + 1))
+        return {"bound": output_excess(noise_scale, setting.m, setting.L, "gamma-sphere"), "near the minimum": near}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord

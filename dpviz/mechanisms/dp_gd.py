@@ -15,9 +15,11 @@ from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
+from dpviz.privacy.bounds import descent_excess, descent_excess_near_minimum
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 
@@ -50,6 +52,13 @@ class DPGD(Mechanism):
     c: float = knob(
         1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
     )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(2 * min(self.clip_norm, setting.G) / setting.n, self.steps)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)
@@ -129,6 +138,15 @@ class DPGD(Mechanism):
             )
             theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         return theta.reshape(e, s, m), energy.T.reshape(e, s, -1)
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        step = self.step_size * setting.unit_step
+        if setting.mu <= 0 or self.clip_norm < setting.G or step >= 2 / setting.L:
+            return {}
+        bound = descent_excess(start, self.steps, noise_scale, setting.m, setting.mu, setting.L, step)
+        left = descent_excess(start, self.steps, 0.0, setting.m, setting.mu, setting.L, step)
+        near = descent_excess_near_minimum(eigenvalues, self.steps, noise_scale, step)
+        return {"bound": bound, "near the minimum": near, "of the bound, start not yet forgotten": left}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord

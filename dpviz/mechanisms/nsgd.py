@@ -14,6 +14,7 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.mixture import mironov_sigma
+from dpviz.privacy.releases import Releases
 from dpviz.problem import Problem
 
 
@@ -62,6 +63,9 @@ class NSGD(MiniBatch):
             notes=tuple(notes),
             details=details,
         )
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(float(self.position_sensitivities(setting).max()))
 
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,

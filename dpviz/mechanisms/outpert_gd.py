@@ -14,7 +14,8 @@ from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRec
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
-from dpviz.privacy.sensitivity import gradient_descent, proposition2, zhang
+from dpviz.privacy.releases import Bound, Releases
+from dpviz.privacy.sensitivity import Trace, gradient_descent, proposition2, step_trace, zhang
 from dpviz.problem import Problem
 
 SOURCES = {
@@ -84,6 +85,26 @@ class OutPertGD(Mechanism):
             notes=tuple(notes),
             details={"mu": mu_star, "exact_sensitivity": exact, "published_sensitivity": zhang(n, mu, L, G)},
         )
+
+    def sensitivity_trace(self, setting: Setting) -> Trace:
+        return step_trace(np.full(self.steps, self._step(setting)), 1, setting.n, setting.mu, setting.L, setting.G)
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
+        found = [
+            Bound("T steps", gradient_descent(n, self.steps, step, mu, L, G), r"\frac{2\eta G}{n}\cdot\frac{1-\rho^T}{1-\rho}",
+                  "Chen, Lee, Kifer 2019, Lemma 2, unrolled [ours]"),
+            Bound("Any number of steps", proposition2(step, n, 1, mu, L, G), r"\frac{2\eta G}{n(1-\rho)}",
+                  "Chen, Lee, Kifer 2019, Proposition 2"),
+            Bound("Zhang et al.", zhang(n, mu, L, G), r"\frac{5G(L+\mu)}{n\mu L}", "Zhang et al. 2017, for the step 1/(L+μ)",
+                  proved=False),
+        ]  # fmt: skip
+        return tuple(found)
+
+    def releases(self, setting: Setting) -> Releases:
+        exact = gradient_descent(setting.n, self.steps, self._step(setting), setting.mu, setting.L, setting.G)
+        loose = proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
+        return Releases.one(loose if self.calibration == "proposition-2" else exact)
 
     def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
         """(m,) the last iterate."""

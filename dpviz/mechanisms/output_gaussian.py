@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms._individual import around_minimiser
-from dpviz.mechanisms._output import minimiser_sensitivity, release
+from dpviz.mechanisms._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.mechanisms.cms_output import EXACT, REFINED
 from dpviz.models import Setting
+from dpviz.privacy.bounds import output_excess, output_excess_near_minimum
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 
 
@@ -54,11 +56,21 @@ class OutputGaussian(Mechanism):
             details={"mu": mu},
         )
 
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        return minimiser_bounds(setting)
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(minimiser_sensitivity(setting, self.refined)[0])
+
     def fit(
         self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *,
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        bound = output_excess(noise_scale, setting.m, setting.L)
+        return {"bound": bound, "near the minimum": output_excess_near_minimum(eigenvalues, noise_scale)}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord

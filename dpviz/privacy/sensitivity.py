@@ -47,9 +47,11 @@ __all__ = [
     "geometric",
     "gradient_descent",
     "logistic_diameter",
+    "logistic_worst_pair",
     "minimiser_radius",
     "proposition2",
     "step_recursion",
+    "step_trace",
     "wu_bolt_on",
     "wu_steps",
     "zhang",
@@ -198,7 +200,27 @@ def step_recursion(steps: Floats, batches: int, batch_size: int, mu: float, L: f
         return added.reshape(-1, m).sum(axis=0)
 
 
-@lru_cache(maxsize=256)
+def step_trace(
+    steps: Floats, batches: int, batch_size: int, mu: float, L: float, G: float = 1.0, positions: int = 12
+) -> Trace:  # fmt: skip
+    """`step_recursion` as it runs, for at most `positions` evenly spaced batch positions; see there for the arguments."""
+    m, eta = batches, np.asarray(steps, float)
+    step_recursion(eta, m, batch_size, mu, L, G)  # refuses what means nothing
+    kept = max(2, min(positions, 10**6 // len(eta)))
+    chosen = np.unique(np.round(np.linspace(1, m, min(m, kept)))).astype(int)
+    rho = contraction(eta, mu, L)
+    expands = np.arange(len(eta))[:, None] % m == chosen - 1
+    value = np.zeros((len(eta) + 1, len(chosen)))
+    with np.errstate(over="ignore"):
+        for t, (r, added) in enumerate(zip(rho.tolist(), (2 * eta * G / batch_size).tolist(), strict=True)):
+            value[t + 1] = r * value[t] + added * expands[t]
+    nan, event = np.array([np.nan]), np.array(["start"] + ["update"] * len(eta))
+    return Trace(
+        np.arange(len(eta) + 1) / m, value, chosen, event, np.vstack([np.zeros((1, len(chosen)), bool), expands]),
+        np.concatenate([nan, eta]), np.concatenate([nan, rho]), (),
+    )  # fmt: skip
+
+
 def logistic_diameter(radius: float) -> float:
     """D(r) = sup over |w| <= r of |g(w, z) - g(w, z')| for the logistic loss on unit-ball rows, in [1, 2) [ours].
 
@@ -206,20 +228,31 @@ def logistic_diameter(radius: float) -> float:
     D^2 = max (s(p) p - s(q) q)^2 + (s(p) sqrt(1-p^2) + s(q) sqrt(1-q^2))^2. It replaces 2G wherever |w| <= r is
     known without looking at data. The huberised hinge has D(r) = 2 for every r, attained at w = 0.
     """
+    return _worst_pair(radius)[0]
+
+
+def logistic_worst_pair(radius: float) -> tuple[float, float]:
+    """(p, q): the cosines with w, |w| = radius, of two signed unit rows whose gradients are D(radius) apart at w."""
+    return _worst_pair(radius)[1:]
+
+
+@lru_cache(maxsize=256)
+def _worst_pair(radius: float) -> tuple[float, float, float]:
     if not (isinstance(radius, int | float) and math.isfinite(radius) and radius >= 0):
         raise InvalidInput("radius", f"must be a finite number of at least 0, got {radius!r}", "Give a radius.")
     low, high = np.full(2, -1.0), np.full(2, 1.0)
-    best = 1.0
+    best, pair = 1.0, (0.0, 0.0)
     for _ in range(14):  # a grid that closes in on its best point; the error is quadratic in the last spacing
         p, q = np.meshgrid(*(np.linspace(a, b, 61) for a, b in zip(low, high, strict=True)), indexing="ij")
         with np.errstate(over="ignore"):
             s, t = 1 / (1 + np.exp(radius * p)), 1 / (1 + np.exp(radius * q))
         value = (s * p - t * q) ** 2 + (s * np.sqrt(1 - p * p) + t * np.sqrt(1 - q * q)) ** 2
         at = np.unravel_index(int(value.argmax()), value.shape)
-        best = max(best, float(value[at]))
+        if float(value[at]) > best:
+            best, pair = float(value[at]), (float(p[at]), float(q[at]))
         centre, half = np.array([p[at], q[at]]), (high - low) / 8
         low, high = np.maximum(centre - half, -1), np.minimum(centre + half, 1)
-    return min(math.sqrt(best) * (1 + 1e-12), 2.0)
+    return min(math.sqrt(best) * (1 + 1e-12), 2.0), *pair
 
 
 def minimiser_radius(lam: float) -> float:

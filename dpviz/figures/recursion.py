@@ -1,0 +1,100 @@
+"""A sensitivity as its recursion runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, figure, margin, shade
+
+Floats = NDArray[np.float64]
+
+
+def trace(
+    epoch: Floats,
+    value: Floats,
+    positions: Sequence[int],
+    averages: Floats,
+    restarts: Sequence[float],
+    theme: Theme,
+    *,
+    height: int = 440,
+    names: bool = True,
+) -> go.Figure:
+    """A sensitivity bound over training, one curve per batch position.
+
+    Args:
+        epoch: (K,) time in passes.
+        value: (K, J).
+        positions: J batch positions, from 1.
+        averages: (K,) whether the point follows an averaging.
+        restarts: times at which the step size starts anew.
+    """
+    base, count = theme.families["output"], len(positions)
+    traces: list[Trace] = []
+    for j, position in enumerate(positions):
+        spread = j / max(count - 1, 1)
+        labelled = names and j in (0, count // 2, count - 1)
+        traces.append(
+            {
+                "x": epoch,
+                "y": value[:, j],
+                "mode": "lines",
+                "showlegend": labelled,
+                "name": f"replaced row in batch {position}"
+                + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
+                "line": {
+                    "color": shade(base, 0.65 * spread if theme.name == "light" else -0.45 * spread),
+                    "width": 3 if labelled else 1.5,
+                    "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
+                },
+                "hovertemplate": f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {position}</extra>",
+            }
+        )
+    at = np.flatnonzero(averages)
+    if len(at):
+        traces.append(
+            {
+                "x": epoch[at],
+                "y": value[at].max(axis=1),
+                "mode": "markers",
+                "name": "averaging: the iterate becomes a mean",
+                "marker": {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}},
+                "hovertemplate": "averaging: %{y:.4g}<extra></extra>",
+            }
+        )
+    if restarts:
+        traces.append(
+            {
+                "x": [None],
+                "y": [None],
+                "mode": "lines",
+                "name": "restart: the step size starts anew",
+                "line": {"color": theme.majority, "width": 2, "dash": "dot"},
+            }
+        )
+    shapes = [
+        {
+            "type": "line",
+            "x0": t,
+            "x1": t,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": theme.majority, "width": 2, "dash": "dot"},
+        }
+        for t in restarts[:60]
+    ]
+    named = sum(1 for t in traces if t.get("showlegend", True))
+    return figure(
+        theme,
+        traces,
+        height=height + LEGEND_LINE * named,
+        shapes=shapes,
+        margin=margin(left=84, top=14 + LEGEND_LINE * named),
+        x={"title": "passes over the data"},
+        y={"title": "how far two runs can be apart", "exponentformat": "power", "range": [0, 1.06 * float(value.max()) or 1.0]},
+    )

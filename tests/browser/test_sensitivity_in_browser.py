@@ -1,0 +1,72 @@
+"""The pages on sensitivity, rates and accounting as a person meets them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+Make = Callable[..., Any]
+SENSITIVITY, ACCOUNTING = "/Sensitivity_and_rates", "/Privacy_accounting"
+
+
+def main(page: Any) -> str:
+    return str(page.locator("[data-testid=stMainBlockContainer]").inner_text())
+
+
+def test_sensitivity_answers_and_links(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=rsgd-ar", SENSITIVITY)
+    page.wait_for_selector(".st-key-slack .main-svg")
+    for words in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
+        assert words in main(page)
+    before = page.locator(".st-key-trace .scatterlayer").inner_html()
+    page.get_by_text("Advanced").click()
+    page.locator("[data-testid=stSidebar]").get_by_text("Averaging", exact=True).click()
+    page.wait_for_function("t => document.querySelector('.st-key-trace .scatterlayer').innerHTML !== t", arg=before)
+    one.settled()
+    query = parse_qs(urlparse(page.url).query)
+    assert query["rsgd-ar.averaging"] == ["false"]
+    assert "No averaging here" in main(page)
+
+
+def test_observed_points_come_on_request(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=output-gaussian&over=lam", SENSITIVITY)
+    page.get_by_role("button", name="Retrain on neighbouring datasets").click()
+    page.wait_for_function("document.body.innerText.includes('observed, adversarial')")
+
+
+def test_accounting_names_the_tightest_proof(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=dp-sgd", ACCOUNTING)
+    assert "PLD, two hops" in one.sentence
+    assert "Who is compared" in main(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
+def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path: str) -> None:
+    page = reader(width=400, scheme=scheme).open("?dataset=teaching", path)
+    page.wait_for_timeout(1500)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
+def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
+    page = reader().open("?dataset=teaching", path)
+    page.wait_for_timeout(1500)
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    labelled = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].map(e => "
+        "(e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).getAttribute('aria-label') || '')"
+    )
+    assert labelled
+    assert all(len(words) > 30 for words in labelled)

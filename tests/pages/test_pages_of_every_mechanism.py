@@ -1,0 +1,33 @@
+"""The pages on sensitivity and accounting open for every mechanism and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support_pages import ACCOUNTING, SENSITIVITY, opened, text
+
+import dpviz
+from dpviz.dashboard import background
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    background.forget()
+    yield
+    background.forget()
+
+
+@pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+def test_every_mechanism_has_both_pages(name: str, mechanism: str) -> None:
+    page = opened(name, mechanism=mechanism)
+    assert not page.error
+    assert not page.warning
+    assert len(text(page)) > 500
+
+
+@pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
+def test_every_model_has_both_pages(name: str, model_id: str) -> None:
+    page = opened(name, model=model_id)
+    assert not page.error

@@ -1,0 +1,134 @@
+"""The pages on sensitivity, rates and accounting without a browser."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
+
+import dpviz
+from dpviz.dashboard import background, sensitivity_view, why
+from dpviz.privacy import compare
+from dpviz.privacy.budget import Budget
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    background.forget()
+    yield
+    background.forget()
+
+
+def test_a_student_finds_the_four_answers() -> None:
+    said = text(opened(SENSITIVITY))
+    for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
+        assert question in said
+    assert "2ηG/ν" in said
+    assert "falls as 1/n" in said
+    assert re.search(r"all of them together make −\d", said), "averaging lowers the bound, by a number"
+    assert re.search(r"helps only a little|hardly helps", said)
+
+
+def test_sentences_carry_the_numbers_of_the_calibration() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd")
+    cal = spec.build().calibrate(sensitivity_view.setting_of(spec), spec.budget)
+    said = text(opened(SENSITIVITY, mechanism="rsgd"))
+    assert f"{cal.sensitivity:.3g}" in said
+    trace = spec.build().sensitivity_trace(sensitivity_view.setting_of(spec))
+    released = spec.build().releases(sensitivity_view.setting_of(spec))
+    assert trace is not None
+    assert released is not None
+    assert f"{cal.noise_scale:.3g}" in why.permutation(released, spec.budget, trace)
+
+
+def test_accounting_shows_the_noise_of_the_run() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0)
+    cal = dpviz.run(spec).calibration
+    page = settled(opened(ACCOUNTING, mechanism="dp-sgd", epsilon="2.0"))
+    assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
+    accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
+    from dpviz.dashboard.accounting_view import accuracies
+
+    again = accuracies(spec, spec.build(), cal, [cal.noise_scale], lambda done: None)
+    assert (again[0] == accuracy).all()
+
+
+def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
+    page = opened(SENSITIVITY, table="pidp", sort="population", tn="5000", over="lam")
+    assert not page.warning
+    assert "5,000" in text(page)
+    assert "PIDP-SGD" in text(page)
+    page.radio(key="own.table").set_value("dbdp").run()
+    assert page.query_params["table"] in ("dbdp", ["dbdp"])
+    page.radio(key="own.table").set_value("input").run()
+    assert "table" not in page.query_params, "defaults are not written"
+    for bad in ({"table": "zzz"}, {"tn": "-3"}, {"te": "lots"}, {"over": "moon"}):
+        page = opened(SENSITIVITY, **bad)
+        assert page.warning[0].value.startswith(f"**{next(iter(bad))}**")
+    page = opened(ACCOUNTING, q="7", relation="nobody")
+    assert len(page.warning) == 2
+
+
+def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
+    said = text(opened(SENSITIVITY, table="input"))
+    assert "not plotted: unreadable" in said
+    assert "Every O(·) is taken as 1" in said
+    assert re.search(r":gray\[✗ needs n² = [^|]*steps", said)
+
+
+def test_excess_risk_on_request_over_d() -> None:
+    page = opened(SENSITIVITY, risk="d", lam="0.05", **{"dp-gd.steps": "100"})
+    button = next(b for b in page.button if b.label.startswith("Train on"))
+    button.click().run()
+    said = text(settled(page))
+    assert "observed slope" in said
+    slope = float(re.search(r"observed slope (−?\d+\.\d+)", said).group(1).replace("−", "-"))  # type: ignore[union-attr]
+    assert 0.5 < slope < 1.5
+
+
+def test_the_regime_button_moves_the_run() -> None:
+    page = settled(opened(SENSITIVITY))
+    button = next(b for b in page.button if b.label.startswith("Go where noise decides"))
+    button.click().run()
+    assert page.query_params["lam"] in ("0.05", ["0.05"])
+    assert "noise decides" in text(settled(page))
+
+
+def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise FloatingPointError("the method diverged")
+
+    monkeypatch.setattr(sensitivity_view.observed, "observed_sensitivity", broken)
+    page = settled(opened(SENSITIVITY))
+    assert any("the method diverged" in e.value for e in page.error)
+    assert any(b.label == "Start again" for b in page.button)
+
+
+def test_work_can_be_cancelled() -> None:
+    task = background.Task()
+
+    def forever(monitor: background.Monitor) -> None:
+        while True:
+            time.sleep(0.01)
+            monitor(0.5)
+
+    task.stop.set()
+    task.run(forever)
+    assert task.over.is_set()
+    assert task.problem is not None
+    assert task.problem[0].startswith("cancelled")
+
+
+def test_every_option_has_a_source_and_a_formula() -> None:
+    setting = sensitivity_view.setting_of(dpviz.RunSpec(dataset="teaching"))
+    for name, mechanism in sensitivity_view.algorithms(setting).items():
+        released = mechanism.releases(setting)
+        if released is None:
+            continue
+        for option in compare.options(released, Budget(0.7, 1e-5)):
+            assert option.source, name
+            assert option.formula, name

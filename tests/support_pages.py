@@ -1,0 +1,37 @@
+"""Opens pages without a browser."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from dpviz.dashboard import background
+
+ROOT = Path(__file__).parents[1]
+PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")}
+SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
+
+
+def opened(name: str, **query: str) -> AppTest:
+    page = AppTest.from_file(str(PAGES[name]), default_timeout=90)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def text(page: AppTest) -> str:
+    return "\n".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "")
+
+
+def settled(page: AppTest) -> AppTest:
+    for _ in range(100):
+        if all(task.over.is_set() for task in background._tasks.values()):
+            break
+        time.sleep(0.1)
+    page.run()
+    assert not page.exception
+    return page
