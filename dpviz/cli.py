@@ -13,11 +13,14 @@ from dpviz.validate import InvalidInput
 _PACKAGE = Path(__file__).resolve().parent
 
 
+COMMANDS = ("app", "run", "datasets", "fetch", "mechanisms", "claims")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 2 after printing one line on bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
-    if not given or given[0] not in ("app", "run", "datasets", "fetch", "mechanisms", "-h", "--help", "--version"):
+    if not given or given[0] not in (*COMMANDS, "-h", "--help", "--version"):
         given = ["app", *given]
     options = parser.parse_args(given)
     try:
@@ -44,7 +47,7 @@ def app_script() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     parser.add_argument("--version", action="version", version=f"dpviz {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="{app,run,datasets,fetch,mechanisms}")
+    commands = parser.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
@@ -66,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
     fetch.set_defaults(command=_fetch)
     commands.add_parser("mechanisms", help="list the mechanisms and their knobs").set_defaults(command=_mechanisms)
+
+    claims = commands.add_parser("claims", help="list the papers' claims, or test one of them (or all)")
+    claims.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
+    claims.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
+    claims.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
+    claims.set_defaults(command=_claims)
     return parser
 
 
@@ -167,3 +176,36 @@ def _mechanisms(options: argparse.Namespace) -> int:
             allowed = "true, false" if knob.kind == "switch" else allowed
             print(f"{'':22}--set {knob_name}={cls.defaults()[knob_name]}  ({allowed}) {knob.help}")
     return 0
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from dpviz import claims
+
+    known = claims.claims()
+    if options.claim is None:
+        for name, claim in known.items():
+            print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
+        return 0
+    for name in known if options.claim == "all" else [options.claim]:
+        found = claims.check(name, full=options.full, seed=_seed(options.seed))
+        claim, verdict = found.claim, found.verdict
+        lines = [
+            ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper]}, {claim.place})"),
+            ("result", verdict.headline),
+            *verdict.numbers,
+            ("why", verdict.because),
+            ("rule", verdict.rule),
+            ("seeds", verdict.seeds),
+            ("repeat", f"{found.command}   ({found.seconds:.1f} s, engine {found.engine})"),
+        ]
+        print(f"== {name}")
+        for label, value in lines:
+            print(f"{label + ':':19}{value}")
+    return 0
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput("seed", f"must be a whole number, got {text!r}", "Give 0 or more.") from None

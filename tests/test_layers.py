@@ -23,8 +23,9 @@ FORBIDDEN = {
     "influence": {"mechanisms", "engine", "datasets", "figures", "dashboard"},
     "mechanisms": {"auditing", "engine", "spec", "figures", "dashboard", "datasets"},
     "auditing": {"engine", "sweeps", "spec", "figures", "dashboard", "datasets"},
-    "engine": {"sweeps", "observed", "figures", "dashboard"},
-    "observed": {"sweeps", "figures", "dashboard"},
+    "engine": {"claims", "sweeps", "observed", "figures", "dashboard"},
+    "observed": {"claims", "sweeps", "figures", "dashboard"},
+    "claims": {"figures", "dashboard"},
     "sweeps": {"figures", "dashboard"},
     "figures": {"dashboard", "engine", "mechanisms", "datasets"},
 }

@@ -107,6 +107,7 @@ def watch(
     outputs: list[list[Floats]] = [[], []]
     laws: Laws | None = None
     block = int(np.clip(_BLOCK_ELEMENTS // (problem.n * problem.m), 16, 1000))
+    block = min(block, max(40, -(-runs // max(1, looks))))  # so that there is something to look at
     starts = range(0, runs, block)
     every = max(1, len(starts) // max(1, looks))
     for k, start in enumerate(starts):

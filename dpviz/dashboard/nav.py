@@ -31,6 +31,13 @@ def title(stem: str) -> str:
     return re.sub(r"^\d+[_ -]*", "", stem).replace("_", " ").strip()
 
 
+def to(name: str, label: str, **more: str) -> None:
+    """A link to the page with this title that carries the run, and more; nothing where there is no such page."""
+    path = next((path for path, known in pages().items() if known == name), None)
+    if path is not None:
+        st.page_link(path, label=label, query_params=dict(st.query_params.to_dict()) | more)
+
+
 def links(query: Mapping[str, str]) -> None:
     """A link to each page, with the run in it; nothing where there is one page only."""
     found = pages()

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard import cached, controls, urls, words
+from dpviz.claims import concerning
+from dpviz.dashboard import cached, controls, nav, urls, words
 from dpviz.figures.style import THEMES, Look, Theme, look
 from dpviz.mechanisms import Calibration, Monitor, mechanisms
 from dpviz.spec import RunSpec
@@ -141,8 +142,11 @@ def empty(text: str) -> None:
     st.info(text, icon="ℹ️")
 
 
-def guarantee(cal: Calibration) -> None:
-    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant."""
+def guarantee(cal: Calibration, mechanism: str = "") -> None:
+    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant.
+
+    Below it, links to the audit and to the papers' claims about the mechanism (the sidebar's where none is given).
+    """
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed is not None and cal.claimed != cal.proved:
@@ -155,6 +159,16 @@ def guarantee(cal: Calibration) -> None:
         with st.expander(ABOUT):
             for note in cal.notes:
                 st.markdown(f"- {words.markdown(note)}")
+    with st.container(horizontal=True):
+        nav.to("Audit", "Attack it")
+        claims_about(mechanism or st.session_state["mechanism"])
+
+
+def claims_about(mechanism: str) -> None:
+    """A link to the claims of papers that speak about a mechanism; nothing where there is none."""
+    count = len(concerning(mechanism))
+    if count:
+        nav.to("Paper claims", f"{count} claim{'s' if count > 1 else ''} of papers about it, tested", about="mechanism")
 
 
 def not_private(what: str) -> None:

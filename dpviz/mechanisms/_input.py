@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.mechanisms.base import Floats, NoiseRecord
-from dpviz.models import Setting
+from dpviz.models import Model, Rows, Setting
 from dpviz.noise import generator
 from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.problem import Problem
 
 LABELS = "Labels are not perturbed, so nothing hides a changed label."
 ONCE = (
@@ -38,6 +39,21 @@ def same_label_note(facts: dict[str, float], delta: float) -> str:
         f"What does hold: each perturbed row is (ε = {facts['same_label_local_epsilon']:.3g}, δ = {delta:.3g}) locally private "
         "towards other rows with the same label, and so is everything computed from the perturbed rows."
     )
+
+
+def opposed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+    """Rows e1 with label +1 and -e1 with label -1, learnt with large margins, and one row e2 of either label [ours].
+
+    Noise on a row reaches the model through its slope, which is small at a large margin: the direction e2, which only
+    the differing row moves, stays almost without noise.
+    """
+    n, d = setting.n, setting.d
+    if n < 4 or d < 2:
+        return None
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    first, second = np.eye(d)[:2]
+    base = Problem(Rows(y[:, None] * first, y), model, setting.lam)
+    return base.replace_row(n - 1, second, 1.0), base.replace_row(n - 1, second, -1.0)
 
 
 def nominal_lipschitz(setting: Setting, knob: float) -> float:

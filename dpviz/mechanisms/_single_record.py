@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.influence import influence_of
 from dpviz.leave_one_out import row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
-from dpviz.models import Model, Rows
+from dpviz.models import Model, Rows, Setting
 from dpviz.noise import generator
 from dpviz.problem import Problem
 
@@ -74,6 +74,21 @@ def statistic(problem: Problem, theta: Floats, solve: Solve, of: Callable[[Float
 def solver(problem: Problem, theta: Floats) -> Solve:
     """(k, m) -> (k, m): H^{-1} v with the Hessian of the regularised objective at theta (m,)."""
     return influence_of(problem, theta).solve
+
+
+def pushed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+    """All rows e1 with label +1, and one row that points a little back and to either side [ours].
+
+    The others push the model along e1, so the differing row is misclassified with a long gradient and moves the
+    non-private minimiser far, at which training starts.
+    """
+    n, d = setting.n, setting.d
+    if n < 4 or d < 2:
+        return None
+    along, side = np.eye(d)[0], np.zeros(d)
+    side[1:] = ((1 - 0.25**2) / (d - 1)) ** 0.5
+    base = Problem(Rows(np.tile(along, (n, 1)), np.ones(n)), model, setting.lam)
+    return base.replace_row(n - 1, side - 0.25 * along, 1.0), base.replace_row(n - 1, -side - 0.25 * along, 1.0)
 
 
 class Story:

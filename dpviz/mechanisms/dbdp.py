@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.mechanisms import _input
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Setting
+from dpviz.models import Model, Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import dbdp_sigma
@@ -115,6 +115,10 @@ class DBDP(Mechanism):
             theta[:, s] = current
         story = _input.once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
         return Fit(theta, story)
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return _input.opposed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 1 publishes."""

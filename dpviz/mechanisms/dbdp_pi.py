@@ -23,7 +23,7 @@ from dpviz.mechanisms.base import (
     scales,
     silent,
 )
-from dpviz.models import Rows, Setting
+from dpviz.models import Model, Rows, Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import largest_log_ratio, ratio_norm, sgd_sigma
 from dpviz.problem import Problem
@@ -230,6 +230,10 @@ class DBDPPI(Mechanism):
             notes=("A parameter near 0 makes every contribution look large.",),
         )
         return (written, intended) if written.used else (intended, written)
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return single.pushed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 2 publishes: the last perturbed version of a row, or the original."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.mechanisms import _input
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Setting
+from dpviz.models import Model, Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import input_perturbation_sigma
 from dpviz.problem import Problem
@@ -133,6 +133,10 @@ class InputPerturbation(Mechanism):
     def _draws(self, problem: Problem, stream: np.random.SeedSequence) -> NDArray[np.float32]:
         n, d = problem.rows.X.shape
         return _input.row_draws(stream, n if self.sharing == "per-record" else 1, d)
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return _input.opposed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         return problem.rows.X + calibration.noise_scale * self._draws(problem, stream)

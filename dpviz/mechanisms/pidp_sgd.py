@@ -14,7 +14,7 @@ from dpviz.influence import error_bound
 from dpviz.mechanisms import _input, _pidp
 from dpviz.mechanisms import _single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, RuleView, Streams, knob, scales, silent
-from dpviz.models import Setting
+from dpviz.models import Model, Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import contribution_sigma, pidp_passes, pidp_threshold, sgd_sigma
 from dpviz.problem import Problem
@@ -246,6 +246,10 @@ class PIDPSGD(Mechanism):
     @classmethod
     def share_rule(cls, share: float) -> dict[str, Any]:
         return {"rule": "fraction", "fraction": share}
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return single.pushed_pair(model, setting)
 
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         start = self._start(problem, [np.random.SeedSequence(0)])[0]

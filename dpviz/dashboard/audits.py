@@ -1,0 +1,322 @@
+"""Attacks on one mechanism and on all of them: controls, numbers and pictures; the page puts them below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dpviz.auditing import AuditResult, Pair, audit, label_flip, most_influential, replace_by, watch, worst_case
+from dpviz.auditing.pairs import differing_row
+from dpviz.auditing.result import EXCEEDED, NO_CLAIM
+from dpviz.dashboard import parts, tasks, urls, words
+from dpviz.engine import bench
+from dpviz.figures import audits as pictures
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import Monitor, mechanisms
+from dpviz.models import get_model
+from dpviz.privacy.audit import epsilon_ceiling
+from dpviz.privacy.budget import Budget, trade_off
+from dpviz.spec import RunSpec
+from dpviz.validate import InvalidInput, whole
+
+OWN = ("pair", "row", "other", "runs")
+PAIRS = {
+    "": "Worst case for this mechanism",
+    "most-influential": "The most influential row, label flipped",
+    "label-flip": "A row of your choice, label flipped",
+    "two-rows": "A row of your choice, replaced by another",
+}
+RUNS = {"": 1000, "200": 200, "5000": 5000, "20000": 20_000}
+ROWS, FEATURES = 1000, 2  # of the made-up pairs
+_REAL = ("most-influential", "label-flip", "replace")
+BOARD_RUNS, BOARD_CONFIDENCE = 400, 0.99
+#: verdicts in words, sign and colour, never colour alone; an audit never confirms
+_SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
+
+
+def controls() -> tuple[str, int | None, int | None, int]:
+    """Pair, row, other row and N, each kept in the address."""
+    state = st.session_state
+    for key, options in (("pair", PAIRS), ("runs", RUNS)):
+        if state.get(key, "") not in options:
+            urls.report(InvalidInput(key, f"{state[key]!r} is not offered here", "Choose one from the list."))
+            state[key] = ""
+    columns = st.columns([3, 2, 2, 2])
+    with columns[0]:
+        pair = st.selectbox("Neighbouring pair", list(PAIRS), key="pair", format_func=PAIRS.__getitem__)
+    with columns[1]:
+        runs = st.selectbox(
+            "Trainings a side, N", sorted(RUNS, key=RUNS.__getitem__), key="runs", format_func=lambda k: f"{RUNS[k]:,}",
+            help="More trainings can show more; the largest bound that N can give is shown below.",
+        )  # fmt: skip
+    with columns[2]:
+        row = _row("row", "Row", pair in ("label-flip", "two-rows"))
+    with columns[3]:
+        other = _row("other", "Replaced by row", pair == "two-rows")
+    return pair, row, other, RUNS[runs]
+
+
+def _row(key: str, label: str, used: bool) -> int | None:
+    text = st.text_input(
+        label, key=key, disabled=not used, placeholder="row id", help="As in the tables of the other pages; a training row."
+    )  # fmt: skip
+    try:
+        return whole(key, float(text), 0, 10**7) if text.strip() and used else None
+    except (ValueError, InvalidInput):
+        urls.report(InvalidInput(key, f"{text!r} is not a whole number from 0", "Give the id of a training row."))
+        return None
+
+
+def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:
+    """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
+    if not pair:
+        return worst_case(spec.build(), get_model(spec.model), spec.budget, n=ROWS, d=FEATURES, lam=spec.lam)
+    shared = bench(spec)
+    problem, ids = shared.problem, shared.split.train
+    if pair == "most-influential":
+        made = most_influential(problem)
+        at = differing_row(made.first, made.second)
+        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
+    at = _position("row", ids, row, 0)
+    if pair == "label-flip":
+        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
+    by = _position("other", ids, other, 1)
+    made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
+    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
+
+
+def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
+    if row is None:
+        return default
+    found = np.flatnonzero(ids == row)
+    if not len(found):
+        raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
+    return int(found[0])
+
+
+def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: int) -> tasks.Task[Any]:
+    """The game as a task: started at once for the settings on the screen."""
+    fixed = replace(spec, seeds=1)
+    key = f"audit {fixed.key()} {pair} {row} {other} {runs}"
+
+    def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
+        chosen = the_pair(fixed, pair, row, other)
+        for result in watch(
+            fixed.build(), chosen.first, chosen.second, fixed.budget, runs, fixed.seed, monitor=monitor, looks=20
+        ):  # fmt: skip
+            yield chosen, result
+
+    for old in st.session_state.get("dpviz.audits", []):  # what nobody looks at any more
+        if old.key != key:
+            old.cancel()
+    known = tasks.worker().find(key)
+    task = known if known is not None and known.state == "cancelled" else tasks.worker().submit(key, work)
+    st.session_state["dpviz.audits"] = [task]
+    if task.state == "cancelled":
+        st.button("Start again", on_click=tasks.start, args=(key, work))
+    return task
+
+
+def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+    """The attack so far, redrawn while it goes on."""
+
+    @st.fragment(run_every=None if task.over else 1.0)
+    def live() -> None:
+        tasks.controls(task, "Training")
+        if task.results:
+            chosen, result = task.results[-1]
+            _numbers(result, chosen, task.over)
+            left, right = st.columns(2, gap="large")
+            with left:
+                _clouds(result, theme)
+            with right:
+                _curve(result, theme)
+            _how(spec, result, chosen)
+        if task.over and not was_over:
+            st.rerun()
+
+    was_over = task.over
+    live()
+
+
+def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
+    cal = result.calibration
+    found = result.epsilon_lower
+    claim = cal.claimed or cal.proved
+    final = over and result.runs == result.requested
+    sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
+    said = f"the claim is ε = {words.three(claim.epsilon)}" if claim else "nothing is claimed"
+    sentence = (
+        f"An attacker who sees {result.runs:,} trainings on each side shows that ε is at least {words.three(found)}; {said}: "
+        f"{result.verdict}."
+        if final
+        else f"After {result.runs:,} of {result.requested:,} trainings on each side the attacker reaches ε = "
+        f"{words.three(found)}; {said}. "
+        "Only the bound at the end counts."
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
+    columns = st.columns(4)
+    for column, (name, budget) in zip(columns, (("Claimed ε", cal.claimed), ("Proved ε", cal.proved)), strict=False):
+        column.metric(name, words.three(budget.epsilon) if budget else "none")
+    above = result.exceeds(cal.claimed) or result.exceeds(cal.proved)
+    columns[2].metric(
+        "Audited ε, at least" if final else "Audited ε, so far", words.three(found),
+        delta="✗ above the claim" if above and final else None, delta_color="inverse",
+        help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
+        f"{words.three(cal.budget.delta)}.",
+    )  # fmt: skip
+    columns[3].metric(
+        f"Ceiling for N = {result.requested:,}", words.three(_ceiling(result)), help="No attack with this N shows more."
+    )
+    gaussian = result.gaussian_epsilon_lower
+    apart = (
+        f"Under an assumption, and so apart: ε is at least {words.three(gaussian)} if the trade-off is Gaussian. "
+        f"{result.assumption}"
+        if gaussian is not None
+        else "No tighter bound under a Gaussian assumption: nothing says that this mechanism's trade-off is Gaussian."
+    )
+    p = result.p_value
+    if p is not None and above and found <= (claim.epsilon if claim else np.inf):
+        apart += f" So few errors would have probability {p:.2g} if the claim held; that is what speaks against it."
+    st.caption(words.markdown(apart))
+    st.caption(words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. Attacker: {result.score}."))
+    for warning in result.warnings:
+        st.warning(words.markdown(warning), icon="⚠️")
+
+
+def _ceiling(result: AuditResult) -> float:
+    """What the counted part of all N runs could show."""
+    counted = result.counts.trials * result.requested // max(result.runs, 1)
+    return epsilon_ceiling(max(counted, 1), result.calibration.budget.delta, result.counts_confidence)
+
+
+def _clouds(result: AuditResult, theme: Theme) -> None:
+    st.header("What the attacker sees", anchor=False)
+    means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
+    apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
+    summary = (
+        f"Each mark is one trained model, up to 1,000 a side. Along the attacker's direction the two clouds lie "
+        f"{apart:.2g} standard "
+        "deviations apart."
+    )
+    parts.chart(pictures.clouds(result.cloud, theme), "clouds", summary, lambda: result.cloud)
+
+
+def _curve(result: AuditResult, theme: Theme) -> None:
+    st.header("How well it tells them apart", anchor=False)
+    claim = result.calibration.claimed or result.calibration.proved
+    allowed, label = None, ""
+    if claim is not None:
+        alarms = np.linspace(0, 1, 201)
+        allowed, label = (alarms, 1 - trade_off(claim, alarms)), words.budget(claim)
+    counts = result.counts
+    summary = (
+        f"At its threshold the attacker raises {counts.false_positives:g} false alarms in {counts.trials:,} and misses "
+        f"{counts.false_negatives:g} in {counts.trials:,}"
+        + (f"; {label} allows what lies below the dotted line." if label else ".")
+    )
+    parts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
+
+
+def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:
+    with st.expander("How is this computed?"):
+        st.latex(r"\varepsilon\ge\ln\frac{1-\delta-\overline{\mathrm{FN}}}{\overline{\mathrm{FP}}}")
+        st.markdown(
+            "Both errors with upper Clopper-Pearson limits (Kairouz, Oh, Viswanath 2015, Theorem 2.1); what chooses "
+            "the attack is "
+            "never counted. The largest of the two forms is taken. A bound above the claim refutes it; one below says nothing."
+        )
+        st.code(_call(spec, result, pair), language="python", wrap_lines=True)
+
+
+def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
+    """The call that repeats an audit."""
+    changed = differing_row(pair.first, pair.second)
+    x, y = pair.second.rows.X[changed], pair.second.rows.y[changed]
+    lines = [
+        "import dpviz", f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}", "",
+        f"mechanism = dpviz.mechanisms()[{spec.mechanism!r}].from_params({dict(spec.params)!r})",
+        f"budget = dpviz.Budget({spec.epsilon!r}, {spec.delta!r})",
+    ]  # fmt: skip
+    if pair.name in _REAL:
+        lines += [
+            f"problem = dpviz.engine.bench(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
+            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept})).problem",
+            f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
+            f"pair = replace_by(problem, {changed}, x, {float(y)})",
+        ]
+    else:
+        size = f"n={pair.first.n}, d={pair.first.rows.X.shape[1]}, lam={spec.lam:g}"
+        lines.append(f"pair = worst_case(mechanism, dpviz.engine.get_model({spec.model!r}), budget, {size})")
+    lines.append(f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower")
+    return "\n".join(lines)
+
+
+def board(spec: RunSpec, theme: Theme) -> None:
+    """All mechanisms on their worst pairs, on request."""
+    st.header("All mechanisms", anchor=False)
+    key = f"board {replace(spec, mechanism='majority', params={}, seeds=1, dataset='teaching', delta=1e-5).key()}"
+    st.markdown(
+        words.markdown(
+            f"Attacks every mechanism with its default knobs on its worst pair (n = 60 made-up rows) at ε = "
+            f"{words.three(spec.epsilon)}, "
+            f"δ = 1e-5, {BOARD_RUNS} trainings on each side, {BOARD_CONFIDENCE:.0%} confidence each. It takes a minute or two."
+        )
+    )
+    task = tasks.worker().find(key)
+    if task is None or task.state in ("cancelled", "failed"):
+        st.button("Audit them all", on_click=tasks.start, args=(key, partial(_attacks, spec), True))
+    if task is None:
+        return
+
+    @st.fragment(run_every=None if task.over else 1.0)
+    def live() -> None:
+        tasks.controls(task, "Board")
+        rows = [r for r in task.results if r is not None]
+        if rows:
+            table = pd.DataFrame(rows, columns=["mechanism", "claimed", "proved", "audited", "verdict"])
+            shown = [(r[0], r[1] if np.isfinite(r[1]) else np.nan, r[3], r[4] == EXCEEDED) for r in rows]
+            bad = [r[0] for r in rows if r[4] == EXCEEDED]
+            summary = f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others: "
+            "no violation found."
+            parts.chart(pictures.board(shown, theme), "board", summary, lambda: table)
+            with st.expander("As a table"):
+                parts.table(
+                    [(r[0], *(words.three(v) for v in r[1:4]), r[4]) for r in rows],
+                    ("", "Claimed ε", "Proved ε", "Audited ε, at least", "Verdict"),
+                )
+        if task.over and not was_over:
+            st.rerun()
+
+    was_over = task.over
+    live()
+
+
+def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, float, float, str] | None]:
+    found, budget = mechanisms(), Budget(spec.epsilon, 1e-5)
+    for k, cls in enumerate(found.values()):
+
+        def part(done: float, k: int = k) -> None:
+            monitor((k + done) / len(found))
+
+        try:
+            mechanism = cls()
+            pair = worst_case(mechanism, get_model(spec.model), budget, n=60, d=2, lam=max(spec.lam, 0.01))
+            result = audit(
+                mechanism, pair.first, pair.second, budget, BOARD_RUNS, spec.seed, confidence=BOARD_CONFIDENCE, monitor=part
+            )  # fmt: skip
+        except (InvalidInput, FloatingPointError) as error:
+            yield cls.label, np.nan, np.nan, np.nan, str(error).split("\n")[0]
+            continue
+        cal = result.calibration
+        claimed, proved = (b.epsilon if b else np.nan for b in (cal.claimed, cal.proved))
+        yield cls.label, claimed, proved, result.epsilon_lower, result.verdict

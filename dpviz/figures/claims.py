@@ -1,0 +1,75 @@
+"""What the test of a claim found, as a picture: one chart for each panel of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.style import DASHES, SYMBOLS, Look, Theme, Trace, faint, figure, margin, shorten
+
+
+def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, picture: Any) -> go.Figure:
+    """One panel.
+
+    Args:
+        table: columns series, mechanism, x, y, low, high.
+        looks: how each mechanism in the table is drawn; other series are drawn in ink.
+        picture: titles, scales and the limit (`dpviz.claims.Picture`).
+    """
+    traces: list[Trace] = []
+    words = not pd.api.types.is_numeric_dtype(table["x"])
+    names = list(dict.fromkeys(table["series"]))
+    for k, name in enumerate(names):
+        part = table[table["series"] == name]
+        found = looks.get(str(part["mechanism"].iloc[0]))
+        colour = found.colour if found else (theme.ink, theme.majority, theme.noise)[k % 3]
+        dash = found.dash if found and len({*table["mechanism"]}) == len(names) else DASHES[k % len(DASHES)]
+        x = [shorten(str(v), 30) for v in part["x"]] if words else part["x"]
+        y = part["y"]
+        spread = part["high"] - part["y"]
+        if not words and (spread.fillna(0) > 0).any() and not picture.log_y:
+            around = pd.concat([part["high"], part["low"][::-1]])
+            traces.append(
+                {
+                    "x": pd.concat([part["x"], part["x"][::-1]]), "y": around, "mode": "lines", "line": {"width": 0},
+                    "fill": "toself",
+                    "fillcolor": faint(colour, 0.15), "hoverinfo": "skip", "showlegend": False,
+                }
+            )  # fmt: skip
+        one = np.ptp(y.to_numpy(float)) == 0 and found is not None and len(part) > 1  # a baseline
+        across = {"x": y, "y": x} if words else {"x": x, "y": y}
+        traces.append(
+            across
+            | {
+                "mode": "markers" if words else ("lines" if one else "lines+markers"), "name": name,
+                "line": {"color": colour, "width": 3, "dash": dash},
+                "marker": {"color": colour, "size": 12 if words else 9, "symbol": SYMBOLS[k % len(SYMBOLS)]},
+            }
+        )  # fmt: skip
+    shapes = []
+    if picture.limit is not None:
+        at = {"x0": picture.limit, "x1": picture.limit, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+        if not words:
+            at = {"y0": picture.limit, "y1": picture.limit, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
+        shapes.append({"type": "line", "line": {"color": theme.majority, "width": 2, "dash": "dot"}} | at)
+    # only numbers have a scale
+    value = {"title": picture.y, "type": "log" if picture.log_y else "linear"}
+    if picture.log_y:
+        value |= {"dtick": 1 if np.ptp(np.log10(table["y"][table["y"] > 0])) > 1.5 else "D2", "exponentformat": "power"}
+    room = 40 + 23 * len(names)
+    if words:
+        rows = len(set(table["x"]))
+        return figure(
+            theme, traces, height=room + 80 + 44 * rows, margin=margin(left=250, top=room), shapes=shapes, x=value,
+            y={"title": "", "autorange": "reversed", "ticks": ""},
+        )  # fmt: skip
+    bottom: Trace = {"title": picture.x, "type": "log" if picture.log_x else "linear"}
+    if picture.log_x:
+        bottom |= {"dtick": 1, "exponentformat": "power"} if np.ptp(np.log10(table["x"].astype(float))) > 1.5 else {"nticks": 5}
+    return figure(
+        theme, traces, height=room + 290, margin=margin(left=86, top=room), shapes=shapes, x=bottom, y=value
+    )  # fmt: skip
