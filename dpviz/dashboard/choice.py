@@ -125,7 +125,7 @@ def axis_names(dataset: Dataset) -> tuple[str, ...]:
 def from_map() -> None:
     """Callback of the map: a click chooses a person, a box or a lasso a group, a double click lets the group go."""
     event = st.session_state[MAP].selection
-    ids = [int(np.ravel(p["customdata"])[0]) for p in event.points if "customdata" in p]
+    ids = [int(p["customdata"]) for p in event.points if "customdata" in p]
     if event.box or event.lasso or len(ids) > 1:
         set_group(ids)
         st.session_state[_MADE] = True

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 MAX_BYTES = 256 << 20
 #: rows x rows x parameters up to which every row is retrained without being asked for
-EXACT_WORK = 5e7
+EXACT_WORK = 1e8
 #: rows retrained on larger sets
 SAMPLE = 200
 #: rows x parameters up to which the rule is looked at for other budgets too
