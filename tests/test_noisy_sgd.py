@@ -181,9 +181,11 @@ def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     from dpviz.mechanisms.dp_gd import DPGD
 
-    assert cal.noise_scale == pytest.approx(DPGD(steps=30).calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale, rel=2e-5)
+    assert cal.noise_scale == pytest.approx(
+        DPGD(steps=30, step_size=1.0).calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale, rel=2e-5
+    )
     clean = mechanism.fit(problem, [cal.noiseless()], spawn(0, 1)).theta[0, 0]
-    gd = DPGD(steps=30)
+    gd = DPGD(steps=30, step_size=1.0)
     reference = gd.fit(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1)).theta[0, 0]
     np.testing.assert_allclose(clean, reference, atol=1e-5)
 
