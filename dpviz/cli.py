@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 2 after printing one line on bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
-    if not given or given[0] not in ("app", "run", "datasets", "mechanisms", "-h", "--help", "--version"):
+    if not given or given[0] not in ("app", "run", "datasets", "fetch", "mechanisms", "-h", "--help", "--version"):
         given = ["app", *given]
     options = parser.parse_args(given)
     try:
@@ -44,7 +44,7 @@ def app_script() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     parser.add_argument("--version", action="version", version=f"dpviz {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="{app,run,datasets,mechanisms}")
+    commands = parser.add_subparsers(required=True, metavar="{app,run,datasets,fetch,mechanisms}")
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     commands.add_parser("datasets", help="list the datasets").set_defaults(command=_datasets)
+    fetch = commands.add_parser("fetch", help="download a dataset once")
+    fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
+    fetch.set_defaults(command=_fetch)
     commands.add_parser("mechanisms", help="list the mechanisms and their knobs").set_defaults(command=_mechanisms)
     return parser
 
@@ -118,12 +121,39 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _fetch(options: argparse.Namespace) -> int:
+    from dpviz.datasets.remote import REMOTE, download
+    from dpviz.validate import one_of
+
+    name = one_of("name", options.name, REMOTE)
+    shown = sys.stderr.isatty()
+
+    def progress(done: int) -> None:
+        if shown:
+            print(f"\r{done / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
+
+    try:
+        download(name, progress)
+    finally:
+        if shown:
+            print(file=sys.stderr)
+    print(f"{name}: {REMOTE[name].variant} is on this machine now.")
+    return 0
+
+
 def _datasets(options: argparse.Namespace) -> int:
     from dpviz.datasets import dataset_names, rows_of
+    from dpviz.datasets.remote import REMOTE, downloaded
 
     for name in dataset_names():
-        print(f"{name:18}{rows_of(name):>9,} rows")
-    print("census-N           any N from 100 to 1,000,000, synthetic")
+        try:
+            print(f"{name:23}{rows_of(name):>9,} rows")
+        except InvalidInput as problem:
+            print(f"{name:23} cannot be used: {' '.join(str(problem).split())}")
+    print(f"{'census-N':23} any N from 100 to 1,000,000, synthetic")
+    for name, remote in REMOTE.items():
+        if not downloaded(name):
+            print(f"{name:23}{remote.rows:>9,} rows, not downloaded (about {remote.megabytes} MB): dpviz fetch {name}")
     return 0
 
 

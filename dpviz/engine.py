@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dpviz.datasets import Dataset, Split, load_dataset
+from dpviz.datasets.base import train_size
 from dpviz.mechanisms import Calibration, Fit, Monitor, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord, silent
 from dpviz.models import MODELS, Rows, get_model
@@ -21,7 +22,7 @@ from dpviz.noise import prob_positive, spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem, accuracy
-from dpviz.spec import RunSpec
+from dpviz.spec import RunSpec, check_delta
 from dpviz.validate import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -137,14 +138,20 @@ _lock = threading.RLock()
 
 
 def bench(spec: RunSpec) -> Bench:
-    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB."""
+    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
+
+    Raises:
+        InvalidInput: the spec's delta means nothing for these rows: a file has changed since the spec was made.
+    """
     dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    check_delta(spec.delta, train_size(dataset.n))
     key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
+    store: LRUCache[Hashable, Bench] = dataset.scratch if dataset.session_only else _benches
     with _lock:
-        if key in _benches:
-            return _benches[key]
+        if key in store:
+            return store[key]
         # the rows, and what is derived from them, are shared by all models and regularisations
-        for other in _benches.values():
+        for other in store.values():
             if other.dataset is dataset and np.array_equal(other.split.train, dataset.split(spec.split_seed).train):
                 made = replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
                 break
@@ -152,8 +159,8 @@ def bench(spec: RunSpec) -> Bench:
             split = dataset.split(spec.split_seed)
             train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
             made = Bench(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
-        if _benches.getsizeof(made) <= _benches.maxsize:
-            _benches[key] = made
+        if store.getsizeof(made) <= store.maxsize:
+            store[key] = made
         return made
 
 

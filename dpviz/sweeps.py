@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.datasets.uploads import is_upload
 from dpviz.engine import run_epsilons, tidy
 from dpviz.mechanisms import Monitor
 from dpviz.mechanisms.base import silent
@@ -207,14 +208,14 @@ def run_cells(
     todo = []
     finished = 0.0
     for cell in cells:
-        known = store.get(cell) if store else None
+        known = store.get(cell) if store and not is_upload(cell.spec.dataset) else None
         if known is None:
             todo.append(cell)
         else:
             finished += 1
             yield known
     for cell, table in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
-        if store:
+        if store and not is_upload(cell.spec.dataset):  # nothing of an upload goes to the disk
             store.put(cell, table)
         yield table
 
@@ -228,7 +229,9 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
             yield cell, cell.compute(lambda done, k=k: monitor(k + done))
             monitor(k + 1)
         return
-    tables = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(Cell.compute)(cell) for cell in cells)
+    # an upload lives in this process only
+    threads = {"prefer": "threads"} if any(is_upload(cell.spec.dataset) for cell in cells) else {}
+    tables = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(Cell.compute)(cell) for cell in cells)
     for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
         monitor(k + 1)
         yield cell, table

@@ -49,3 +49,18 @@ def test_bad_usage_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture
 def test_the_app_has_its_configuration_beside_it() -> None:
     assert app_script().name == "app.py"
     assert (app_script().parent / ".streamlit" / "config.toml").is_file()
+
+
+def test_fetch_names_what_it_cannot_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
+    assert main(["datasets"]) == 0
+    assert "dpviz fetch adult" in capsys.readouterr().out
+    assert main(["fetch", "nothing"]) == 2
+    assert main(["fetch", "adult"]) == 2
+    out = capsys.readouterr().err.splitlines()
+    assert len(out) == 2
+    assert "unknown value 'nothing'" in out[0]
+    assert "the server cannot be reached" in out[1]

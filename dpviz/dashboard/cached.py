@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
 import dpviz
+from dpviz.datasets import uploads
 from dpviz.engine import Baseline
 from dpviz.mechanisms import Calibration, Monitor
 from dpviz.mechanisms.base import silent
@@ -93,6 +95,8 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         seconds=time.perf_counter() - start,
     )  # fmt: skip
     with _lock:
+        for key in [k for k, o in _store.items() if not uploads.there(o.spec.dataset)]:
+            del _store[key]  # what was learned from an upload goes with it
         if _store.getsizeof(made) <= _store.maxsize:
             _store[spec.key()] = made
     return made
@@ -135,7 +139,10 @@ class _Ahead:
             with self._condition:
                 self._condition.wait_for(lambda: self._wanted and self._waiting == 0)
                 spec, turn = self._wanted.pop(0), self._turn
-            if stored(spec) is not None:
+            try:
+                if stored(spec) is not None:
+                    continue
+            except dpviz.InvalidInput:  # the file or the upload is gone
                 continue
 
             def step_aside(done: float, turn: int = turn) -> None:
@@ -154,8 +161,9 @@ class _Ahead:
                     self._wanted.clear()
 
 
-def _family(spec: RunSpec) -> str:
-    return replace(spec, epsilon=1.0).key()
+def _family(spec: RunSpec) -> dict[str, Any]:
+    # the spec of another session: its rows may be gone, so neither load nor validate them
+    return spec.to_dict() | {"epsilon": None}
 
 
 _ahead = _Ahead()

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard import nav, urls, words
-from dpviz.datasets import canonical_name, dataset_names, rows_of
+from dpviz.dashboard import nav, session, urls, words
+from dpviz.datasets import canonical_name, dataset_names, rows_of, uploads
 from dpviz.datasets.base import train_size
+from dpviz.datasets.folder import PREFIX as FOLDER
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import Budget, default_delta
@@ -34,11 +35,15 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
     Args:
         own: keys of `st.session_state` that the page keeps in the address beside the run.
     """
-    urls.arrive(own)
     state = st.session_state
+    wanted = session.wanted()
+    if wanted is not None:
+        state["dataset"] = wanted
+    urls.arrive(own)
+    _dataset_there()
     with st.sidebar:
         pages = st.container(gap="xxsmall")
-        names = dataset_names()
+        names = (*dataset_names(), *session.held())
         st.selectbox(
             "Dataset", [*names, *([] if state["dataset"] in names else [state["dataset"]])], key="dataset",
             format_func=_dataset_label, accept_new_options=True, on_change=_dataset_typed,
@@ -131,7 +136,20 @@ def _refuse(mechanism: str, model: str, offered: list[str]) -> None:
     urls.report(InvalidInput("mechanism", why, "Another one was chosen; all that fit this model are in the list."))
 
 
+def _dataset_there() -> None:
+    """A file may have gone or changed since it was chosen; its rows are needed before anything else."""
+    try:
+        rows_of(st.session_state["dataset"])
+    except InvalidInput as problem:
+        st.session_state["dataset"] = RunSpec.dataset
+        urls.report(problem)
+
+
 def _dataset_label(name: str) -> str:
+    if uploads.is_upload(name):
+        return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
+    if name.startswith(FOLDER):
+        return f"{name.removeprefix(FOLDER)} (data folder)"
     base, _, size = name.partition("-")
     if size.isdigit():
         return f"{base.capitalize()}, {int(size):,} people (synthetic)"
@@ -145,7 +163,9 @@ def _mechanism_label(name: str) -> str:
 
 def _dataset_typed() -> None:
     try:
-        st.session_state["dataset"] = canonical_name(st.session_state["dataset"])
+        name = canonical_name(st.session_state["dataset"])
+        rows_of(name)
+        st.session_state["dataset"] = name
     except InvalidInput as problem:
         st.session_state["dataset"] = urls.before("dataset", RunSpec.dataset)
         urls.report_typed(problem)

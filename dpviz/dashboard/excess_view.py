@@ -163,7 +163,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
             r"F(\theta)=\tfrac1n\sum_i\varphi(y_i\langle\theta,x_i\rangle)+\tfrac\lambda2\lVert\theta\rVert^2"
         )
         st.markdown(
-            "Bounds with all constants, elementary [ours]: output noise, then noisy full-batch descent, here for the step 1/L; other "
+            "Bounds with all constants, elementary [ours]: output noise, then noisy full-batch descent for the step 1/L; other "
             "steps below 2/L contract by 1 − μη(2 − Lη) instead."
         )
         st.latex(

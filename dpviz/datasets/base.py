@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dpviz.preprocessing import INTERCEPT, add_intercept
@@ -39,7 +42,10 @@ class Dataset:
         description: one sentence.
         facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
         plane: names of the two features to draw, where the set is two-dimensional.
-        declared: whether ranges and categories were declared in advance and not read from the rows.
+        looked_at: columns whose range or categories were read off the rows, outside every epsilon; none where they
+            were declared in advance.
+        notes: what was done to the rows before, one sentence each.
+        session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
     name: str
@@ -52,7 +58,9 @@ class Dataset:
     description: str
     facts: dict[str, float] = field(default_factory=dict)
     plane: tuple[str, str] | None = None
-    declared: bool = False
+    looked_at: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    session_only: bool = False
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -85,6 +93,16 @@ class Dataset:
     def intercept(self) -> bool:
         """Whether the last column is the constant feature."""
         return self.feature_names[-1] == INTERCEPT
+
+    @property
+    def declared(self) -> bool:
+        """Whether ranges and categories were declared in advance and not read from the rows."""
+        return not self.looked_at
+
+    @cached_property
+    def scratch(self) -> LRUCache[Hashable, Any]:
+        """What is derived from rows that belong to one session: it goes when they go."""
+        return LRUCache(4)
 
     @cached_property
     def sha256(self) -> str:
@@ -124,7 +142,7 @@ def build(
     feature_names: list[str],
     frame: pd.DataFrame,
     intercept: bool,
-    **words: object,
+    **words: Any,
 ) -> Dataset:
     """A `Dataset` from rows in the unit ball, with the constant feature added where it is wanted."""
     if intercept:
@@ -135,5 +153,5 @@ def build(
         y=np.asarray(y, dtype=np.float64),
         feature_names=tuple(feature_names),
         frame=frame.reset_index(drop=True),
-        **words,  # type: ignore[arg-type]
+        **words,
     )

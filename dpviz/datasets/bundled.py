@@ -40,7 +40,7 @@ class Bundled:
         frame = raw.assign(label=np.where(y > 0, self.label_names[1], self.label_names[0]))
         return build(
             name=name, x=unit_rows(x), y=y, feature_names=names, frame=frame, intercept=intercept,
-            source=self.source, label_names=self.label_names, description=self.description,
+            source=self.source, label_names=self.label_names, description=self.description, looked_at=tuple(columns),
         )  # fmt: skip
 
 

@@ -1,52 +1,109 @@
-"""Names to datasets. Loaded sets stay in memory up to a bound."""
+"""Names to datasets. Loaded sets stay in memory up to a bound, and are loaded again when their file has changed."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from cachetools import LRUCache
 
+from dpviz.datasets import folder, remote, uploads
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.bundled import BUNDLED
 from dpviz.datasets.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
 from dpviz.validate import InvalidInput, one_of, show, truth, whole
 
 _CACHE_BYTES = 1 << 30
-_cache: LRUCache[Hashable, Dataset] = LRUCache(_CACHE_BYTES, getsizeof=lambda ds: ds.X.nbytes + 16 * ds.frame.size)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place that datasets come from.
+
+    Attributes:
+        owns: whether a canonical name belongs here.
+        load: the dataset of a name, with or without the constant feature.
+        stamp: a value that changes when the rows behind a name change.
+        rows: number of rows where it is known without loading.
+    """
+
+    owns: Callable[[str], bool]
+    load: Callable[[str, bool], Dataset]
+    stamp: Callable[[str], Hashable] = lambda name: None
+    rows: Callable[[str], int | None] = lambda name: None
+
+
+def _census_size(name: str) -> int:
+    return int(name.removeprefix("census-"))
+
+
+SOURCES = (
+    Source(BUNDLED.__contains__, lambda name, i: BUNDLED[name].load(name, i), rows=lambda name: BUNDLED[name].rows),
+    Source(lambda name: name == "teaching", teaching),
+    Source(
+        lambda name: re.fullmatch(r"census-\d+", name) is not None,
+        lambda name, i: census(name, _census_size(name), i), rows=_census_size,
+    ),
+    Source(lambda name: name.startswith(folder.PREFIX), folder.load, folder.stamp),
+    Source(remote.REMOTE.__contains__, remote.load, remote.stamp, remote.rows),
+)  # fmt: skip
+
+_Kept = tuple[Hashable, Dataset | InvalidInput]
+_cache: LRUCache[Hashable, _Kept] = LRUCache(
+    _CACHE_BYTES, getsizeof=lambda kept: 1000 if isinstance(kept[1], InvalidInput) else _size(kept[1])
+)
 _lock = threading.RLock()
+_loading: dict[Hashable, threading.Lock] = {}
+
+
+def _size(dataset: Dataset) -> int:
+    return int(dataset.X.nbytes + 16 * dataset.frame.size)
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names that `load_dataset` accepts; "census-N" takes any N up to a million."""
-    return (*BUNDLED, "teaching", f"census-{CENSUS_DEFAULT}")
+    """Names that `load_dataset` accepts now: bundled, made up, in the data folder, downloaded.
+
+    "census-N" takes any N up to a million. Uploads are not listed: they belong to one session.
+    """
+    return (*BUNDLED, "teaching", f"census-{CENSUS_DEFAULT}", *folder.names(), *remote.names())
 
 
 def canonical_name(name: str, n: int | None = None) -> str:
     """The one spelling of a dataset's name.
 
     Raises:
-        InvalidInput: no such dataset, or a size that it does not come in.
+        InvalidInput: no such dataset, one that is not on this machine or belongs to another session, or a size that it
+            does not come in.
     """
     if not isinstance(name, str):
         raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(dataset_names())}.")
-    census_name = re.fullmatch(r"census(?:-(\d{1,9}))?", name)
+    census_name = re.fullmatch(r"census(?:-(\d{1,9}))?", name, re.ASCII)
     if census_name:
         size = n if n is not None else int(census_name[1] or CENSUS_DEFAULT)
         return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
-    known = one_of("dataset", name, dataset_names())
+    if uploads.is_upload(name):
+        known = uploads.get(name).name
+    elif name in remote.REMOTE:
+        remote.require(name)
+        known = name
+    elif name in BUNDLED or name == "teaching":
+        known = name
+    else:
+        known = one_of("dataset", name, dataset_names())
     if n is not None:
         raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return known
 
 
 def rows_of(name: str) -> int:
-    """Number of rows, without loading where it is known from the name."""
+    """Number of rows, without loading where it is known."""
     name = canonical_name(name)
-    if name.startswith("census-"):
-        return int(name.removeprefix("census-"))
-    return BUNDLED[name].rows if name in BUNDLED else load_dataset(name).n
+    if uploads.is_upload(name):
+        return uploads.get(name).rows
+    known = _source(name).rows(name)
+    return known if known is not None else load_dataset(name).n
 
 
 def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> Dataset:
@@ -58,22 +115,47 @@ def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> 
         n: number of rows, for "census" only (100 to 1,000,000).
 
     Raises:
-        InvalidInput: unknown name or impossible size.
+        InvalidInput: unknown name or impossible size; or the file behind the name is no table that can be used.
     """
     name = canonical_name(name, n)
-    key = (name, truth("intercept", intercept))
+    truth("intercept", intercept)
+    if uploads.is_upload(name):
+        return uploads.get(name).dataset(intercept)
+    source, key = _source(name), (name, intercept)
+    stamp = source.stamp(name)
     with _lock:
-        if key not in _cache:
-            dataset = _load(name, intercept)
-            if _cache.getsizeof(dataset) > _cache.maxsize:
-                return dataset
-            _cache[key] = dataset
-        return _cache[key]
+        turn = _loading.setdefault(key, threading.Lock())
+    with turn:  # a slow set holds up nobody who wants another one
+        with _lock:
+            kept = _cache.get(key)
+        if kept is None or kept[0] != stamp:
+            kept = (stamp, _load(source, name, intercept))
+            with _lock:
+                if _cache.getsizeof(kept) <= _cache.maxsize:
+                    _cache[key] = kept
+                else:
+                    _cache.pop(key, None)
+    if isinstance(kept[1], InvalidInput):
+        raise InvalidInput(kept[1].field, kept[1].cause, kept[1].fix)
+    return kept[1]
 
 
-def _load(name: str, intercept: bool) -> Dataset:
-    if name in BUNDLED:
-        return BUNDLED[name].load(name, intercept)
-    if name == "teaching":
-        return teaching(name, intercept)
-    return census(name, int(name.removeprefix("census-")), intercept)
+def peek(name: str, *, intercept: bool = True) -> Dataset | None:
+    """A dataset if it is in memory or quick to make; None where a file would have to be read first."""
+    if name in BUNDLED or name == "teaching" or name.startswith("census-"):
+        return load_dataset(name, intercept=intercept)
+    with _lock:
+        kept = _cache.get((name, intercept))
+    return kept[1] if kept is not None and isinstance(kept[1], Dataset) else None
+
+
+def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
+    # what is wrong with a file is kept too, so that nobody reads it again before it changes
+    try:
+        return source.load(name, intercept)
+    except InvalidInput as error:
+        return error.with_traceback(None)
+
+
+def _source(name: str) -> Source:
+    return next(source for source in SOURCES if source.owns(name))

@@ -75,7 +75,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
         name=name, x=x, y=y, feature_names=names, frame=frame, intercept=intercept,
         source="made by dpviz from a fixed seed; no real people", label_names=labels,
         description=f"{n:,} made-up people with jobs, education and hours; labels follow a known logistic model.",
-        declared=True, facts={"bayes_accuracy": float(np.maximum(prob, 1 - prob).mean())},
+        facts={"bayes_accuracy": float(np.maximum(prob, 1 - prob).mean())},
     )  # fmt: skip
 
 
@@ -95,6 +95,6 @@ def teaching(name: str, intercept: bool) -> Dataset:
     frame = pd.DataFrame({"x1": x[:, 0], "x2": x[:, 1], "kind": kind, "label": np.where(y > 0, labels[1], labels[0])})
     return build(
         name=name, x=x, y=y, feature_names=["x1", "x2"], frame=frame, intercept=intercept,
-        source="made by dpviz from a fixed seed", label_names=labels, plane=("x1", "x2"), declared=True,
+        source="made by dpviz from a fixed seed", label_names=labels, plane=("x1", "x2"),
         description="400 points in the plane, eight of them outliers with the wrong label for where they stand.",
     )  # fmt: skip

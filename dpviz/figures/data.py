@@ -1,0 +1,80 @@
+"""What a dataset looks like before any model: label balance, row lengths, feature ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.style import FONT_SIZE, Theme, figure, margin, plain, shorten
+
+Floats = NDArray[np.float64]
+MOST = 25
+
+
+def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme) -> go.Figure:
+    """Rows per class, as two bars.
+
+    Args:
+        counts: rows of the class -1 and +1.
+        names: words for them.
+    """
+    total = max(sum(counts), 1)
+    bars = {
+        "type": "bar", "orientation": "h", "x": list(counts), "y": [0, 1],
+        "marker": {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}},
+        "text": [f"{n:,} ({100 * n / total:.1f} %)" for n in counts], "textposition": "outside", "hoverinfo": "skip",
+        "textfont": {"color": theme.ink, "size": FONT_SIZE}, "cliponaxis": False,
+    }  # fmt: skip
+    ticks = [f"{shorten(name)} ({sign})" for name, sign in zip(names, ("−1", "+1"), strict=True)]
+    return figure(
+        theme, [bars], height=200, margin=margin(left=210, top=10),
+        x={"title": "rows", "range": [0, 1.6 * max(counts)], "nticks": 4},
+        y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
+    )  # fmt: skip
+
+
+def row_norms(norms: Floats, theme: Theme) -> go.Figure:
+    """How long the rows are; a row in the unit ball can move a model no further than one of length 1.
+
+    Args:
+        norms: (n,) in [0, 1].
+    """
+    counts, edges = np.histogram(norms, bins=40, range=(0.0, 1.0 + 1e-9))
+    bars = {
+        "type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "width": edges[1] - edges[0],
+        "marker": {"color": theme.majority}, "hovertemplate": "length %{x:.3f}: %{y:,} rows<extra></extra>",
+    }  # fmt: skip
+    return figure(
+        theme, [bars], height=260, margin=margin(left=84, top=10),
+        x={"title": "length of a row", "range": [0, 1.03]}, y={"title": "rows"},
+    )  # fmt: skip
+
+
+def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
+    """Mean and the middle 90 % of each feature after preprocessing, the most varied ones first.
+
+    Args:
+        x: (n, d)
+        names: d names.
+    """
+    order = np.argsort(-x.std(axis=0), kind="stable")[:MOST][::-1]
+    low, high = np.quantile(x[:, order], [0.05, 0.95], axis=0)
+    rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
+    ranges = {
+        "x": np.c_[low, high, gap].ravel(), "y": np.c_[rows, rows, gap].ravel(), "mode": "lines", "hoverinfo": "skip",
+        "name": "middle 90 % of the rows", "line": {"color": theme.grid, "width": 12},
+    }  # fmt: skip
+    full = [plain(names[i]) for i in order]
+    means = {
+        "x": x[:, order].mean(axis=0), "y": rows, "mode": "markers", "name": "mean", "customdata": full,
+        "marker": {"color": theme.ink, "size": 11}, "hovertemplate": "%{customdata}: mean %{x:.3g}<extra></extra>",
+    }  # fmt: skip
+    return figure(
+        theme, [ranges, means], height=130 + 27 * len(order), margin=margin(left=200, top=40),
+        x={"title": "value after preprocessing", "range": [-0.02, 1.02]},
+        y={"tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3], "showgrid": False,
+           "tickfont": {"size": FONT_SIZE - 2}},
+    )  # fmt: skip

@@ -1,0 +1,22 @@
+"""All datasets, one's own, and what is trained on."""
+
+import streamlit as st
+
+from dpviz.dashboard import controls, data_page, data_upload, parts
+
+theme = parts.page("Data")
+spec = controls.sidebar()
+parts.problems()
+dataset = data_page.chosen(spec)
+if dataset is not None:
+    data_page.headline(dataset, spec)
+    left, right = st.columns(2, gap="large")
+    with left:
+        data_page.balance(dataset, theme)
+    with right:
+        data_page.lengths(dataset, theme)
+    data_page.preview(dataset)
+    data_page.story(dataset)
+    data_page.ranges(dataset, theme)
+data_upload.own()
+data_page.cards(spec)

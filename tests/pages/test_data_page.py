@@ -1,0 +1,165 @@
+"""The page Data without a browser: cards, one's own table, and other people's sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.dashboard.data_upload import describe, spec_of
+from dpviz.datasets import uploads
+from dpviz.datasets.csvfile import read_csv
+from dpviz.datasets.remote import REMOTE
+
+ROOT = Path(__file__).parents[2]
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(autouse=True)
+def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def opened(script: str = "pages/8_Data.py", **query: str) -> AppTest:
+    page = AppTest.from_file(str(ROOT / script), default_timeout=60)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def csv(rows: int = 50) -> bytes:
+    lines = [
+        "age,=job,answer",
+        *(f"{20 + k % 40},{['a', EVIL, '=1+1'][k % 3]},{'yes' if k % 3 == 0 or k % 7 == 0 else 'no'}" for k in range(rows)),
+    ]
+    return "\n".join(lines).encode()
+
+
+def give(page: AppTest, content: bytes, name: str = "people.csv") -> AppTest:
+    page.file_uploader[0].set_value((name, content, "text/csv")).run()
+    assert not page.exception
+    return page
+
+
+def text(page: AppTest) -> str:
+    parts = [*page.markdown, *page.caption, *page.error, *page.warning]
+    return "\n".join(str(p.value) for p in parts).replace("\\", "")
+
+
+def test_cards_of_all_sets_and_what_is_trained_on() -> None:
+    page = opened(dataset="iris")
+    assert "iris has 150 rows and 5 features; 120 rows are trained on" in text(page)
+    assert "66.7" in text(page)
+    for remote in REMOTE.values():
+        assert remote.title in text(page)
+    assert "IPUMS-BR" in text(page)
+    assert "n = 142 trained on, d = 14, majority 66.9" in text(page)  # wine
+    assert "Read from the rows, outside every ε: sepal length (cm)" in text(page)
+    assert len(page.dataframe) >= 2
+
+
+def test_use_this_set_sets_the_sidebar() -> None:
+    page = opened()
+    page.button(key="use-wine").click().run()
+    assert not page.exception
+    assert page.selectbox(key="dataset").value == "wine"
+    assert page.query_params["dataset"] in ("wine", ["wine"])
+    assert "wine has 178 rows" in text(page)
+
+
+def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
+    page = give(opened(), csv())
+    assert page.selectbox(key="dpviz.target").value == "answer"
+    page.button(key="dpviz.make").click().run()
+    assert not page.exception
+    assert not page.error
+    name = page.selectbox(key="dataset").value
+    assert uploads.is_upload(name)
+    assert "people.csv has 50 rows and 5 features" in text(page)
+    raw = "\n".join(str(m.value) for m in page.markdown)
+    assert EVIL not in raw
+    # the first page of the same session trains on it; another session that knows the name gets the default
+    assert page.session_state["dpviz.uploads"][name].rows == 50
+    other = opened("app.py", dataset=name)
+    assert "does not hold" in text(other)
+    assert other.selectbox(key="dataset").value == dpviz.RunSpec.dataset
+    assert name not in other.selectbox(key="dataset").options
+    page.button(key=f"drop-{name}").click().run()
+    assert not page.exception
+    assert page.selectbox(key="dataset").value == dpviz.RunSpec.dataset
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "is a picture, not text"),
+        (csv() + b"\n1,2", "line 52 has 2 values where line 1 has 3"),
+        (csv() + b"\n1,caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
+        (csv().replace(b"=job", f'"{EVIL}"'.encode() * 40), "characters|cannot be read"),
+    ],
+)
+def test_a_bad_file_is_refused_in_words_and_the_page_goes_on(content: bytes, words: str) -> None:
+    import re
+
+    page = give(opened(), content, name="../../<b>evil</b>.csv")
+    assert re.search(words, text(page))
+    assert "<b>" not in "\n".join(str(m.value) for m in page.markdown)
+    assert page.selectbox(key="dataset").value == "teaching"
+    give(page, csv())
+    assert page.selectbox(key="dpviz.target").value == "answer"
+
+
+def test_three_classes_need_a_choice() -> None:
+    content = b"a,b,c\n" + b"\n".join(b"%d,%d,%s" % (k, k % 5, [b"u", b"v", b"w"][k % 3]) for k in range(40))
+    page = give(opened(), content)
+    page.button(key="dpviz.make").click().run()
+    assert "takes 3 values" in text(page)
+    page.multiselect(key="dpviz.positive.c").set_value(["w"]).run()
+    page.button(key="dpviz.make").click().run()
+    assert not page.error
+    assert "w counts as +1; the other 2 values count as −1" in text(page).replace("-1", "−1")
+
+
+def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(nothing_else: Path) -> None:
+    path = nothing_else / "people.csv"
+    path.write_bytes(csv())
+    page = opened("app.py", dataset="data/people.csv")
+    assert page.selectbox(key="dataset").value == "data/people.csv"
+    path.write_bytes(b"a,b\n1")
+    page.run()
+    assert not page.exception
+    assert "line 2 has 1 values where line 1 has 2" in text(page)
+    path.unlink()
+    assert not opened("app.py", dataset="data/people.csv").exception
+
+
+def test_a_download_without_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
+    page = opened()
+    page.button(key="get-adult").click().run()
+    assert not page.exception
+    assert "the server cannot be reached" in text(page)
+
+
+def test_the_form_says_what_is_meant() -> None:
+    frame = read_csv(csv()).frame
+    form = describe(frame.drop(columns="answer"))
+    assert list(form["column"]) == ["age", "=job"]
+    form.loc[0, ["low", "high"]] = (0, 99)
+    form.loc[1, "categories"] = "a | =1+1"
+    form.loc[1, "gap value"] = "a"
+    spec = spec_of(form, "answer", ("yes",), None, "default")
+    assert spec.ranges == {"age": (0.0, 99.0)}
+    assert spec.categories == {"=job": ("a", "=1+1")}
+    assert spec.defaults == {"=job": "a"}
+    form.loc[0, "high"] = None
+    with pytest.raises(dpviz.InvalidInput, match="one end of a range"):
+        spec_of(form, "answer", ("yes",), None, "drop")
