@@ -162,7 +162,10 @@ def excess(spec: RunSpec, theme: Theme) -> None:
             r"\mathbb E\,F(\theta)-\min F,\qquad "
             r"F(\theta)=\tfrac1n\sum_i\varphi(y_i\langle\theta,x_i\rangle)+\tfrac\lambda2\lVert\theta\rVert^2"
         )
-        st.markdown("Bounds with all constants, elementary [ours]: output noise, then noisy full-batch descent at step 1/L.")
+        st.markdown(
+            "Bounds with all constants, elementary [ours]: output noise, then noisy full-batch descent for the step 1/L; other "
+            "steps below 2/L contract by 1 − μη(2 − Lη) instead."
+        )
         st.latex(
             r"\tfrac L2\,\mathbb E\lVert b\rVert^2,\qquad (1-\tfrac\mu "
             r"L)^T(F_0-F^*)+\tfrac{d\sigma^2}{2\mu}\bigl(1-(1-\tfrac\mu L)^T\bigr)"
@@ -244,8 +247,10 @@ def _regime(spec: RunSpec, theory: list[dict[str, float]], way: _Way) -> None:
     def move() -> None:
         st.session_state["lam"] = 0.05
         st.session_state[f"{spec.mechanism}.steps"] = 100
+        st.session_state[f"{spec.mechanism}.step_size"] = 1.0
 
-    st.button("Go where noise decides: λ = 0.05, 100 steps", on_click=move)
+    if {"steps", "step_size"} <= set(spec.build().knobs()):
+        st.button("Go where noise decides: λ = 0.05, 100 steps of length 1/L", on_click=move)
 
 
 def _excess_table(found: list[observed.Excess], theory: list[dict[str, float]]) -> pd.DataFrame:

@@ -126,7 +126,7 @@ def falls(spec: RunSpec, theme: Theme, choice: Choice) -> None:
             ys = [m.largest(kind) for _, m in found]
             if not np.isfinite(ys).any() or not max(ys) > 0:
                 continue
-            drawn.append(lines.Line(f"observed, {kind}", xs, ys, Look("", theme.noise, "solid", symbol), points=True))
+            drawn.append(lines.Line(f"observed, {kind}", xs, ys, Look("", theme.ink, "solid", symbol), points=True))
             slopes.append((f"observed, {kind}", words.two(observed.loglog_slope(xs, ys)[0]), "–", "–"))
     title = dict(choice.options)[name]
     fig = lines.curves(drawn, theme, x=title, y="sensitivity (L2)", marks=((here, "this run"),))

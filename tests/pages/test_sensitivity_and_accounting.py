@@ -95,7 +95,7 @@ def test_the_regime_button_moves_the_run() -> None:
     button = next(b for b in page.button if b.label.startswith("Go where noise decides"))
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])
-    assert "noise decides" in text(settled(page))
+    assert "Here noise decides" in text(settled(page))
 
 
 def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
