@@ -1,6 +1,6 @@
 """Audit: an attacker bets on one row, and claimed, proved and audited epsilon stand side by side."""
 
-from dpviz.dashboard import audits, controls, parts
+from dpviz.dashboard import audits, board, controls, parts
 
 theme = parts.page("Audit")
 spec = controls.sidebar(own=audits.OWN)
@@ -9,4 +9,4 @@ parts.problems()
 task = audits.attack(spec, pair, row, other, runs)
 audits.show(task, spec, theme)
 parts.claims_about(spec.mechanism)
-audits.board(spec, theme)
+board.board(spec, theme)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -241,6 +242,43 @@ def test_alike_and_not_beaten_can_hold_and_fail() -> None:
     assert planted("averaging-raises-accuracy", rsgd_ar=lambda k: toward(-1.0 if k.get("averaging") is False else 1.0)(k),
                    rsgd=bad).outcome is Outcome.HOLDS  # fmt: skip
     assert planted("averaging-raises-accuracy", rsgd_ar=good, rsgd=good).outcome is Outcome.FAILS
+
+
+def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
+    @dataclass(frozen=True)
+    class Mixed(Toward):
+        jump: ClassVar[bool]
+
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+            theta = super().fit(problem, calibrations, streams).theta.copy()
+            for e, cal in enumerate(calibrations):
+                level = np.log(cal.budget.epsilon / 0.02) / np.log(100)
+                # between the minimiser and its mirror image a random share of the draws is right
+                right = level > 0.5 if self.jump else np.random.default_rng(e).random(theta.shape[1]) < level
+                theta[e] *= np.where(right, 1.0, -1.0)[:, None] if np.ndim(right) else (1.0 if right else -1.0)
+            return Fit(theta, NoiseRecord("x"))
+
+    def made(jump: bool) -> Callable[[dict[str, Any]], Mechanism]:
+        cls = type("Made", (Mixed,), {"jump": jump})
+        return lambda knobs: cls()
+
+    assert planted("sgd-ma-surges", dp_sgd=made(True)).outcome is Outcome.HOLDS
+    even = claims()["sgd-ma-surges"].test(Lab(full=True, swaps={"dp-sgd": made(False)}))
+    assert even.outcome is Outcome.FAILS
+    assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.UNTESTABLE
+
+
+def test_the_fastest_is_found() -> None:
+    @dataclass(frozen=True)
+    class Slow(Toward):
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+            time.sleep(0.15)
+            return super().fit(problem, calibrations, streams)
+
+    quick, slow = toward(1.0), lambda knobs: Slow()
+    others = dict.fromkeys(("rsgd_ar", "nsgd", "outpert_gd", "dp_sgd", "dp_agd"), slow)
+    assert planted("objective-fastest", kst_objective=quick, **others).outcome is Outcome.HOLDS
+    assert planted("objective-fastest", kst_objective=slow, **dict.fromkeys(others, quick)).outcome is Outcome.FAILS
 
 
 def test_a_model_that_is_not_here_is_not_tested() -> None:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.auditing import AuditResult, Pair, audit, label_flip, most_influential, replace_by, watch, worst_case
+from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM
 from dpviz.dashboard import parts, tasks, urls, words
 from dpviz.engine import bench
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Monitor, mechanisms
+from dpviz.mechanisms import Monitor
 from dpviz.models import get_model
 from dpviz.privacy.audit import epsilon_ceiling
-from dpviz.privacy.budget import Budget, trade_off
+from dpviz.privacy.budget import trade_off
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, whole
 
@@ -36,7 +34,6 @@ PAIRS = {
 RUNS = {"": 1000, "200": 200, "5000": 5000, "20000": 20_000}
 ROWS, FEATURES = 1000, 2  # of the made-up pairs
 _REAL = ("most-influential", "label-flip", "replace")
-BOARD_RUNS, BOARD_CONFIDENCE = 400, 0.99
 #: verdicts in words, sign and colour, never colour alone; an audit never confirms
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
@@ -116,10 +113,10 @@ def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: i
     for old in st.session_state.get("dpviz.audits", []):  # what nobody looks at any more
         if old.key != key:
             old.cancel()
-    known = tasks.worker().find(key)
-    task = known if known is not None and known.state == "cancelled" else tasks.worker().submit(key, work)
+    known = tasks.worker("short").find(key)
+    task = known if known is not None and known.state in ("cancelled", "failed") else tasks.worker("short").submit(key, work)
     st.session_state["dpviz.audits"] = [task]
-    if task.state == "cancelled":
+    if task.state in ("cancelled", "failed"):
         st.button("Start again", on_click=tasks.start, args=(key, work))
     return task
 
@@ -259,64 +256,3 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
         lines.append(f"pair = worst_case(mechanism, dpviz.engine.get_model({spec.model!r}), budget, {size})")
     lines.append(f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower")
     return "\n".join(lines)
-
-
-def board(spec: RunSpec, theme: Theme) -> None:
-    """All mechanisms on their worst pairs, on request."""
-    st.header("All mechanisms", anchor=False)
-    key = f"board {replace(spec, mechanism='majority', params={}, seeds=1, dataset='teaching', delta=1e-5).key()}"
-    st.markdown(
-        words.markdown(
-            f"Attacks every mechanism with its default knobs on its worst pair (n = 60 made-up rows) at ε = "
-            f"{words.three(spec.epsilon)}, "
-            f"δ = 1e-5, {BOARD_RUNS} trainings on each side, {BOARD_CONFIDENCE:.0%} confidence each. It takes a minute or two."
-        )
-    )
-    task = tasks.worker().find(key)
-    if task is None or task.state in ("cancelled", "failed"):
-        st.button("Audit them all", on_click=tasks.start, args=(key, partial(_attacks, spec), True))
-    if task is None:
-        return
-
-    @st.fragment(run_every=None if task.over else 1.0)
-    def live() -> None:
-        tasks.controls(task, "Board")
-        rows = [r for r in task.results if r is not None]
-        if rows:
-            table = pd.DataFrame(rows, columns=["mechanism", "claimed", "proved", "audited", "verdict"])
-            shown = [(r[0], r[1] if np.isfinite(r[1]) else np.nan, r[3], r[4] == EXCEEDED) for r in rows]
-            bad = [r[0] for r in rows if r[4] == EXCEEDED]
-            summary = f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others: "
-            "no violation found."
-            parts.chart(pictures.board(shown, theme), "board", summary, lambda: table)
-            with st.expander("As a table"):
-                parts.table(
-                    [(r[0], *(words.three(v) for v in r[1:4]), r[4]) for r in rows],
-                    ("", "Claimed ε", "Proved ε", "Audited ε, at least", "Verdict"),
-                )
-        if task.over and not was_over:
-            st.rerun()
-
-    was_over = task.over
-    live()
-
-
-def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, float, float, str] | None]:
-    found, budget = mechanisms(), Budget(spec.epsilon, 1e-5)
-    for k, cls in enumerate(found.values()):
-
-        def part(done: float, k: int = k) -> None:
-            monitor((k + done) / len(found))
-
-        try:
-            mechanism = cls()
-            pair = worst_case(mechanism, get_model(spec.model), budget, n=60, d=2, lam=max(spec.lam, 0.01))
-            result = audit(
-                mechanism, pair.first, pair.second, budget, BOARD_RUNS, spec.seed, confidence=BOARD_CONFIDENCE, monitor=part
-            )  # fmt: skip
-        except (InvalidInput, FloatingPointError) as error:
-            yield cls.label, np.nan, np.nan, np.nan, str(error).split("\n")[0]
-            continue
-        cal = result.calibration
-        claimed, proved = (b.epsilon if b else np.nan for b in (cal.claimed, cal.proved))
-        yield cls.label, claimed, proved, result.epsilon_lower, result.verdict

@@ -57,7 +57,7 @@ def submit(shown: Sequence[Claim], full: bool, seed: int) -> None:
         def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
             yield check(name, full=full, seed=seed, monitor=monitor)
 
-        tasks.worker().submit(key_of(claim, full, seed), work)
+        tasks.worker("long").submit(key_of(claim, full, seed), work)
 
 
 def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
@@ -68,7 +68,7 @@ def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
 
 def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
     """How many hold, in one sentence, and buttons for all of them."""
-    found = [tasks.worker().find(key_of(c, full, seed)) for c in shown]
+    found = [tasks.worker("long").find(key_of(c, full, seed)) for c in shown]
     done = [t.results[-1].verdict.outcome for t in found if t is not None and t.state == "done"]
     counts = ", ".join(f"{done.count(o)} {words.markdown(str(o))}" for o in Outcome if done.count(o))
     with st.container(key="headline"):
@@ -84,7 +84,7 @@ def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
 
 def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> None:
     """One claim."""
-    task = tasks.worker().find(key_of(claim, full, seed))
+    task = tasks.worker("long").find(key_of(claim, full, seed))
 
     @st.fragment(run_every=None if task is None or task.over else 1.0)
     def live() -> None:

@@ -124,14 +124,14 @@ class Worker:
 
 
 @st.cache_resource(show_spinner=False)
-def worker() -> Worker:
-    """The server's worker."""
+def worker(kind: str) -> Worker:
+    """The server's worker for "short" work, which somebody looks at, or for "long" work, which must not hold it up."""
     return Worker()
 
 
-def start(key: str, work: Work[Any], keep_all: bool = False) -> None:
+def start(key: str, work: Work[Any], kind: str = "short", keep_all: bool = False) -> None:
     """Submits a task; for buttons."""
-    worker().submit(key, work, keep_all=keep_all)
+    worker(kind).submit(key, work, keep_all=keep_all)
 
 
 def controls(task: Task[Any], what: str) -> None:

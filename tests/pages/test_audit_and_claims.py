@@ -1,0 +1,176 @@
+"""The pages Audit and Paper claims without a browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.dashboard import audits, board, cards, tasks
+from dpviz.validate import InvalidInput
+
+PAGES = Path(__file__).parents[2] / "pages"
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audits, "ROWS", 60)
+
+
+def opened(name: str, **query: str) -> AppTest:
+    page = AppTest.from_file(str(next(PAGES.glob(f"*{name}.py"))), default_timeout=60)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def finished(page: AppTest) -> AppTest:
+    for _ in range(300):
+        if all(t.over for kind in ("short", "long") for t in tasks.worker(kind)._tasks.values()):
+            break
+        time.sleep(0.1)
+    page.run()
+    assert not page.exception
+    return page
+
+
+def words(page: AppTest) -> str:
+    return " ".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "")
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {m.label: m.value for m in page.metric}
+
+
+def test_a_wrong_claim_is_red_in_words_and_sign() -> None:
+    page = finished(opened("Audit", mechanism="dbdp-pi", runs="200"))
+    shown = metrics(page)
+    assert shown["Claimed ε"] == "1"
+    assert shown["Proved ε"] == "none"
+    assert float(shown["Audited ε, at least"]) > 1
+    assert float(shown["Ceiling for N = 200"]) > float(shown["Audited ε, at least"])
+    assert "claim exceeded" in words(page)
+    assert any("✗" in (m.delta or "") for m in page.metric)
+
+
+def test_a_right_claim_is_never_verified() -> None:
+    page = finished(opened("Audit", mechanism="output-gaussian", runs="200"))
+    said = words(page)
+    assert "no violation found" in said
+    assert "verified" not in said
+    assert "Under an assumption" in said
+    assert metrics(page)["Proved ε"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"pair": "most-influential"}, "moves the model most"), ({"pair": "label-flip"}, "label flipped"),
+        ({"pair": "two-rows"}, "replaced by a copy of row"),
+    ],
+)  # fmt: skip
+def test_pairs_from_the_data(query: dict[str, str], expected: str) -> None:
+    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", **query))
+    assert expected in words(page)
+    assert page.query_params["pair"] in (query["pair"], [query["pair"]])
+
+
+def test_bad_rows_and_pairs_are_explained() -> None:
+    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="999999"))
+    assert "not a training row" in " ".join(e.value for e in page.error)
+    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", pair="everyone"))
+    assert any(w.value.startswith("**pair**") for w in page.warning)
+    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="x"))
+    assert any(w.value.startswith("**row**") for w in page.warning)
+
+
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
+    page = finished(opened("Audit", mechanism=mechanism, runs="200"))
+    assert not page.error
+    assert metrics(page)
+
+
+def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: dpviz.mechanisms()[name] for name in ("output-gaussian", "dbdp-pi", "majority")}
+    monkeypatch.setattr(board, "mechanisms", lambda: few)
+    page = opened("Audit", mechanism="output-gaussian", runs="200")
+    next(b for b in page.button if b.label == "Audit them all").click().run()
+    said = words(finished(page))
+    assert "3 mechanisms attacked; claim exceeded: DBDP-ERM, performance improving." in said
+    assert "no violation found" in said
+
+
+def test_claims_are_tested_on_request_and_kept() -> None:
+    page = opened("Paper_claims", mechanism="dbdp", about="mechanism")
+    assert "Not tested yet." in words(page)
+    next(b for b in page.button if b.key == "test-dbdp-noise-rate").click().run()
+    page = finished(page)
+    assert "1 fails" in words(page)
+    again = opened("Paper_claims", mechanism="dbdp", about="mechanism")
+    assert "tested now: 1" in words(again)
+
+
+def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
+    page = opened("Paper_claims")
+    assert len(page.header) == len(dpviz.claims.claims())
+    page = opened("Paper_claims", about="nobody")
+    assert any(w.value.startswith("**about**") for w in page.warning)
+    page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
+    assert page.info
+
+
+@pytest.mark.parametrize(
+    "name", [c.id for c in dpviz.claims.claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")]
+)
+def test_pictures_of_findings(name: str) -> None:
+    claim = dpviz.claims.claims()[name]
+    cards.submit([claim], False, 0)
+    page = finished(opened("Paper_claims", about=claim.paper))
+    page.toggle(key=f"show-{name}").set_value(True).run()
+    assert not page.exception
+    assert f"dpviz claims {name}" in " ".join(c.value for c in page.code)
+
+
+def _later(results: list[int], wait: float = 0.0) -> Callable[[Any], Any]:
+    def work(monitor: Any) -> Any:
+        for k, r in enumerate(results):
+            time.sleep(wait)
+            monitor(k / len(results))
+            yield r
+
+    return work
+
+
+def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
+    worker = tasks.Worker()
+    done = worker.submit("a", _later([1, 2, 3]), keep_all=True)
+    assert worker.submit("a", _later([9])) is done
+    slow = worker.submit("b", _later(list(range(1000)), 0.02))
+
+    def broken(monitor: Any) -> Any:
+        yield 1
+        raise InvalidInput("field", "is wrong", "Change it.")
+
+    bad = worker.submit("c", broken)
+    queued = worker.submit("d", _later([1]))
+    queued.cancel()
+    time.sleep(0.3)
+    slow.cancel()
+    for _ in range(100):
+        time.sleep(0.02)
+        if bad.over:
+            break
+    assert (done.state, done.results) == ("done", [1, 2, 3])
+    assert slow.state == "cancelled"
+    assert 0 < len(slow.results) <= 1
+    assert (bad.state, bad.problem) == ("failed", "field: is wrong. Change it.")
+    assert (queued.state, queued.results) == ("cancelled", [])
+    assert worker.submit("d", _later([5])) is not queued
