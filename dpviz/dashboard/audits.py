@@ -67,7 +67,7 @@ def _row(key: str, label: str, used: bool) -> int | None:
     try:
         return whole(key, float(text), 0, 10**7) if text.strip() and used else None
     except (ValueError, InvalidInput):
-        urls.report(InvalidInput(key, f"{text!r} is not a whole number from 0", "Give the id of a training row."))
+        st.warning(f"**{key}**: {words.markdown(text)} is not a whole number from 0. Give the id of a training row.", icon="⚠️")
         return None
 
 

@@ -1,0 +1,35 @@
+"""The pages Audit and Paper claims as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width: int, scheme: str) -> None:
+    one = reader(width=width, scheme=scheme)
+    page = one.page
+    page.goto(f"{one.address}/Audit?dataset=teaching&mechanism=dbdp-pi&runs=200")
+    page.get_by_text("claim exceeded").first.wait_for()
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    assert "shows that ε is at least" in one.sentence
+    assert page.get_by_text("✗ above the claim").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., Any]) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=dbdp-pi&seeds=2")
+    page.get_by_role("link", name="claims of papers about it").click()
+    page.wait_for_function("() => location.pathname.includes('Paper_claims') && location.search.includes('mechanism=dbdp-pi')")
+    page.get_by_text("Those about DBDP-ERM, performance improving").first.wait_for()
+    page.locator(".st-key-test-dbdp-fewer-noised button").click()
+    page.get_by_text("holds under …").first.wait_for()
+    page.go_back()
+    page.wait_for_function("() => location.pathname === '/'")
+    page.get_by_role("link", name="Attack it").click()
+    page.wait_for_function("() => location.pathname.includes('Audit')")
+    assert "mechanism=dbdp-pi" in page.url
