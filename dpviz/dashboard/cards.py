@@ -88,6 +88,8 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
 
     @st.fragment(run_every=None if task is None or task.over else 1.0)
     def live() -> None:
+        if tasks.worker("long").find(key_of(claim, full, seed)) is not task:
+            st.rerun()  # started by the button below, which reruns this part alone
         with st.container(border=True):
             st.header(words.markdown(claim.meaning), anchor=False)
             st.caption(words.markdown(f"{PAPERS[claim.paper]}, {claim.place}. {claim.matters}"))
