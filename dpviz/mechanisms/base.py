@@ -320,13 +320,13 @@ class Mechanism:
     @classmethod
     def refusal(cls, setting: Setting) -> str | None:
         """Why this mechanism cannot run on this model, or None."""
-        if cls.needs_linear and setting.m != setting.d:
-            return f"{cls.label} is defined for linear models only"
         if cls.needs_strong_convexity and setting.mu <= 0:
             return (
                 f"{cls.label} bounds how far the minimiser moves, which needs a strongly convex objective; "
                 f"{setting.model!r} is not convex"
             )
+        if cls.needs_linear and setting.m != setting.d:
+            return f"{cls.label} is defined for linear models only"
         return None
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
