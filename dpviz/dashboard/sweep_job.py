@@ -101,7 +101,9 @@ def progress(view: View) -> None:
     with st.container(key="progress", horizontal=True, vertical_alignment="center"):
         if status.state is jobs.State.CANCELLED:
             st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
-            st.button("Go on", on_click=jobs.pool().again, args=(view.job,), key="go-on")
+            if st.button("Go on", key="go-on"):
+                jobs.pool().again(view.job)
+                st.rerun()  # the whole page: this part of it belongs to the job that was cancelled
         elif not status.state.over:
             left = f", about {words.duration(status.left)} left" if status.left is not None else ""
             text = f"{status.done:.0%} done{left}"
