@@ -120,7 +120,8 @@ def competitive(text: str, mechanism: str, others: Sequence[str], quantity: str 
         rival = means[rivals].loc[worst].idxmax() if up else means[rivals].loc[worst].idxmin()
         size = f"{100 * behind.max():.1f} points behind" if up else f"{behind.max():.3g} above"
         return Verdict(
-            bool(behind.max() <= SIMILAR), f"compared with {len(rivals)} of {len(others)}; at worst {size} {rival}, at ε = {worst:g}"
+            bool(behind.max() <= SIMILAR),
+            f"compared with {len(rivals)} of {len(others)}; at worst {size} {rival}, at ε = {worst:g}",
         )
 
     meaning = "1 point below the best" if up else f"{SIMILAR:g} above the least"

@@ -97,7 +97,7 @@ def _judged(figure: presets.Figure, setup: presets.Setup, view: sweep_job.View) 
 
 def _table(found: list[tuple[Statement, Verdict]]) -> None:
     rows = [(s.text, _SIGNS[v.shown], _labelled(v.why), s.meaning) for s, v in found]
-    parts.table(rows, ("The paper says that it shows", "Ours", "Numbers", "What is checked"))
+    parts.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
 
 def _labelled(text: str) -> str:

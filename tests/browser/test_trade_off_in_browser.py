@@ -19,7 +19,9 @@ from dpviz.sweeps import SweepSpec, run_sweep
 Make = Callable[..., Any]
 #: long enough to be caught in the middle, many cells
 LONG = "dataset=census-5000&seeds=40&points=7&methods=dp-agd,pidp-sgd,input-perturbation,cms-output&mechanism=cms-output"
-QUICK = "dataset=teaching&seeds=3&points=3&from=0.1&to=10&methods=cms-output,dp-gd&knobs=dp-gd.steps:20&mechanism=cms-output&lam=0.01"
+QUICK = (
+    "dataset=teaching&seeds=3&points=3&from=0.1&to=10&methods=cms-output,dp-gd&knobs=dp-gd.steps:20&mechanism=cms-output&lam=0.01"
+)
 RUN = tuple(f.name for f in fields(dpviz.RunSpec))
 POINTS = ".st-key-trade-off .scatterlayer .points path"
 
@@ -126,7 +128,12 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     one = reader()
     page = open_page(one, QUICK)
     over(page)
-    marks = page.locator(".st-key-trade-off .scatterlayer .trace").filter(has=page.locator(".points path")).nth(1).locator(".points path")
+    marks = (
+        page.locator(".st-key-trade-off .scatterlayer .trace")
+        .filter(has=page.locator(".points path"))
+        .nth(1)
+        .locator(".points path")
+    )
     assert marks.count() == 3
     box = marks.nth(1).bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
