@@ -236,7 +236,7 @@ def not_beaten(mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
         cells = [(name, model) for name in names for model in models]
         for k, (name, model) in enumerate(cells):
             here, parts = lab.part(k, len(cells)), len(present) + 1
-            panel = f"{name}, {MODELS[model].label}"
+            panel = f"{name}, {get_model(model).label}"
             mine = here.part(0, parts).best(mechanism, RSGD_AR, name, budgets, seeds, model=model)[0]
             sides = {mechanisms()[mechanism].label: (mechanism, mine)}
             for o, (other, grid) in enumerate(present):

@@ -12,7 +12,7 @@ from dpviz import curves
 from dpviz.dashboard import jobs, parts, sweep_job, urls, words
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import mechanisms
-from dpviz.models import MODELS
+from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
 
 TITLES = {
@@ -38,7 +38,7 @@ def headline(view: sweep_job.View) -> None:
         draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
         st.caption(
             words.markdown(
-                f"{view.spec.dataset}, {MODELS[view.spec.model].label.lower()}, λ = {words.three(view.spec.lam)}, "
+                f"{view.spec.dataset}, {get_model(view.spec.model).label.lower()}, λ = {words.three(view.spec.lam)}, "
                 f"δ = {words.three(view.spec.delta or 0)}; no privacy {words.percent(first['non_private_accuracy'])}, majority "
                 f"{words.percent(first['majority_accuracy'])}. Read off the monotone curve through the means of "
                 f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."

@@ -12,7 +12,19 @@ from dpviz.models.network import Network
 from dpviz.models.rows import Batch, Rows
 from dpviz.validate import one_of, whole
 
-__all__ = ["MODELS", "Batch", "Curvature", "LinearModel", "Model", "Network", "Rows", "Rule", "Setting", "get_model"]
+__all__ = [
+    "MODELS",
+    "Batch",
+    "Curvature",
+    "LinearModel",
+    "Model",
+    "MOST_UNITS",
+    "Network",
+    "Rows",
+    "Rule",
+    "Setting",
+    "get_model",
+]
 
 MODELS: dict[str, Model] = {
     "logistic": LinearModel("logistic", "Logistic regression", Logistic()),
@@ -33,4 +45,5 @@ def get_model(name: str) -> Model:
     wide = _WIDE.fullmatch(name) if isinstance(name, str) else None
     if wide is None:
         return MODELS[one_of("model", name, MODELS)]
-    return Network(id=name, width=whole("model", int(wide[1]), 1, MOST_UNITS))
+    width = whole("model", int(wide[1]), 1, MOST_UNITS)
+    return Network(id=name, label=f"Neural network ({width:,} hidden unit{'s' if width > 1 else ''})", width=width)
