@@ -14,11 +14,11 @@ from dpviz.validate import one_of, whole
 
 __all__ = [
     "MODELS",
+    "MOST_UNITS",
     "Batch",
     "Curvature",
     "LinearModel",
     "Model",
-    "MOST_UNITS",
     "Network",
     "Rows",
     "Rule",
