@@ -57,6 +57,17 @@ class LocalMechanism(Mechanism):
         if self.release == "gradient" and self.batches > setting.n:
             raise InvalidInput("batches", f"{self.batches} batches for {setting.n} rows", f"Choose at most {setting.n}.")
 
+    def rows_in_words(self) -> str:
+        if self.release == "record":
+            return (
+                "Released is one report of the signed record y·x, label included. Shown is that report with this row's own label "
+                "multiplied in again, which only who knows the label can do; without it nobody sees which side a row is on."
+            )
+        return (
+            "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "
+            "row and has no units of the data; the person's own values never leave them, and the length of the noise is in the table."
+        )
+
     def query(self, problem: Problem, theta: Floats, streams: object) -> Floats:
         if self.release == "record":
             return np.broadcast_to(problem.rows.signed.ravel(), (len(theta), problem.rows.signed.size))

@@ -160,7 +160,7 @@ class OutputNoise:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """What happened to each training row. Arrays broadcast to (E, S, n); None where it has no meaning.
+    """What happened to each training row. Arrays broadcast to (E, S, n) unless stated; None where it has no meaning.
 
     Attributes:
         visits: how often the row was used in an update.
@@ -170,6 +170,7 @@ class NoiseRecord:
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
         timeline: (E, S, rounds) number of rows that met noise, per round.
         gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
+        path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
         where: where the noise went, in words.
     """
 
@@ -181,6 +182,7 @@ class NoiseRecord:
     rule_margin: NDArray[Any] | None = None
     timeline: NDArray[Any] | None = None
     gradient_energy: NDArray[Any] | None = None
+    path: NDArray[Any] | None = None
 
     def at(self, e: int) -> NoiseRecord:
         """The record of budget e alone: every array has length 1 on the first axis."""
@@ -424,6 +426,10 @@ class Mechanism:
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
         """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
         return None
+
+    def rows_in_words(self) -> str:
+        """What `noisy_rows` shows where that is not the row itself, or what was released where it shows nothing."""
+        return ""
 
 
 def scales(calibrations: Sequence[Calibration]) -> Floats:

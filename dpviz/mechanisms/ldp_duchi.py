@@ -116,6 +116,20 @@ class LDPDuchi(LocalMechanism):
         ones = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
 
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports of signed records, signed back to the rows: y z; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        epsilon = np.array([calibration.details["local_epsilon"] if calibration.noise_scale > 0 else math.inf])
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        out = np.empty(problem.rows.X.shape)
+        # the draws of a run: block by block for the surrogate, all at once for the plain objective
+        for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
+            size = problem.rows.norms[None, block]
+            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, np.empty(size.shape))
+            out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
+        return out
+
     def _surrogate(
         self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
     ) -> Floats:

@@ -125,6 +125,13 @@ class LDPGaussian(LocalMechanism):
             ),
         )
 
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports of signed records, signed back to the rows: x + y s xi; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        noise = generator(stream).standard_normal(problem.rows.X.shape, dtype=np.float32)
+        return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
+
     def _surrogate(
         self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats,
         moment: Floats, slope: float, report: Tick,
