@@ -46,7 +46,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
         tasks.controls(task, "Board")
         rows = [r for r in task.results if r is not None]
         if rows:
-            table = pd.DataFrame(rows, columns=["mechanism", "claimed", "proved", "audited", "verdict"])
+            table = pd.DataFrame(rows, columns=["mechanism", "claimed", "proved", "audited", "verdict", "by"])
             shown = [(r[0], r[1] if np.isfinite(r[1]) else np.nan, r[3], r[4] == EXCEEDED) for r in rows]
             bad = [r[0] for r in rows if r[4] == EXCEEDED]
             summary = f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others: "
@@ -54,7 +54,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
             parts.chart(pictures.board(shown, theme), "board", summary, lambda: table)
             with st.expander("As a table"):
                 parts.table(
-                    [(r[0], *(words.three(v) for v in r[1:4]), r[4]) for r in rows],
+                    [(r[0], *(words.three(v) for v in r[1:4]), f"{r[4]}: {r[5]}" if r[5] else r[4]) for r in rows],
                     ("", "Claimed ε", "Proved ε", "Audited ε, at least", "Verdict"),
                 )
         if task.over and not was_over:
@@ -64,7 +64,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
     live()
 
 
-def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, float, float, str] | None]:
+def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, float, float, str, str] | None]:
     found, budget = mechanisms(), Budget(spec.epsilon, 1e-5)
     for k, cls in enumerate(found.values()):
 
@@ -78,8 +78,9 @@ def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, floa
                 mechanism, pair.first, pair.second, budget, BOARD_RUNS, spec.seed, confidence=BOARD_CONFIDENCE, monitor=part
             )  # fmt: skip
         except (InvalidInput, FloatingPointError) as error:
-            yield cls.label, np.nan, np.nan, np.nan, str(error).split("\n")[0]
+            yield cls.label, np.nan, np.nan, np.nan, str(error).split("\n")[0], ""
             continue
         cal = result.calibration
         claimed, proved = (b.epsilon if b else np.nan for b in (cal.claimed, cal.proved))
-        yield cls.label, claimed, proved, result.epsilon_lower, result.verdict
+        by = result.against(cal.claimed) or result.against(cal.proved)
+        yield cls.label, claimed, proved, result.epsilon_lower, result.verdict, by
