@@ -158,6 +158,9 @@ def numbers(view: sweep_job.View) -> None:
         )  # fmt: skip
     columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
     parts.table(rows, columns)
+    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
+        for mechanism in dict.fromkeys(summary["mechanism"]):
+            parts.examine(str(mechanism), labels()[mechanism])
 
 
 def take_away(view: sweep_job.View) -> None:
