@@ -327,7 +327,7 @@ class Mechanism:
                 f"{cls.label} bounds how far the minimiser moves, which needs a strongly convex objective; "
                 f"{setting.model!r} is not convex"
             )
-        if cls.needs_linear and setting.m != setting.d:
+        if cls.needs_linear and not setting.linear:
             return f"{cls.label} is defined for linear models only"
         return None
 

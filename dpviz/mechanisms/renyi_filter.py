@@ -75,7 +75,7 @@ class RenyiFilter(Mechanism):
         """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
         bound = min(self.clip_norm, setting.G)
         first = bound
-        if setting.m == setting.d:
+        if setting.linear:
             first = min(bound, slope_at_zero(get_model(setting.model), setting.m))
         return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
 

@@ -55,6 +55,11 @@ class Setting:
     quadratic: tuple[float, float] | None = None
 
     @property
+    def linear(self) -> bool:
+        """Whether the score is <theta, x>."""
+        return self.m == self.d
+
+    @property
     def L(self) -> float:
         """Smoothness of the regularised loss, beta_0 + lam."""
         return self.beta + self.lam
