@@ -65,7 +65,7 @@ class LocalMechanism(Mechanism):
             )
         return (
             "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "
-            "row and has no units of the data; the person's own values never leave them, and the length of the noise is in the table."
+            "row and has no units of the data; the person's own values never leave them. The table has the length of the noise."
         )
 
     def query(self, problem: Problem, theta: Floats, streams: object) -> Floats:
