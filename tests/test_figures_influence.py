@@ -106,7 +106,7 @@ def test_truth_scatter_names_error_and_bound(theme: Theme) -> None:
     approximate = truth * 0.98
     fig = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.3)
     assert "largest error 0.001" in fig.layout.annotations[0].text
-    assert "bound 0.3, 300 times" in fig.layout.annotations[0].text
+    assert "bound 0.3:<br>300 times that error" in fig.layout.annotations[0].text
     assert fig.data[0].name == "equal"
     close = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.002)
     assert "bound" in [t.name for t in close.data]
@@ -144,3 +144,7 @@ def test_pictures_share_one_scale(theme: Theme) -> None:
     assert z.shape == (8, 17)
     np.testing.assert_allclose(z[::-1][:, :8], before)
     assert (fig.data[0].zmin, fig.data[0].zmax) == (0, 68)
+    # strong noise is cut off, so that the row does not turn into one grey
+    loud = pictures(before, 100 * (before - 30), theme).data[0]
+    assert (loud.zmin, loud.zmax) == (-63, 126)
+    assert pictures(np.ones((2, 2)), np.ones((2, 2)), theme).data

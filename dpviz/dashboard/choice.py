@@ -85,7 +85,9 @@ def row_position(name: str, text: str, seen: Inspected) -> int:
         raise InvalidInput(name, f"must be the id of a training row, got {show(text)}", fix) from None
     at = int(np.searchsorted(ids, wanted))
     if at >= total or ids[at] != wanted:
-        raise InvalidInput(name, f"{show(wanted)} is not among the {total:,} training rows", fix)
+        known = 0 <= wanted < load_dataset(seen.spec.dataset, intercept=seen.spec.intercept).n
+        why = "is a test row and not a training row" if known else f"is not among the {total:,} training rows"
+        raise InvalidInput(name, f"{show(wanted)} {why}", fix)
     return at
 
 

@@ -67,7 +67,7 @@ def met(seen: Inspected) -> str:
     visits = seen.rows["visits"].to_numpy()
     used = int((visits > 0).sum())
     if np.isfinite(visits).all() and used < n:
-        start += f" ({'all of those' if used == count else f'{used:,} rows'} that were used at all)"
+        start += " (all of those that were used at all)" if used == count else f" ({used:,} were used at all)"
     if view is None:
         return start
     passing = int(view.passes.sum())

@@ -55,7 +55,7 @@ class Inspected:
         noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
         ever: (n,) whether that happened in any seed; None likewise.
         first: (n,) the first seed in which it happened, -1 where in none; None likewise.
-        timeline: (S, rounds) rows that met noise per round, or None.
+        timeline: (S, rounds) rows that met noise, or what `timeline_counts` says, per round; or None.
         views: the rules that decide which rows meet noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
     """
@@ -73,6 +73,7 @@ class Inspected:
     ever: NDArray[np.bool_] | None
     first: NDArray[np.intp] | None
     timeline: NDArray[Any] | None
+    timeline_counts: str
     views: tuple[RuleView, ...] | None
     individual: IndividualEpsilon | None
 
@@ -165,7 +166,8 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         spec=spec, calibration=result.calibration, parameters=result.bench.problem.m, accuracy=result.accuracy,
         majority=result.majority.accuracy, non_private=result.non_private.accuracy,
         row_ids=result.bench.split.train, rows=result.instances, where=record.where,
-        noised=noised, ever=ever, first=first, timeline=result.timeline, individual=result.individual,
+        noised=noised, ever=ever, first=first, timeline=result.timeline,
+        timeline_counts=record.timeline_counts, individual=result.individual,
         views=spec.build().rule_views(result.bench.problem, result.calibration),
     )  # fmt: skip
 

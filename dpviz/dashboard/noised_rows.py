@@ -63,10 +63,17 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
 def _no_rule(seen: Inspected) -> None:
     if seen.calibration.noise_scale == 0:
         parts.empty("No noise, so no row met any.")
-    elif seen.ever is None:
+    elif rule := mechanisms()[seen.spec.mechanism].row_rule:
+        stopped = int((seen.rows["rule_margin"] > 0).sum())
         parts.empty(
-            "This method has no rule that picks rows: its noise goes where the line above says, whatever a row's influence. "
-            "Rows differ only in how much there is to hide: see individual ε and influence."
+            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(seen.rows):,} rows "
+            "asked for more than their budget before the end, mean over the noise draws."
+        )
+    elif seen.ever is None:
+        seen_in = "individual ε and influence" if seen.individual is not None else "influence"
+        parts.empty(
+            "This method has no rule that picks rows: its noise goes where the line above says and covers all rows together, "
+            f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
         )
     else:
         parts.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
@@ -124,7 +131,7 @@ def _rule_table(seen: Inspected, view: RuleView) -> pd.DataFrame:
 
 
 def rounds(seen: Inspected, theme: Theme) -> None:
-    """When rows met noise."""
+    """When rows met noise, or took part."""
     assert seen.timeline is not None
     st.subheader("When", anchor=False)
     per_round, count = seen.timeline.mean(axis=0), seen.timeline.shape[1]
@@ -133,11 +140,11 @@ def rounds(seen: Inspected, theme: Theme) -> None:
         return
     used = seen.rows["visits"].sum() / count
     summary = (
-        f"{count} rounds. A round uses {words.three(used)} rows, of which {words.three(per_round[0])} met noise in the first and "
-        f"{words.three(per_round[-1])} in the last round, mean over {len(seen.timeline)} noise draws."
+        f"{count} rounds. A round uses {words.three(used)} rows; {seen.timeline_counts}: {words.three(per_round[0])} in the "
+        f"first and {words.three(per_round[-1])} in the last round, mean over {len(seen.timeline)} noise draws."
     )
-    table = pd.DataFrame({"round": np.arange(1, count + 1), "rows with noise, mean": per_round})
-    parts.chart(noise_timeline(seen.timeline, theme), "timeline", summary, lambda: table)
+    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{seen.timeline_counts}, mean": per_round})
+    parts.chart(noise_timeline(seen.timeline, theme, seen.timeline_counts), "timeline", summary, lambda: table)
 
 
 def budgets(seen: Inspected) -> None:
@@ -193,7 +200,8 @@ def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
         f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
     )
     parts.not_private("Influence is read off real rows, and which rows pass gives data away.")
-    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high, theme, label="influence: change of the parameters")
+    # the last row that meets noise stands at the threshold, and what meets noise is drawn to its right
+    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters")
     data = pd.DataFrame({"row id": seen.row_ids, "influence": pull.newton_norm, "meets noise": ~passes})
     parts.chart(fig, "idea-rows", summary, lambda: data)
     method = _follows(seen.spec, float(share))

@@ -161,7 +161,7 @@ def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
     cal, known = seen.calibration, seen.individual
     lines: list[Line] = []
     if known is None:
-        lines.append(("Individual ε", ["not known for this method"] * len(people)))
+        lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
     else:
         delta = f", δ = {words.three(known.delta)}" if known.delta else ""
         lines.append(
@@ -251,18 +251,16 @@ def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme)
     """The row before and after noise, for methods that put noise on rows."""
     i = chosen.person
     replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
-    after = inspected.noisy_rows(seen.spec, replica)
-    released = seen.spec.build().rows_in_words()
+    after, released = inspected.noisy_rows(seen.spec, replica), seen.spec.build().rows_in_words()
     if after is None and not released:
         return
     st.header("The row before and after noise", anchor=False)
+    if after is None:
+        parts.empty(released)
+        return
     if released:
         st.caption(words.markdown(released))
-    if after is None:
-        parts.empty("No row after noise to show: what is released is not a row.")
-        return
-    dataset = dataset_of(seen.spec)
-    row_id = int(seen.row_ids[i])
+    dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
     before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
     parts.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
     if np.array_equal(before, noisy):
@@ -281,13 +279,12 @@ def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme)
             "after, own units": texts[1],
         }
     )  # fmt: skip
-    moved = int(np.abs(noisy - before).argmax())
-    length = float(np.linalg.norm(noisy - before))
+    moved, length, image = int(np.abs(noisy - before).argmax()), float(np.linalg.norm(noisy - before)), units.image
+    far = "Noise more than one range of the row beyond it is black or white." if image else "Hovering shows the data's own units."
     summary = (
         f"Row {row_id} moved by {words.three(length)}; rows have length 1 at most. The feature that moved most is "
-        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. Hovering shows the data's own units."
+        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. {far}"
     )
-    image = units.image
     if image is not None:
         pixels = image[0] * image[1]
         fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)

@@ -13,11 +13,12 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, fig
 Floats = NDArray[np.float64]
 
 
-def noise_timeline(timeline: NDArray[np.floating], theme: Theme) -> go.Figure:
+def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that met noise") -> go.Figure:
     """How many rows met noise in each round: mean over the noise draws, and their range.
 
     Args:
         timeline: (S, rounds).
+        counts: what it counts, in words.
     """
     rounds = np.arange(1, timeline.shape[1] + 1)
     mean, low, high = timeline.mean(axis=0), timeline.min(axis=0), timeline.max(axis=0)
@@ -27,14 +28,14 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme) -> go.Figure:
         "fillcolor": faint(theme.noise, 0.25), "line": {"width": 0}, "name": f"range of {len(timeline)} draws",
     }  # fmt: skip
     line = {
-        "x": rounds, "y": mean, "mode": "markers" if few else "lines", "name": "rows that met noise",
+        "x": rounds, "y": mean, "mode": "markers" if few else "lines", "name": counts,
         "line": {"color": theme.noise, "width": 4}, "marker": {"color": theme.noise, "size": 14},
         "hovertemplate": "round %{x}: %{y:.4g} rows<extra></extra>",
     }  # fmt: skip
     return figure(
         theme, [line] if few else [band, line], height=320, margin=margin(left=70, top=20 + LEGEND_LINE * (1 if few else 2)),
         x={"title": "round", "dtick": max(1, len(rounds) // 10)},
-        y={"title": "rows with noise", "range": [0, 1.08 * max(float(high.max(initial=0.0)), 1.0)]},
+        y={"title": "rows", "range": [0, 1.08 * max(float(high.max(initial=0.0)), 1.0)]},
     )  # fmt: skip
 
 
@@ -82,10 +83,16 @@ def row_before_after(
 def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
     """An image-like row before and after noise, on one scale of grey.
 
+    The scale reaches at most one range of the row beyond the row itself; noise beyond that is black or white, so that
+    the row stays visible however strong the noise is.
+
     Args:
         before, after: (height, width).
     """
-    low, high = float(min(before.min(), after.min())), float(max(before.max(), after.max()))
+    first, last = float(before.min()), float(before.max())
+    span = last - first or 1.0
+    low, high = max(float(after.min()), first - span), min(float(after.max()), last + span)
+    low, high = min(low, first), max(high, last)
     gap = np.full((len(before), 1), np.nan)
     # one heat map with a gap keeps both pictures on the same scale and the same pixel size
     both = np.hstack([before, gap, after])[::-1]

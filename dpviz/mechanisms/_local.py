@@ -95,8 +95,8 @@ class LocalMechanism(Mechanism):
                 "multiplied in again, which only who knows the label can do; without it nobody sees which side a row is on."
             )
         return (
-            "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no row "
-            "and has no units of the data; the person's own values never leave them, and the length of the noise is in the table."
+            "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "
+            "row and has no units of the data; the person's own values never leave them. The table has the length of the noise."
         )
 
     def query(self, problem: Problem, theta: Floats, streams: object) -> Floats:

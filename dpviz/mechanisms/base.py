@@ -168,13 +168,15 @@ class NoiseRecord:
         noise_norm: total length of the noise that was put on this row.
         passed: how often a rule let the row pass without noise.
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
-        timeline: (E, S, rounds) number of rows that met noise, per round.
+        timeline: (E, S, rounds) number of rows that met noise, or that `timeline_counts`, per round.
         gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
         path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
         where: where the noise went, in words.
+        timeline_counts: what the timeline counts, in words.
     """
 
     where: str
+    timeline_counts: str = "rows that met noise"
     visits: NDArray[Any] | None = None
     times_noised: NDArray[Any] | None = None
     noise_norm: NDArray[Any] | None = None
@@ -186,7 +188,7 @@ class NoiseRecord:
 
     def at(self, e: int) -> NoiseRecord:
         """The record of budget e alone: every array has length 1 on the first axis."""
-        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "where"}
+        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if "NDArray" in str(f.type)}
         cut = {k: v if v is None or v.shape[0] == 1 else v[e : e + 1] for k, v in arrays.items()}
         return dataclasses.replace(self, **cut)
 
@@ -265,6 +267,7 @@ class Mechanism:
         rate: LaTeX of the published utility rate, or "" where the publication has none.
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.
+        row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         public_steps: name of the knob that counts steps, where the guarantee covers every iterate and a run of k
             steps is the beginning of a longer one; "" where only the end is released. An auditor then looks at
             iterates too.
@@ -281,6 +284,7 @@ class Mechanism:
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
+    row_rule: ClassVar[str] = ""
     public_steps: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -51,6 +51,11 @@ class RenyiFilter(Mechanism):
         "full-length gradients costs."
     )
 
+    row_rule = (
+        "A rule decides who takes part: a row is in the sum until the squares of its gradients have used up its budget. "
+        "Rows that the model keeps getting wrong have long gradients and leave first."
+    )
+
     full_steps: int = knob(
         50, "Budget per row", "How many gradients of clip-norm length every row can afford; sets the noise.",
         low=1, high=10_000, log=True, unit="full-length gradients",
@@ -132,6 +137,7 @@ class RenyiFilter(Mechanism):
                 visits=visits if record else None,
                 rule_margin=margin if record else None,
                 timeline=timeline,
+                timeline_counts="rows that took part",
                 gradient_energy=energy if record else None,
             ),
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +26,13 @@ def opened(**query: str) -> AppTest:
     page.run()
     assert not page.exception
     return page
+
+
+def decoded(values: Any) -> np.ndarray:
+    """A list, or plotly's binary arrays."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).astype(float)
+    return np.asarray(values, float)
 
 
 def said(page: AppTest) -> str:
@@ -194,3 +204,40 @@ def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPa
     assert len(calls) == 1
     inspected.influence(dpviz.RunSpec(dataset="teaching", lam=0.01))
     assert len(calls) == 2
+
+
+def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
+    page = opened(mechanism="renyi-filter", seeds="2")
+    assert "until the squares of its gradients have used up its budget" in said(page)
+    assert "rows that took part: 320 in the first" in said(page)
+    assert "met noise in the first" not in said(page)
+    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd"))
+    # where individual ε is not known the page does not send people there
+    unknown = said(opened(mechanism="nsgd"))
+    assert "see influence" in unknown
+    assert "see individual ε" not in unknown
+
+
+def test_reports_of_people_are_shown_or_named() -> None:
+    record = said(opened(mechanism="ldp-duchi"))
+    assert "signed record y·x" in record
+    assert "moved by" in record
+    gradient = said(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"}))
+    assert "It is no row" in gradient
+    assert "moved by" not in gradient
+
+
+def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
+    held = bench(dpviz.RunSpec(dataset="teaching")).split.test[3]
+    assert f"{held} is a test row" in opened(row=str(held)).warning[0].value
+    assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
+
+
+def test_the_share_to_noise_stands_right_of_its_threshold() -> None:
+    figure = next(c for c in opened().get("plotly_chart") if "threshold" in c.proto.spec and "meet noise" in c.proto.spec)
+    spec = json.loads(figure.proto.spec)
+    line = spec["layout"]["shapes"][0]["x0"]
+    for trace, side in zip(spec["data"], (-1, 1), strict=True):
+        place, count, width = (decoded(trace[key]) for key in ("x", "y", "width"))
+        assert np.all(side * (place + side * 0.5 * width - line)[count > 0] > -1e-9)
+        assert count.sum() == (288 if side < 0 else 32)
