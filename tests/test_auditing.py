@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
-from doubles import QuietlyWeakNoise, WeakNoise
+from doubles import QuietlyWeakNoise, WeakNoise, scaled
 from support import make_problem
 
 import dpviz
 from dpviz.auditing import (
     EXCEEDED,
     NO_CLAIM,
-    NO_VIOLATION,
     PAIRS,
     audit,
     battery,
@@ -22,13 +25,16 @@ from dpviz.auditing import (
     worst_case,
 )
 from dpviz.auditing.pairs import differing_row, make
-from dpviz.mechanisms import Mechanism
+from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE
+from dpviz.mechanisms import Calibration, Fit, Mechanism
+from dpviz.mechanisms.base import Streams
 from dpviz.mechanisms.cms_output import CMSOutput
 from dpviz.mechanisms.dp_gd import DPGD
 from dpviz.mechanisms.non_private import NonPrivate
 from dpviz.mechanisms.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
+from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
 
 SVM = get_model("svm")
@@ -39,17 +45,59 @@ def quiet(mechanism: Mechanism, budget: Budget, n: int = 20, d: int = 2, lam: fl
     return mechanism, pair.first, pair.second
 
 
-# a law that lies costs the attacker half of the runs, so that one is asked for at 4 only
-@pytest.mark.parametrize(("double", "epsilon"), [(WeakNoise, 2.0), (WeakNoise, 4.0), (QuietlyWeakNoise, 4.0)])
-def test_four_fifths_of_the_noise_are_caught(double: type[Mechanism], epsilon: float) -> None:
+@pytest.mark.parametrize("double", [WeakNoise, QuietlyWeakNoise])
+@pytest.mark.parametrize("share", [0.8, 0.95])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float, epsilon: float) -> None:
+    """In every game, also where the declared law hides it: the noise is measured, not believed."""
     budget = Budget(epsilon, 1e-5)
-    honest = audit(*quiet(OutputGaussian(), budget), budget, runs=5000, seed=2)
-    caught = audit(*quiet(double(), budget), budget, runs=5000, seed=2)
-    assert honest.verdict == NO_VIOLATION
-    assert caught.verdict == EXCEEDED
-    assert caught.p_value is not None
-    assert caught.p_value < 1e-2
-    assert bool(caught.warnings) == (double is QuietlyWeakNoise)
+    for seed in range(8):
+        result = audit(*quiet(double(share=share), budget), budget, runs=5000, seed=seed, confidence=0.99)  # type: ignore[call-arg]
+        assert result.verdict == EXCEEDED
+        assert result.against(budget) in (BY_NOISE, BY_BOUND)
+        if share == 0.8:  # a lie of 5 % about the scale is measured, but is too small to show in the shape of the law
+            assert bool(result.warnings) == (double is QuietlyWeakNoise)
+
+
+def test_noise_that_suffices_is_not_accused_at_the_same_size() -> None:
+    budget = Budget(0.5, 1e-5)
+    results = [audit(*quiet(OutputGaussian(), budget), budget, runs=5000, seed=k, confidence=0.99) for k in range(20)]
+    assert sum(r.verdict == EXCEEDED for r in results) <= 2
+    lower = np.array([r.measured_epsilon_lower for r in results])
+    assert ((lower > 0.48) & (lower < 0.51)).all()
+
+
+def test_without_a_law_four_fifths_are_caught_as_often_as_counted_errors_can() -> None:
+    """No law is declared for gradient descent: the power is that of the count, 0.84 at 1 and above 0.99 from 2 on."""
+
+    @dataclass(frozen=True)
+    class Weak(DPGD):
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+            return super().fit(problem, scaled(calibrations, 0.8), streams, **kwargs)
+
+    budget = Budget(2.0, 1e-5)
+    honest, weak = (
+        [audit(*quiet(cls(steps=2, step_size=0.1), budget), budget, runs=5000, seed=k) for k in range(5)] for cls in (DPGD, Weak)
+    )
+    assert {r.against(budget) for r in weak} == {BY_ERRORS}
+    assert {r.middle.trials for r in weak} == {5000}
+    assert sum(r.verdict == EXCEEDED for r in honest) <= 1
+
+
+def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
+    """Half of the outputs without noise: the lengths do not fit one Gaussian, and errors are counted instead."""
+
+    @dataclass(frozen=True)
+    class Half(OutputGaussian):
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+            made = super().fit(problem, calibrations, streams, **kwargs)
+            made.theta[:, ::2] = problem.optimum
+            return made
+
+    budget = Budget(1.0, 1e-5)
+    result = audit(*quiet(Half(), budget), budget, runs=1000, seed=0)
+    assert result.noise is None
+    assert result.against(budget) == BY_ERRORS
 
 
 def test_the_exact_attacker_reaches_what_an_exact_gaussian_gives() -> None:
@@ -69,7 +117,8 @@ def test_pure_epsilon_is_nearly_reached_and_has_no_gaussian_bound() -> None:
     budget = Budget(1.0, 1e-5)
     result = audit(*quiet(CMSOutput(), budget), budget, runs=10_000, seed=0)
     assert result.gaussian_epsilon_lower is None
-    assert result.p_value is None
+    assert result.p_value(budget) is None
+    assert result.measured_epsilon_lower is None
     assert 0.6 < result.epsilon_lower <= 1
 
 

@@ -67,7 +67,8 @@ def watch(
     The exact likelihood ratio, its threshold and the mid-point come from the declared laws, so all runs are counted.
     A learning attacker is fitted on a quarter of the runs, its threshold chosen on another, and the other half counted.
     Under score="auto" both play where the law is known, the second with a tenth of the error probability, and the
-    larger bound is taken.
+    larger bound is taken. The Gaussian test is fixed before the game: it counts the errors of all runs at the mid-point
+    between the models without noise, and where the law has two fixed centres it measures the noise around them.
 
     Args:
         mechanism: with its knobs set.
@@ -106,6 +107,7 @@ def watch(
     sides = (problem, neighbour)
     outputs: list[list[Floats]] = [[], []]
     laws: Laws | None = None
+    line = _line(mechanism, calibration, sides, seed) if _declares_gaussian(calibration) else None
     block = int(np.clip(_BLOCK_ELEMENTS // (problem.n * problem.m), 16, 1000))
     block = min(block, max(40, -(-runs // max(1, looks))))  # so that there is something to look at
     starts = range(0, runs, block)
@@ -127,7 +129,9 @@ def watch(
         if last or ((k + 1) % every == 0 and start + size >= 40):
             monitor((k + 1) / len(starts))
             first, second = (np.concatenate(side) for side in outputs)
-            yield _judge(mechanism, calibration, sides, row, first, second, laws, runs, seed, score, confidence, len(versions))
+            yield _judge(
+                mechanism, calibration, sides, row, first, second, laws, line, runs, seed, score, confidence, len(versions)
+            )  # fmt: skip
 
 
 def audit_pairs(
@@ -177,7 +181,8 @@ def _output(fit: Fit) -> Floats:
 
 def _judge(
     mechanism: Mechanism, calibration: Calibration, sides: tuple[Problem, Problem], row: int, first: Floats, second: Floats,
-    laws: Laws | None, requested: int, seed: int, wanted: str, confidence: float, iterates: int,
+    laws: Laws | None, line: tuple[Floats, float] | None, requested: int, seed: int, wanted: str, confidence: float,
+    iterates: int,
 ) -> AuditResult:  # fmt: skip
     delta, n = calibration.budget.delta, len(first)
     warnings: list[str] = []
@@ -214,23 +219,43 @@ def _judge(
     name, score, counts, level, middle_counts, a, b = best
     if attacks[0][0] == "likelihood":
         middle_counts = attacks[0][4]  # the Gaussian test is fixed beforehand: it belongs to the exact attacker
+    elif line is not None:
+        direction, middle = line
+        m = len(direction)
+        middle_counts = count_errors(first[:, -m:] @ direction, second[:, -m:] @ direction, middle)
     return AuditResult(
         mechanism=mechanism.id, calibration=calibration, runs=n, requested=requested, seed=seed, confidence=confidence,
         score=name, counts=counts, counts_confidence=level, middle=middle_counts,
         assumption=_assumption(calibration, exact), curve=roc(a, b, confidence),
-        cloud=_cloud(first, second, score, exact), warnings=tuple(warnings),
+        cloud=_cloud(first, second, score, exact), noise=None if laws is None else laws.residuals(first, second),
+        warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def _declares_gaussian(calibration: Calibration) -> bool:
+    """Whether the calibration declares mu-GDP with the mu that its budget allows."""
+    mu = calibration.details.get("mu")
+    claims = [gaussian_claim(budget) for budget in (calibration.claimed, calibration.proved)]
+    return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
+
+
+def _line(
+    mechanism: Mechanism, calibration: Calibration, sides: tuple[Problem, Problem], seed: int
+) -> tuple[Floats, float] | None:  # fmt: skip
+    """Direction and mid-point between what both sides give without noise: an attacker who needs no runs to learn from."""
+    streams, quiet = [np.random.SeedSequence(seed, spawn_key=(3, 0))], [calibration.noiseless()]
+    ends = [_output(mechanism.fit(problem, quiet, streams, record=False))[0] for problem in sides]
+    direction = ends[1] - ends[0]
+    return (direction, float(0.5 * (ends[0] + ends[1]) @ direction)) if direction.any() else None
 
 
 def _assumption(calibration: Calibration, laws: Laws | None) -> str:
     """Why the trade-off may be taken for a Gaussian one."""
     if laws is not None and laws.first.family == "gaussian" and laws.first.scale[0] == laws.second.scale[0]:
         return "Both sides are Gaussian with one covariance around fixed centres: the law is declared and the outputs follow it."
-    mu = calibration.details.get("mu")
-    for budget in (calibration.claimed, calibration.proved):
-        claim = gaussian_claim(budget)
-        if calibration.noise_family == "gaussian" and mu is not None and claim is not None and abs(mu / claim - 1) < 1e-6:
-            return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {mu:.4g}."
+    if _declares_gaussian(calibration):
+        mu = calibration.details["mu"]
+        return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {mu:.4g}."
     return ""
 
 

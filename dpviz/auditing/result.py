@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpviz.mechanisms import Calibration
-from dpviz.privacy.audit import Counts, epsilon_ceiling, gaussian_claim
+from dpviz.privacy.audit import Counts, Residuals, epsilon_ceiling, gaussian_claim
 from dpviz.privacy.budget import Budget
 
 NO_VIOLATION, EXCEEDED, NO_CLAIM = "no violation found", "claim exceeded", "nothing is claimed"
+BY_BOUND, BY_NOISE, BY_ERRORS = "the bound", "the measured noise", "too few errors for a Gaussian"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class AuditResult:
             attackers share it.
         middle: its errors at the cut half-way between both sides, for the Gaussian bound.
         assumption: why the Gaussian bound may be used here, "" where it may not.
+        noise: the noise measured around the declared centres, None where the law does not have two fixed ones.
         curve: the attacker's ROC with limits (`roc`).
         cloud: outputs projected to a plane, up to 1,000 a side: side (0, 1), u along the attacker's direction, v
             across it (largest remaining spread), score.
@@ -49,6 +51,7 @@ class AuditResult:
     assumption: str
     curve: pd.DataFrame = field(repr=False)
     cloud: pd.DataFrame = field(repr=False)
+    noise: Residuals | None = None
     warnings: tuple[str, ...] = ()
 
     def epsilon_lower_at(self, delta: float) -> float:
@@ -73,21 +76,37 @@ class AuditResult:
         return self.middle.gaussian_epsilon_lower_bound(self.calibration.budget.delta, self.confidence)
 
     @property
-    def p_value(self) -> float | None:
-        """How likely so few errors are if the claim holds as mu-GDP, under `assumption`; None without it."""
-        mu = gaussian_claim(self.calibration.claimed)
-        return self.middle.p_value(mu) if self.assumption and mu is not None else None
+    def measured_epsilon_lower(self) -> float | None:
+        """Lower bound on epsilon from `noise`, which takes the declared centres for granted; None without it."""
+        return None if self.noise is None else self.noise.epsilon_lower_bound(self.calibration.budget.delta, self.confidence)
 
-    def exceeds(self, budget: Budget | None) -> bool:
-        """Whether the audit contradicts a budget at `confidence`: by the free bound, or by the Gaussian test where it applies.
+    def p_value(self, budget: Budget | None) -> float | None:
+        """How likely it would be to see this if the budget held as mu-GDP: so little noise, or else so few errors.
 
-        Each has an error probability of at most 1 - confidence.
+        None where neither has a meaning: no `noise` and no `assumption`, or a pure budget.
+        """
+        mu = gaussian_claim(budget)
+        if mu is None:
+            return None
+        if self.noise is not None:
+            return self.noise.p_value(mu)
+        return self.middle.p_value(mu) if self.assumption else None
+
+    def against(self, budget: Budget | None) -> str:
+        """What contradicts a budget at `confidence`, in words, "" if nothing does.
+
+        The bound free of assumptions and one Gaussian test, each with an error probability of at most 1 - confidence.
         """
         if budget is None:
-            return False
-        mu = gaussian_claim(budget)
-        gaussian = bool(self.assumption) and mu is not None and self.middle.p_value(mu) < 1 - self.confidence
-        return self.epsilon_lower_at(budget.delta) > budget.epsilon or gaussian
+            return ""
+        if self.epsilon_lower_at(budget.delta) > budget.epsilon:
+            return BY_BOUND
+        p = self.p_value(budget)
+        return "" if p is None or p >= 1 - self.confidence else BY_NOISE if self.noise is not None else BY_ERRORS
+
+    def exceeds(self, budget: Budget | None) -> bool:
+        """Whether the audit contradicts a budget; see `against`."""
+        return bool(self.against(budget))
 
     @property
     def verdict(self) -> str:

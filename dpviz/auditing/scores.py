@@ -14,7 +14,7 @@ from scipy.special import chdtr, gammainc, kolmogorov, ndtr
 
 from dpviz.mechanisms import OutputNoise
 from dpviz.noise import STANDARD
-from dpviz.privacy.audit import best_threshold, epsilon_lower_bound
+from dpviz.privacy.audit import Residuals, best_threshold, epsilon_lower_bound
 from dpviz.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -79,15 +79,36 @@ class Laws:
     def contradiction(self, first: Floats, second: Floats) -> str:
         """Words if outputs do not follow the declared laws (Kolmogorov-Smirnov on lengths, at 1e-6), else ""."""
         for law, outputs in ((self.first, first), (self.second, second)):
-            m = len(law.centre)
-            radius = np.linalg.norm(outputs - law.centre, axis=1) / law.scale[0]
-            p = _ks(chdtr(m, radius**2) if law.family == "gaussian" else gammainc(m, radius))
-            along = outputs.sum(axis=1) - law.centre.sum()
-            if law.family == "gaussian":
-                p = min(p, _ks(ndtr(along / (law.scale[0] * m**0.5))))
+            p = _fit(law, outputs, float(law.scale[0]))
             if p < _LAW_ALPHA:
                 return f"the outputs do not follow the declared {law.family} law (p = {p:.1g})"
         return ""
+
+    def residuals(self, first: Floats, second: Floats) -> Residuals | None:
+        """The noise around the declared centres, whatever its declared scale; None where it is not Gaussian with one scale."""
+        a, b = self.first, self.second
+        if (
+            a.family != "gaussian"
+            or b.family != "gaussian"
+            or not a.centre.ndim == b.centre.ndim == 1
+            or a.scale[0] != b.scale[0]
+        ):
+            return None
+        squares = float(((first - a.centre) ** 2).sum() + ((second - b.centre) ** 2).sum())
+        freedom = first.size + second.size
+        measured = (squares / freedom) ** 0.5
+        if not measured > 0 or min(_fit(a, first, measured), _fit(b, second, measured)) < _LAW_ALPHA:
+            return None
+        return Residuals(float(np.linalg.norm(b.centre - a.centre)), squares, freedom)
+
+
+def _fit(law: OutputNoise, outputs: Floats, scale: float) -> float:
+    """p-value of the law at this scale, by Kolmogorov-Smirnov on the lengths and, if Gaussian, along the diagonal."""
+    m, moved = len(law.centre), (outputs - law.centre) / scale
+    radius = np.linalg.norm(moved, axis=1)
+    if law.family != "gaussian":
+        return _ks(gammainc(m, radius))
+    return min(_ks(chdtr(m, radius**2)), _ks(ndtr(moved.sum(axis=1) / m**0.5)))
 
 
 def _log_density(law: OutputNoise, outputs: Floats) -> Floats:

@@ -35,7 +35,7 @@ DP_SGD: Grid = tuple({"epochs": e, "step_size": s} for e in (5.0, 20.0) for s in
 TUNED = "Knobs are the best of a small grid at every budget, chosen by test accuracy for both sides, as publications tune"
 
 
-def _accuracy(panel: str, sides: dict[str, tuple[str, Measured]], x: Sequence[float]) -> pd.DataFrame:
+def accuracy_lines(panel: str, sides: dict[str, tuple[str, Measured]], x: Sequence[float]) -> pd.DataFrame:
     """Both sides and the two baselines as lines, in percent."""
     tables = [lines(panel, name, mechanism, x, 100 * m.accuracy) for name, (mechanism, m) in sides.items()]
     first = next(iter(sides.values()))[1]
@@ -53,23 +53,31 @@ def _grid_of(mechanism: str, grid: Grid) -> Grid:
     return [g for k, g in enumerate(cut) if g not in cut[:k]]
 
 
-def _range(values: Sequence[float]) -> str:
+def span(values: Sequence[float]) -> str:
     return f"{points(min(values))} to {points(max(values))}"
+
+
+def _untestable(model: str, methods: Sequence[str]) -> Verdict | None:
+    """The verdict where the model is not here, or one of the methods does not run on it."""
+    if model not in MODELS:
+        return Verdict(
+            Outcome.UNTESTABLE, "Testable once the engine has this model.",
+            (("Models", ", ".join(MODELS)), ("Model asked for", model)), f"There is no model {model!r} here.",
+        )  # fmt: skip
+    setting = get_model(model).setting(1000, 5, 1e-3)
+    refusals = [r for m in methods if (r := get_mechanism(m).refusal(setting))]
+    if refusals:
+        return Verdict(Outcome.UNTESTABLE, "Testable once all methods run on this model.", (), "; ".join(refusals) + ".")
+    return None
 
 
 def beats(mechanism: str, other: str, other_grid: Grid, model: str = "logistic") -> Test:
     """A method that starts at the non-private model is more accurate than `other`, which does not."""
 
     def test(lab: Lab) -> Verdict:
-        if model not in MODELS:
-            return Verdict(
-                Outcome.UNTESTABLE, "Testable once the engine has this model.",
-                (("Models", ", ".join(MODELS)), ("Model asked for", model)), f"There is no model {model!r} here.",
-            )  # fmt: skip
-        setting = get_model(model).setting(1000, 5, 1e-3)
-        refusals = [r for m in (mechanism, other) if (r := get_mechanism(m).refusal(setting))]
-        if refusals:
-            return Verdict(Outcome.UNTESTABLE, "Testable once both methods run on this model.", (), "; ".join(refusals) + ".")
+        missing = _untestable(model, (mechanism, other))
+        if missing is not None:
+            return missing
         names = lab.choose(("breast-cancer", "census-10000"), ("breast-cancer", "census-10000", "census-45000"))
         grid = (0.05, 0.2, 1.0, 5.0)
         seeds = lab.choose(10, 30)
@@ -87,9 +95,9 @@ def beats(mechanism: str, other: str, other_grid: Grid, model: str = "logistic")
                     wins[start][f"on {name}", value] = mean - half > 0 and mean >= MARGIN
                     gaps[start].append(mean)
                 numbers.append((f"Ahead on {name}, started {'at the non-private model' if s == 0 else 'at zero'}",
-                                _range(gaps[start][-len(grid) :])))  # fmt: skip
+                                span(gaps[start][-len(grid) :])))  # fmt: skip
             label, other_label = mechanisms()[mechanism].label, mechanisms()[other].label
-            tables.append(_accuracy(name, {
+            tables.append(accuracy_lines(name, {
                 f"{label}, non-private start": (mechanism, sides["non-private"]),
                 f"{label}, start at zero": (mechanism, sides["zero"]), other_label: (other, sides[""]),
             }, grid))  # fmt: skip
@@ -183,129 +191,50 @@ def self_start(lab: Lab, mechanism: str, start: str, knobs: dict[str, Any]) -> A
     return lab.build(mechanism, **(knobs | ({"start": start} if start_knob(mechanism) else {})))
 
 
-def alike(mechanism: str, grid: Grid, others: Sequence[tuple[str, Grid]], budgets: Sequence[float]) -> Test:
+def alike(
+    mechanism: str, grid: Grid, others: Sequence[tuple[str, Grid]], budgets: Sequence[float], model: str = "logistic"
+) -> Test:  # fmt: skip
     """As accurate as each of `others`, or better, to one point."""
 
     def test(lab: Lab) -> Verdict:
+        missing = _untestable(model, (mechanism, *(other for other, _ in others)))
+        if missing is not None:
+            return missing
         names, seeds = ("breast-cancer", "census-10000"), lab.choose(40, 200)
         close: dict[tuple[str, float], bool] = {}
-        same = 0
+        lost = 0
         numbers, tables = [], []
         for k, name in enumerate(names):
             here, parts = lab.part(k, len(names)), len(others) + 1
-            mine = here.part(0, parts).best(mechanism, grid, name, budgets, seeds)[0]
+            mine = here.part(0, parts).best(mechanism, grid, name, budgets, seeds, model=model)[0]
             sides = {mechanisms()[mechanism].label: (mechanism, mine)}
             for o, (other, other_grid) in enumerate(others):
-                theirs = here.part(o + 1, parts).best(other, other_grid, name, budgets, seeds)[0]
+                theirs = here.part(o + 1, parts).best(other, other_grid, name, budgets, seeds, model=model)[0]
                 label = mechanisms()[other].label
                 sides[label] = (other, theirs)
                 gaps = [difference(mine.accuracy[e], theirs.accuracy[e]) for e in range(len(budgets))]
                 for value, (mean, half) in zip(budgets, gaps, strict=True):
                     close[f"on {name} beside {label}", value] = mean - half >= -CLOSE
-                    same += abs(mean) + half <= CLOSE
-                numbers.append((f"{mechanisms()[mechanism].label} minus {label} on {name}", _range([g[0] for g in gaps])))
-            tables.append(_accuracy(name, sides, budgets))
+                    lost += mean + half < -CLOSE
+                numbers.append((f"{mechanisms()[mechanism].label} minus {label} on {name}", span([g[0] for g in gaps])))
+            tables.append(accuracy_lines(name, sides, budgets))
         outcome, condition = by_points(close)
+        kept = sum(close.values())
+        unclear = len(close) - kept - lost
+        if not kept and not lost:
+            outcome = Outcome.UNTESTABLE  # the draws do not suffice to say anything
         return Verdict(
             outcome,
-            f"“Almost the same or better” is a {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, "
-            f"over noise draws) "
-            f"that ends above −{100 * CLOSE:g} point. Holds if so in every comparison, fails if in none. {TUNED}.",
-            tuple(numbers),
-            f"{sum(close.values())} of {len(close)} comparisons are as good to a point, {same} of them the same to a "
-            f"point. All sides "
-            "are given the same claimed ε; what the claim is worth is another question, and another card.",
+            f"The {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise draws) decides: “almost the "
+            f"same or better” where all of it lies above −{100 * CLOSE:g} point, worse where all lies below, undecided where it "
+            f"holds −{100 * CLOSE:g} point itself. Holds if every comparison is as good, fails if none is and some are worse, is "
+            f"not testable if all are undecided; otherwise “under” those that are as good. {TUNED}.",
+            (("Comparisons as good, worse, undecided", f"{kept}, {lost}, {unclear}"), *numbers),
+            f"{kept} of {len(close)} comparisons are as good to a point, {lost} are worse"
+            + (f", and for {unclear} the draws do not suffice to tell" if unclear else "")
+            + ". All sides are given the same claimed ε; what the claim is worth is another question, and another card.",
             condition, pd.concat(tables), Picture("ε", "test accuracy, %", log_x=True),
             f"{seeds} noise draws per point, seed {lab.seed}, split 0.",
         )  # fmt: skip
 
     return test
-
-
-def not_beaten(mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
-    """At least as accurate as every baseline, for logistic regression and SVM."""
-
-    def test(lab: Lab) -> Verdict:
-        names, seeds = lab.choose(("census-10000",), ("census-10000", "census-45000")), lab.choose(20, 50)
-        budgets, models = (0.05, 0.1, 0.5, 1.0, 2.0), ("logistic", "svm")
-        present = [(o, g) for o, g in others if o in mechanisms()]
-        level: dict[tuple[str, float], bool] = {}
-        ahead = 0
-        lost: set[str] = set()
-        numbers, tables = [], []
-        cells = [(name, model) for name in names for model in models]
-        for k, (name, model) in enumerate(cells):
-            here, parts = lab.part(k, len(cells)), len(present) + 1
-            panel = f"{name}, {MODELS[model].label}"
-            mine = here.part(0, parts).best(mechanism, RSGD_AR, name, budgets, seeds, model=model)[0]
-            sides = {mechanisms()[mechanism].label: (mechanism, mine)}
-            for o, (other, grid) in enumerate(present):
-                theirs = here.part(o + 1, parts).best(other, grid, name, budgets, seeds, model=model)[0]
-                label = mechanisms()[other].label
-                sides[label] = (other, theirs)
-                gaps = [difference(mine.accuracy[e], theirs.accuracy[e]) for e in range(len(budgets))]
-                for value, (mean, half) in zip(budgets, gaps, strict=True):
-                    level[f"beside {label}, {panel}", value] = mean >= -MARGIN
-                    ahead += mean - half > 0 and mean >= MARGIN
-                    lost |= {label} if mean < -MARGIN else set()
-                numbers.append((f"Ahead of {label}, {panel}", _range([g[0] for g in gaps])))
-            tables.append(_accuracy(panel, sides, budgets))
-        good = sum(level.values())
-        outcome = Outcome.HOLDS if good == len(level) else (Outcome.FAILS if good < len(level) / 2 else Outcome.UNDER)
-        missing = [o for o, _ in others if o not in mechanisms()]
-        return Verdict(
-            outcome,
-            f"A comparison is kept where the mean test accuracy is at most {100 * MARGIN:g} points behind, and won "
-            f"where it is that much "
-            f"ahead and the {LEVEL:.0%} interval of the difference (Welch, over noise draws) excludes 0. Holds if all "
-            f"are kept, fails "
-            f"if fewer than half are; otherwise “under”. {TUNED}.",
-            (("Comparisons kept, won, all", f"{good}, {ahead}, {len(level)}"), *numbers),
-            f"{len(level) - good} of {len(level)} comparisons are lost" + (f", beside {', '.join(sorted(lost))}" if lost else "")
-            + ". Baselines run with their best known calibration here, which is tighter than in 2019"
-            + (f"; not here yet: {', '.join(missing)}" if missing else "") + ".",
-            f"{good} of {len(level)} comparisons" if outcome is Outcome.UNDER else "",
-            pd.concat(tables), Picture("ε", "test accuracy, %", log_x=True),
-            f"{seeds} noise draws per point, seed {lab.seed}, split 0.",
-        )  # fmt: skip
-
-    return test
-
-
-RSGD_AR: Grid = tuple({"step_size": s, "epochs": e} for s in (0.5, 1.5) for e in (5, 20))
-
-
-def averaging_helps(lab: Lab) -> Verdict:
-    """Periodic averaging raises accuracy: RSGD-AR with averaging against itself without, and against RSGD."""
-    names = lab.choose(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
-    budgets, seeds = (0.1, 0.3, 1.0, 3.0), lab.choose(40, 200)
-    better: dict[str, dict[tuple[str, float], bool]] = {"restarts without averaging": {}, "RSGD without either": {}}
-    numbers, tables = [], []
-    for k, name in enumerate(names):
-        here = lab.part(k, len(names))
-        mine = here.part(0, 3).best("rsgd-ar", RSGD_AR, name, budgets, seeds)[0]
-        bare = [g | {"averaging": False} for g in RSGD_AR]
-        sides = {
-            "restarts without averaging": ("rsgd-ar", here.part(1, 3).best("rsgd-ar", bare, name, budgets, seeds)[0]),
-            "RSGD without either": ("rsgd", here.part(2, 3).best("rsgd", RSGD_AR, name, budgets, seeds)[0]),
-        }
-        for words, (_, theirs) in sides.items():
-            gaps = [difference(mine.accuracy[e], theirs.accuracy[e]) for e in range(len(budgets))]
-            for value, (mean, half) in zip(budgets, gaps, strict=True):
-                better[words][f"on {name}", value] = mean - half > 0
-            numbers.append((f"Averaging minus {words} on {name}", _range([g[0] for g in gaps])))
-        tables.append(_accuracy(name, {"averaging and restarts": ("rsgd-ar", mine)} | sides, budgets))
-    every = {(f"{where} beside {words}", e): good for words, part in better.items() for (where, e), good in part.items()}
-    outcome, condition = by_points(every)
-    won = ", ".join(f"{sum(part.values())} of {len(part)} beside {words}" for words, part in better.items())
-    return Verdict(
-        outcome,
-        f"Better means that the {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise "
-        f"draws) lies above "
-        f"0. Holds if better at every budget beside both, fails if at none. {TUNED}.",
-        tuple(numbers),
-        f"Averaging wins {won}. It lowers the noise that restarts cost; whether it also beats plain decay depends on how much "
-        "noise is added at all.",
-        condition, pd.concat(tables), Picture("ε", "test accuracy, %", log_x=True),
-        f"{seeds} noise draws per point, seed {lab.seed}, split 0.",
-    )  # fmt: skip

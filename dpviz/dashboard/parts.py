@@ -43,6 +43,7 @@ _CSS = """<style>
 
 def page(title: str) -> Theme:
     """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
+    cached.attend()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     st.html(_CSS)
     st.title(title, anchor=False)
@@ -159,16 +160,27 @@ def guarantee(cal: Calibration, mechanism: str = "") -> None:
         with st.expander(ABOUT):
             for note in cal.notes:
                 st.markdown(f"- {words.markdown(note)}")
+    examine(mechanism or st.session_state["mechanism"])
+
+
+def examine(mechanism: str, name: str = "") -> None:
+    """Links from an epsilon to the audit of its mechanism and to the papers' claims about it.
+
+    Args:
+        mechanism: id.
+        name: what it is called, where several stand side by side.
+    """
     with st.container(horizontal=True):
-        nav.to("Audit", "Attack it")
-        claims_about(mechanism or st.session_state["mechanism"])
+        nav.to("Audit", f"Attack {name or 'it'}", mechanism=mechanism)
+        claims_about(mechanism)
 
 
 def claims_about(mechanism: str) -> None:
     """A link to the claims of papers that speak about a mechanism; nothing where there is none."""
     count = len(concerning(mechanism))
     if count:
-        nav.to("Paper claims", f"{count} claim{'s' if count > 1 else ''} of papers about it, tested", about="mechanism")
+        text = f"{count} claim{'s' if count > 1 else ''} of papers about it, tested"
+        nav.to("Paper claims", text, about="mechanism", mechanism=mechanism)
 
 
 def not_private(what: str) -> None:

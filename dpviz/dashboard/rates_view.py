@@ -12,7 +12,7 @@ from dpviz.dashboard import parts, words
 from dpviz.dashboard.own import Choice, Number
 from dpviz.dashboard.sensitivity_view import setting_of
 from dpviz.privacy import rates
-from dpviz.privacy.rate_tables import ROWS
+from dpviz.privacy.rate_tables import NOT_PROVED, ROWS
 from dpviz.spec import RunSpec
 
 TABLE = Choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
@@ -33,7 +33,9 @@ def facts_of(spec: RunSpec) -> rates.Facts:
     s = setting_of(spec)
     mechanism = spec.build()
     released = mechanism.releases(s)
-    steps = mechanism.steps if "steps" in mechanism.knobs() else released.count if released is not None else 50  # type: ignore[attr-defined]
+    # a method that adds noise once has no T in the sense of the tables, whose T is that of noisy gradients
+    several = released.count if released is not None and released.count > 1 else 50
+    steps = mechanism.steps if "steps" in mechanism.knobs() else several  # type: ignore[attr-defined]
     finite = s.beta < np.inf
     return rates.Facts(
         n=s.n,
@@ -63,10 +65,12 @@ def table(spec: RunSpec) -> None:
         here, n=int(n), d=int(d), epsilon=epsilon, delta=delta, steps=int(steps), influential=int(k), inner=0, radius=0.0
     )
     done = rates.evaluate(ROWS[chosen], facts, order)
-    holds = sum(not e.broken for e in done)
+    # what cannot be read does not count as applying
+    holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in done)
     title, source = rates.TABLES[chosen]
     st.markdown(
-        f"**{holds} of {len(done)} rows apply** at n = {facts.n:,}, d = {facts.d:,}, ε = {words.three(facts.epsilon)}, "
+        f"**The conditions of {holds} of {len(done)} rows hold** at n = {facts.n:,}, d = {facts.d:,}, "
+        f"ε = {words.three(facts.epsilon)}, "
         f"δ = {words.three(facts.delta)}, T = {facts.steps:,} (with G = {facts.G:g}, L = {words.three(facts.L)}, "
         f"μ = {words.three(facts.mu)} of this run). Every O(·) is taken as 1: **the numbers are not bounds**, and rows are not "
         "comparable beyond their order of magnitude."
@@ -122,9 +126,9 @@ def _markdown(done: list[rates.Evaluated]) -> str:
                 latex = rf"\color{{gray}}{{{formula.latex}}}" if grey else formula.latex
                 cells.append(_cell(f"**{words.three(number)}**", grey) + f" ${latex}$")
         unread = any("cannot be read" in remark for remark in e.row.remarks)
-        cells.append(
-            _cell("✗ " + words.markdown("; ".join(e.broken)), True) if grey else "not plotted: unreadable" if unread else "✓"
-        )
+        fits = "⚠ conditions hold, its privacy proof does not" if NOT_PROVED in e.row.remarks else "✓"
+        why = "✗ " + words.markdown("; ".join(e.broken))
+        cells.append(_cell(why, True) if grey else "not plotted: unreadable" if unread else fits)
         rows.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
     return "\n".join(rows)
 

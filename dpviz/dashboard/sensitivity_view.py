@@ -200,6 +200,8 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     )
     summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
     parts.chart(fig, "slack", summary, lambda: pd.DataFrame([{f.name: getattr(b, f.name) for f in fields(b)} for b in bounds]))
+    st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
+    parts.guarantee(cal)
     with st.expander("How is this computed?"):
         for b in bounds:
             st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from streamlit.web import cli
 
 from dpviz.datasets.limits import Limits
 from dpviz.validate import InvalidInput
+
+#: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
+#: is drawn beside two sweeps several times slower
+SWITCH = 0.0005
 
 
 def serve(script: Path, port: int | None = None, *, browser: bool = True) -> None:
@@ -24,6 +29,7 @@ def serve(script: Path, port: int | None = None, *, browser: bool = True) -> Non
     limits = Limits.from_environment()
     # what Streamlit takes is what the reader takes, so that one variable sets both
     os.environ.setdefault("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", str(limits.megabytes))
+    sys.setswitchinterval(SWITCH)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
     arguments = ["run", str(script)]
     if port is not None:

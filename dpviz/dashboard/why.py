@@ -52,15 +52,26 @@ def averaging(trace: Trace, without: float | None = None) -> str:
             "that is why averaging would lower the bound."
         )
     before, after = float(trace.value[at[-1] - 1].max()), float(trace.value[at[-1]].max())
+    reason = (
+        "Early values are smaller than the last one, so the mean is lower: the last averaging takes"
+        if after < before
+        else "In the last window that is no help: its early values are as large as the last one or larger, because long "
+        "steps had just come back. The last averaging takes"
+        if trace.restarts
+        else "In the last window the early values are as large as the last one, so the mean is no lower. The last averaging takes"
+    )
     text = (
         f"Averaging replaces the iterate by the mean of its recent path, so the distance becomes the mean of its recent values. "
-        f"Early values are smaller than the last one, so the mean is lower: the last averaging takes the bound "
-        f"from {three(before)} to "
-        f"{three(after)} ({change(after, before)})."
+        f"{reason} the bound from {three(before)} to {three(after)} ({change(after, before)})."
     )
     if without is not None:
         together = change(float(trace.value[-1].max()), without)
-        text += f" Without any averaging it would end at {three(without)}: all of them together make {together}."
+        text += f" Without any averaging it would end at {three(without)}: all of them together make {together}"
+        text += (
+            ", because every earlier averaging made the distance small from which the next window starts."
+            if after >= before and trace.value[-1].max() < without
+            else "."
+        )
     if trace.restarts:
         text += " Restarts do the opposite: large steps come back, and each of them adds a large jump again."
     return text

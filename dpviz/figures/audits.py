@@ -93,7 +93,7 @@ def board(rows: Sequence[tuple[str, float, float, bool]], theme: Theme) -> go.Fi
             }
             for at, name, symbol, colour in (
                 (~bad, "audited, at least", "circle", theme.majority),
-                (bad, "audited, above the claim", "x", "#d62728"),
+                (bad, "audited, claim exceeded", "x", "#d62728"),
             )
             if at.any()
         ),

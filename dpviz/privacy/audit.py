@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, ndtr, ndtri
+from scipy.special import bdtr, betaincinv, chdtr, chdtri, ndtr, ndtri
+from scipy.stats import binom
 
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
-from dpviz.validate import InvalidInput, number, whole
+from dpviz.validate import InvalidInput, in_range, number, whole
 
 Floats = NDArray[np.float64]
 
@@ -104,6 +105,39 @@ class Counts:
         return float(bdtr(math.floor(errors), 2 * self.trials, p))
 
 
+@dataclass(frozen=True)
+class Residuals:
+    """Noise measured around two known centres, for outputs that are centre + N(0, sigma^2 I) with one sigma on both sides.
+
+    With the centres known no run is spent on finding their distance, only sigma is uncertain: a relative error of
+    1/sqrt(2 freedom). Errors that are counted see a mu of 0.14 only to 0.03 at 5,000 runs a side, and no better test of
+    the same runs can if the centres have to be found as well.
+
+    Attributes:
+        distance: between the centres, >= 0.
+        squares: sum of the squared coordinates of all outputs minus their centre, > 0.
+        freedom: how many coordinates were summed, >= 1.
+    """
+
+    distance: float
+    squares: float
+    freedom: int
+
+    def mu_lower_bound(self, confidence: float = 0.95) -> float:
+        """Lower bound on distance / sigma: squares / sigma^2 is chi-squared with `freedom` degrees of freedom."""
+        return float(self.distance * math.sqrt(chdtri(self.freedom, _confidence(confidence)) / self.squares))
+
+    def epsilon_lower_bound(self, delta: float, confidence: float = 0.95) -> float:
+        """Lower bound on epsilon at this delta: that of a Gaussian mechanism with this mu (Balle, Wang 2018, Theorem 8)."""
+        return float(gaussian_epsilon(delta, self.mu_lower_bound(confidence)))
+
+    def p_value(self, mu: float) -> float:
+        """Probability of noise as small as this or smaller if sigma >= distance / mu, as mu-GDP demands."""
+        if self.distance == 0:
+            return 1.0
+        return float(chdtr(self.freedom, self.squares * (mu / self.distance) ** 2))
+
+
 def epsilon_lower_bound(
     false_positives: ArrayLike, false_negatives: ArrayLike, trials: int, delta: float, confidence: float = 0.95
 ) -> Floats:
@@ -134,6 +168,40 @@ def epsilon_ceiling(trials: int, delta: float, confidence: float = 0.95) -> floa
     none of either counted the bound is below this by about 1 - a^(1/N).
     """
     return float(np.log((1 - delta) / clopper_pearson_upper(0, trials, 1 - (1 - _confidence(confidence)) / 2)))
+
+
+def power(budget: Budget, trials: int, share: float, confidence: float = 0.95) -> tuple[float, float]:
+    """How often an audit refutes a budget for a Gaussian mechanism that adds `share` of the noise which the budget needs.
+
+    For the best attacker there is: the exact likelihood ratio (Neyman, Pearson 1933), with the threshold that refutes
+    most often. At share 0.8, 5,000 trials and 95 % the bound that is free of assumptions refutes in less than 1 % of audits
+    at every epsilon, since a Gaussian mechanism spends its epsilon where errors are too rare to be counted; errors under
+    the Gaussian assumption do in 40 % at epsilon = 0.5 and 84 % at 1 (delta = 1e-5). No threshold or confidence split
+    changes that; more trials do, and so does measuring the noise (`Residuals`).
+
+    Args:
+        budget: with delta > 0.
+        trials: counted runs on each side, >= 1.
+        share: in (0, 1].
+
+    Returns:
+        probabilities that `epsilon_lower_bound` exceeds epsilon, and that `Counts.p_value` is below 1 - confidence.
+    """
+    claim = gaussian_mu(budget)
+    mu = claim / in_range("share", share, 1e-3, 1.0)
+    errors = binom.ppf(1 - _confidence(confidence), 2 * trials, ndtr(-claim / 2)) - 1  # the largest count that refutes
+    counted = float(binom.cdf(errors, 2 * trials, ndtr(-mu / 2)))
+    side = 1 - (1 - confidence) / 2
+    best = 0.0
+    for cut in np.linspace(-1.0, 6.0, 71):  # in standard deviations of the score under the first dataset
+        rate = float(ndtr(-cut))
+        low, high = binom.ppf([1e-12, 1 - 1e-12], trials, rate).astype(int)
+        false = np.arange(low, high + 1)
+        allowed = 1 - budget.delta - np.exp(min(budget.epsilon, 700.0)) * clopper_pearson_upper(false, trials, side)
+        # an upper limit lies below `allowed` where as few misses at that rate are rarer than 1 - side
+        most = np.where(allowed > 0, binom.ppf(1 - side, trials, np.clip(allowed, 0.0, 1.0)) - 1, -1)
+        best = max(best, float((binom.pmf(false, trials, rate) * binom.cdf(most, trials, ndtr(cut - mu))).sum()))
+    return best, counted
 
 
 def count_errors(null: Floats, alternative: Floats, threshold: float) -> Counts:

@@ -10,7 +10,8 @@ import pytest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard import background, sensitivity_view, why
+from dpviz.dashboard import background, rates_view, sensitivity_view, why
+from dpviz.models import get_model
 from dpviz.privacy import compare
 from dpviz.privacy.budget import Budget
 
@@ -132,3 +133,34 @@ def test_every_option_has_a_source_and_a_formula() -> None:
         for option in compare.options(released, Budget(0.7, 1e-5)):
             assert option.source, name
             assert option.formula, name
+
+
+def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
+    """With a strong pull the values at the start of a window, where steps are long again, exceed the last one."""
+    setting = get_model("logistic").setting(455, 30, 1e-2)
+    mechanism = dpviz.mechanisms()["rsgd-ar"]()
+    trace = mechanism.sensitivity_trace(setting)
+    assert trace is not None
+    at = int((trace.event == "average").nonzero()[0][-1])
+    assert trace.value[at].max() > trace.value[at - 1].max()
+    without = sensitivity_view._without_averaging(mechanism, setting)
+    said = why.averaging(trace, without)
+    assert "(+" in said
+    assert "so the mean is lower" not in said
+    assert "long steps had just come back" in said
+    weak = mechanism.sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
+    assert weak is not None
+    assert "so the mean is lower" in why.averaging(weak)
+    assert "(−" in why.averaging(weak)
+
+
+def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
+    said = text(opened(SENSITIVITY, table="input", tt="5"))
+    row = next(part for part in said.split("\n") if "Input perturbation (Kang) (input)" in part)
+    assert "its privacy proof does not" in row
+    assert "✓" not in row
+
+
+def test_methods_that_release_once_take_a_usual_number_of_steps() -> None:
+    facts = rates_view.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
+    assert facts.steps == 50

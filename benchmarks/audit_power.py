@@ -1,0 +1,58 @@
+"""How often an audit catches Gaussian noise that is too small: what is possible at all, and what is measured.
+
+python benchmarks/audit_power.py [runs] [share] [games]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from dpviz.auditing import EXCEEDED, audit
+from dpviz.auditing.pairs import make
+from dpviz.mechanisms import Calibration, Fit, Mechanism
+from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms.dp_gd import DPGD
+from dpviz.mechanisms.output_gaussian import OutputGaussian
+from dpviz.models import get_model
+from dpviz.privacy.audit import power
+from dpviz.privacy.budget import Budget
+from dpviz.problem import Problem
+
+
+def weaker(mechanism: Mechanism, share: float) -> Mechanism:
+    """The mechanism with less noise than it is calibrated to."""
+    base = type(mechanism)
+
+    def fit(self: Mechanism, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **more: Any) -> Fit:
+        less = [dataclasses.replace(c, noise_scale=share * c.noise_scale) for c in calibrations]
+        return base.fit(self, problem, less, streams, **more)
+
+    return type("Weaker", (base,), {"fit": fit})(**dataclasses.asdict(mechanism))
+
+
+def main(runs: int = 5000, share: float = 0.8, games: int = 20) -> None:
+    pair = make("quiet", get_model("svm"), 20, 2, 0.2)
+    print(f"{runs:,} runs a side, noise x {share:g}, {games} games, delta = 1e-5\n")
+    print("                possible at most   caught              alarms, all noise added")
+    print("confidence eps  free    counted    law     no law      law     no law")
+    for confidence in (0.95, 0.99):
+        for epsilon in (0.5, 1.0, 2.0, 4.0):
+            budget = Budget(epsilon, 1e-5)
+            free, counted = power(budget, runs, share, confidence)
+            caught = []
+            for part in (share, 1.0):
+                for mechanism in (OutputGaussian(), DPGD(steps=2, step_size=0.1)):
+                    verdicts = [
+                        audit(weaker(mechanism, part), pair.first, pair.second, budget, runs, k, confidence=confidence).verdict
+                        for k in range(games)
+                    ]
+                    caught.append(sum(v == EXCEEDED for v in verdicts))
+            print(f"{confidence:<10g} {epsilon:<4g} {free:<7.4f} {counted:<10.4f} "
+                  + " ".join(f"{c:>2} / {games:<4}" for c in caught), flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*(kind(text) for kind, text in zip((int, float, int), sys.argv[1:], strict=False)))
