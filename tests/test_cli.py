@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import dpviz
@@ -49,6 +51,30 @@ def test_bad_usage_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture
 def test_the_app_has_its_configuration_beside_it() -> None:
     assert app_script().name == "app.py"
     assert (app_script().parent / ".streamlit" / "config.toml").is_file()
+
+
+@pytest.mark.parametrize(("variables", "taken"), [({}, "50"), ({"DPVIZ_MAX_MEGABYTES": "80"}, "80")])
+def test_the_limit_on_files_is_the_limit_on_uploads(
+    variables: dict[str, str], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpviz.dashboard import server
+
+    monkeypatch.setenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", "")
+    monkeypatch.delenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE")
+    monkeypatch.setattr(server, "_warm", lambda: None)
+    monkeypatch.setattr(server.cli, "main", lambda *args, **kw: None)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    server.serve(app_script(), browser=False)
+    assert os.environ["STREAMLIT_SERVER_MAX_UPLOAD_SIZE"] == taken
+
+
+def test_a_limit_that_is_no_number_is_said_before_the_app_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_MAX_ROWS", "lots")
+    assert main(["app", "--no-browser"]) == 2
+    assert "DPVIZ_MAX_ROWS: must be a whole number, got 'lots'" in capsys.readouterr().err
 
 
 def test_fetch_names_what_it_cannot_do(

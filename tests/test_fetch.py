@@ -54,10 +54,12 @@ class Handler(BaseHTTPRequestHandler):
         if mode == "hanging" or (mode == "hanging data" and "download" in path):
             time.sleep(3)
             return
-        if mode == "error":
-            self.send_error(503)
+        if mode in ("503", "500"):
+            self.send_error(int(mode))
             return
         body = self.server.kdd if path.startswith("/files/") else self.answer(path)
+        if mode == "web page":
+            body = b"<html>Please log in</html>"
         self.send_response(200)
         if path.startswith("/files/") or "download" in path:
             short = mode == "truncated"
@@ -106,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     served = Server(("127.0.0.1", 0), Handler)
     served.asked = []
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("DPVIZ_MIRROR", f"http://127.0.0.1:{served.server_port}")
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "0.3")
@@ -140,7 +142,7 @@ def test_a_download_becomes_a_dataset(server: Server) -> None:
     assert known is not None
     assert known["rows"] == 699
     assert len(known["sha256"]) == 64
-    server.mode = "error"  # from here on the network is not needed
+    server.mode = "503"  # from here on the network is not needed
     ds = dpviz.load_dataset("breast-cancer-original")
     assert ds.n == dpviz.datasets.rows_of("breast-cancer-original") == 699
     assert ds.feature_names == ("Clump_Thickness", "Bare_Nuclei", "(intercept)")
@@ -159,7 +161,9 @@ def test_a_download_becomes_a_dataset(server: Server) -> None:
         ("hanging data", "stopped answering for 0.3 s"),
         ("truncated", "arrived damaged|ended before all"),
         ("wrong hash", "arrived damaged: its hash is not the published one"),
-        ("error", "answered 503"),
+        ("503", "answered 503"),
+        ("500", "answered 500"),
+        ("web page", "brought something else than data"),
     ],
 )
 def test_a_failed_download_leaves_words_and_nothing_else(mode: str, cause: str, server: Server) -> None:
@@ -170,6 +174,17 @@ def test_a_failed_download_leaves_words_and_nothing_else(mode: str, cause: str, 
     assert "bundled sets" in caught.value.fix
     assert left("") == []
     assert "breast-cancer-original" not in dpviz.dataset_names()
+    asked = [path for path in server.asked if path == server.asked[-1]]
+    assert len(asked) <= 2, "a person waits for every one of these"
+
+
+def test_what_a_killed_download_left_is_removed_by_the_next(server: Server) -> None:
+    old, young = fetch.cache_folder() / ".part-old", fetch.cache_folder() / ".part-young"
+    for part in (old, young):
+        (part / "openml.org").mkdir(parents=True)
+    os.utime(old, (time.time() - 3600,) * 2)
+    remote.download("breast-cancer-original")
+    assert left("") == [".part-young", "openml-15.dataset"]
 
 
 def test_no_network_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

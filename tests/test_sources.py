@@ -129,6 +129,28 @@ def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -
         dpviz.RunSpec(dataset=name)
 
 
+def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) -> None:
+    (data / "zero.csv").symlink_to("/dev/zero")
+    (data / "loop.csv").symlink_to(data / "loop.csv")
+    (data / "two\nlines.csv").write_bytes(csv())
+    (data / "\u202evsc.csv").write_bytes(csv())
+    Path(os.fsdecode(os.fsencode(data) + b"/\xff.csv")).write_bytes(csv())
+    assert folder.names() == ()
+    with (data / "vast.csv").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(dpviz.InvalidInput, match=r"is 1,000,000\.0 MB large"):
+        dpviz.load_dataset("data/vast.csv")
+
+
+def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data / "people.csv"
+    path.write_bytes(csv())
+    os.utime(path, (1e9, 1e9))
+    monkeypatch.setattr(Path, "open", lambda *args, **kw: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(dpviz.InvalidInput, match=r"people\.csv: cannot be read \(Permission denied\)"):
+        dpviz.load_dataset("data/people.csv")
+
+
 def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
     path = data / "people.csv"
     path.write_bytes(csv())

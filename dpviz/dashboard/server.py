@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
 
 from streamlit.web import cli
 
+from dpviz.datasets.limits import Limits
 from dpviz.validate import InvalidInput
 
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
@@ -20,7 +22,13 @@ def serve(script: Path, port: int | None = None, *, browser: bool = True) -> Non
 
     Streamlit reads .streamlit/config.toml beside the script after those of the working and the home folder, so the
     configuration that ships with the app holds wherever it is started; flags and STREAMLIT_* variables still win.
+
+    Raises:
+        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1.
     """
+    limits = Limits.from_environment()
+    # what Streamlit takes is what the reader takes, so that one variable sets both
+    os.environ.setdefault("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", str(limits.megabytes))
     sys.setswitchinterval(SWITCH)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
     arguments = ["run", str(script)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import time
+from contextlib import suppress
 
 import streamlit as st
 from streamlit import runtime
@@ -57,6 +59,8 @@ def _keep_watch() -> None:
         if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
             time.sleep(1.0)
             gc.collect()  # a session and its parts refer to each other
+            with suppress(OSError, AttributeError):  # glibc keeps what was freed; others have no such call
+                ctypes.CDLL(None).malloc_trim(0)
 
 
 def close_left(running: runtime.Runtime, now: float) -> list[str]:

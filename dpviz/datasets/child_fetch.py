@@ -107,6 +107,11 @@ def explain(error: Exception) -> InvalidInput:
         return InvalidInput("download", f"the server cannot be reached ({reason})", "Check the network and try again.")
     if "checksum" in str(error):
         return InvalidInput("download", "arrived damaged: its hash is not the published one", again)
+    if isinstance(error, json.JSONDecodeError):
+        return InvalidInput(
+            "download", "brought something else than data, as where a proxy or a login page answers",
+            "Open any page in a browser on this machine, then try again.",
+        )  # fmt: skip
     if isinstance(error, OSError) and error.errno is not None:
         return InvalidInput("download", f"could not be stored ({error.strerror})", "Make room, or set DPVIZ_CACHE.")
     return InvalidInput("download", f"is not the table it should be ({type(error).__name__}: {str(error)[:200]})", again)

@@ -131,6 +131,7 @@ def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: N
 
 def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
+    _clean(limits)
     home = Path(tempfile.mkdtemp(dir=cache_folder(), prefix=".part-"))
     request = {"file": file, "home": str(home), "seconds": limits.fetch_seconds}
     try:
@@ -155,6 +156,14 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
         )
     store(file, payload, known["rows"], known["source"])
     progress(len(payload))
+
+
+def _clean(limits: Limits) -> None:
+    """Removes what a download left whose process was killed, and that none can be writing any more."""
+    for left in cache_folder().glob(".part-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > 2 * limits.fetch_seconds:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _size(folder: Path) -> int:

@@ -128,7 +128,8 @@ def _file_stamp(path: Path) -> Hashable:
     try:
         info = path.stat()
         known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-        if abs(time.time() - info.st_mtime) < _RACY_SECONDS:
+        small = info.st_size <= Limits.from_environment().megabytes * 1_000_000  # a larger one is refused unread
+        if small and abs(time.time() - info.st_mtime) < _RACY_SECONDS:
             with path.open("rb") as file:
                 return (*known, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:

@@ -23,6 +23,15 @@ from dpviz.validate import InvalidInput
 AT_ONCE = 2
 _places = threading.BoundedSemaphore(AT_ONCE)
 _TICK = 0.2
+#: runs a module of this package without the packages' __init__, which loads the engine: half of the time to start
+_START = """
+import importlib, os, sys, types
+root, module = sys.argv[1:]
+for name in ("dpviz", "dpviz.datasets"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [os.path.join(root, *name.split("."))]
+raise SystemExit(importlib.import_module(module).main())
+"""
 
 
 def ignore(state: str) -> None:
@@ -92,8 +101,8 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
     # more threads would take address space, and the machine belongs to the sessions
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS"), "1")
     child = subprocess.Popen(
-        [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=os.environ | threads | {"PYTHONPATH": path},
+        [sys.executable, "-P", "-c", _START, package, module], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=os.environ | threads | {"PYTHONPATH": path},
     )  # fmt: skip
     # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
     writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)

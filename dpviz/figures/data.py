@@ -25,13 +25,16 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
     bars = {
         "type": "bar", "orientation": "h", "x": list(counts), "y": [0, 1],
         "marker": {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}},
-        "text": [f"{n:,} ({100 * n / total:.1f} %)" for n in counts], "textposition": "outside", "hoverinfo": "skip",
-        "textfont": {"color": theme.ink, "size": FONT_SIZE}, "cliponaxis": False,
+        "hoverinfo": "skip",
     }  # fmt: skip
-    ticks = [f"{shorten(name)} ({sign})" for name, sign in zip(names, ("−1", "+1"), strict=True)]
+    # the numbers stand below the names: beside the bars a narrow page cuts them off
+    ticks = [
+        f"{shorten(name)} ({sign})<br>{n:,} ({100 * n / total:.1f} %)"
+        for name, sign, n in zip(names, ("−1", "+1"), counts, strict=True)
+    ]
     return figure(
         theme, [bars], height=200, margin=margin(left=210, top=10),
-        x={"title": "rows", "range": [0, 1.6 * max(counts)], "nticks": 4},
+        x={"title": "rows", "range": [0, 1.05 * max(counts)], "nticks": 3},
         y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
     )  # fmt: skip
 
@@ -73,7 +76,7 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
         "marker": {"color": theme.ink, "size": 11}, "hovertemplate": "%{customdata}: mean %{x:.3g}<extra></extra>",
     }  # fmt: skip
     return figure(
-        theme, [ranges, means], height=130 + 27 * len(order), margin=margin(left=200, top=40),
+        theme, [ranges, means], height=160 + 27 * len(order), margin=margin(left=200, top=70),
         x={"title": "value after preprocessing", "range": [-0.02, 1.02]},
         y={"tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3], "showgrid": False,
            "tickfont": {"size": FONT_SIZE - 2}},
