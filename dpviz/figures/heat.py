@@ -60,8 +60,8 @@ def heat(
         traces.append(_mark(best, (-0.32, 0.3), "best so far", star))
     bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
     legend = {
-        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.0, "yanchor": "bottom", "itemclick": False,
-        "itemsizing": "constant",
+        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "yanchor": "bottom", "itemclick": False,
+        "itemsizing": "constant", "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
     }  # fmt: skip
     return figure(
         theme, traces, height=110 + CELL * rows + 40, margin=margin(left=92, top=66, bottom=66), dragmode="pan", legend=legend,
