@@ -86,7 +86,7 @@ def trade_off(
             {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
         )
     entries = sum(1 for t in traces if t.get("showlegend") is not False)
-    bottom = 78 + LEGEND_LINE * entries
+    bottom = 90 + LEGEND_LINE * entries
     legend = {
         "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": -72 / PLOT, "yref": "paper", "yanchor": "top",
         "traceorder": "normal", "itemclick": False, "itemdoubleclick": False,
