@@ -12,7 +12,7 @@ import pytest
 
 import dpviz
 from dpviz.cells import Cell, CellStore
-from dpviz.dashboard import jobs
+from dpviz.dashboard import cached, jobs
 from dpviz.dashboard.job import Job, State
 from dpviz.sweeps import SweepSpec, in_order, run_sweep
 
@@ -200,3 +200,31 @@ def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         job = start(pool, key, spec=SweepSpec(dataset="teaching", mechanisms=["cms-output"], epsilons=[1.0], seeds=1))
         until(lambda job=job: job.over and job not in pool._alive)
     assert len(pool._jobs) <= 4
+
+
+def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "ASIDE", LONG)
+    pool = jobs.Pool()
+    job = start(pool)
+    until(lambda: slow.steps > 3)
+    drawn = threading.Event()
+
+    def page() -> None:
+        cached.attend()
+        drawn.wait(LONG)
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    until(cached.somebody_waits)
+    time.sleep(0.1)  # the step under way ends
+    steps = slow.steps
+    time.sleep(0.2)
+    assert slow.steps == steps, "it waits while the page is drawn"
+    assert not job.over
+    drawn.set()
+    until(lambda: slow.steps > steps + 3)
+    thread.join()
+    monkeypatch.setattr(jobs, "ASIDE", 0.01)
+    slow.go.set()
+    until(lambda: job.over)

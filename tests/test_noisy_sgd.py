@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -327,6 +330,29 @@ def test_a_monitor_that_raises_stops_the_work(parallel: bool) -> None:
 
     with pytest.raises(Stop):
         map_streams(endless, 4, monitor, parallel=parallel)  # type: ignore[arg-type]
+
+
+def test_workers_pause_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.threads.processors", lambda: 2)
+    ticks, moved = [0, 0], []
+    enough = threading.Event()
+
+    def work(s: int, tick: Callable[[float], None]) -> None:
+        while not enough.is_set():
+            ticks[s] += 1
+            time.sleep(0.001)
+            tick(0.5)
+
+    def monitor(done: float) -> None:
+        before = sum(ticks)
+        time.sleep(0.2)
+        moved.append(sum(ticks) - before)
+        if len(moved) == 2:
+            enough.set()
+
+    map_streams(work, 2, monitor)
+    assert max(moved[:2]) <= 2, "each worker ends the step that it is at"
+    assert sum(ticks) > sum(moved), "and they work between two calls"
 
 
 def test_an_error_in_a_worker_comes_out() -> None:

@@ -83,12 +83,15 @@ def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
 
 def attend() -> None:
     """Says that this thread draws a page for somebody; call at the start of a page. It ends when the thread does."""
-    _drawing.add(threading.current_thread())
+    with _lock:
+        _drawing.add(threading.current_thread())
 
 
 def somebody_waits() -> bool:
     """Whether a page is being drawn, or a run computed, for somebody in front."""
-    return _ahead.busy() or any(thread.is_alive() for thread in list(_drawing))
+    with _lock:
+        drawing = list(_drawing)
+    return _ahead.busy() or any(thread.is_alive() for thread in drawing)
 
 
 def clear() -> None:

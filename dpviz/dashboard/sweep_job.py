@@ -22,6 +22,7 @@ from dpviz.validate import InvalidInput
 
 AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
 EVERY = 0.7  # seconds between two looks at a job at work
+PICTURES = 2.0  # between two drawings: those of all who watch cost the server and the browser more than the sweep does
 _MINE, _STARTED, _ME = "dpviz.sweep", "dpviz.started", "dpviz.session"
 
 
@@ -98,7 +99,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
     return View(spec, sweep, job, chosen, theme)
 
 
-def live(view: View | None, *draw: Callable[[View], None]) -> None:
+def live(view: View | None, *draw: Callable[[View], None], every: float = EVERY) -> None:
     """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
     if view is None:
         return
@@ -110,7 +111,7 @@ def live(view: View | None, *draw: Callable[[View], None]) -> None:
         if working and view.status().state.over:
             st.rerun()
 
-    st.fragment(run_every=EVERY if working else None)(again)()
+    st.fragment(run_every=every if working else None)(again)()
 
 
 def progress(view: View) -> None:

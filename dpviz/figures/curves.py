@@ -80,15 +80,15 @@ def trade_off(
         layout["xaxis2"] = {
             "overlaying": "x", "side": "top", "type": "log", "range": x, "showgrid": False, "ticks": "outside",
             "tickvals": [e for e, _ in odds], "ticktext": [f"{100 * win:.0f} %" for _, win in odds], "fixedrange": True,
-            "title": {"text": "bets that an attacker wins at most, where ε is proved", "standoff": 6}, "color": theme.noise,
+            "title": {"text": "bets an attacker wins at most", "standoff": 6}, "color": theme.ink,
         }  # fmt: skip
         traces.append(
             {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
         )
     entries = sum(1 for t in traces if t.get("showlegend") is not False)
-    bottom = 70 + LEGEND_LINE * entries
+    bottom = 90 + LEGEND_LINE * entries
     legend = {
-        "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": -64 / PLOT, "yref": "paper", "yanchor": "top",
+        "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": -72 / PLOT, "yref": "paper", "yanchor": "top",
         "traceorder": "normal", "itemclick": False, "itemdoubleclick": False,
     }  # fmt: skip
     return figure(

@@ -52,20 +52,32 @@ def heat(
         "selected": {"marker": {"opacity": 0.01}}, "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
     }  # fmt: skip
     traces = [surface, cells]
+    shapes: list[Trace] = []
     if present is not None:
-        frame = {"symbol": "square-open", "size": CELL - 12, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
-        traces.append(_mark(present, (0.0, 0.0), "in use", frame))
+        frame = {"symbol": "square-open", "size": 17, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
+        traces.append({"x": [None], "y": [None], "mode": "markers", "name": "in use", "marker": frame})
+        i, j = present  # as wide as the cell is, on any screen
+        shapes.append(
+            {
+                "type": "rect",
+                "x0": i - 0.46,
+                "x1": i + 0.46,
+                "y0": j - 0.46,
+                "y1": j + 0.46,
+                "line": {"width": 3, "color": theme.ink},
+            }
+        )
     if best is not None:
-        star = {"symbol": "star", "size": 17, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
-        traces.append(_mark(best, (-0.32, 0.3), "best so far", star))
+        star = {"symbol": "star", "size": 15, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
+        traces.append(_mark(best, (0.0, 0.32), "best so far", star))
     bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
     legend = {
-        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.0, "yanchor": "bottom", "itemclick": False,
-        "itemsizing": "constant",
+        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "yanchor": "bottom", "itemclick": False,
+        "itemsizing": "constant", "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
     }  # fmt: skip
     return figure(
         theme, traces, height=110 + CELL * rows + 40, margin=margin(left=92, top=66, bottom=66), dragmode="pan", legend=legend,
-        clickmode="event+select", hovermode="closest",
+        clickmode="event+select", hovermode="closest", shapes=shapes,
         x=bare | _scale(ticks[0]) | {"title": plain(titles[0])}, y=bare | _scale(ticks[1]),
         annotations=[
             {
