@@ -31,6 +31,7 @@ def add(commands: Any) -> None:
         description="Finished parts are kept in the cache that the app uses too; a second call goes on where the first stopped.",
     )  # fmt: skip
     sweep.add_argument("spec", nargs="?", metavar="SPEC.toml", help="settings, as the app saves them; options below win")
+    sweep.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
     sweep.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
     sweep.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
     sweep.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
@@ -93,7 +94,10 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     from dpviz.spec import RunSpec
     from dpviz.sweeps import SweepSpec
 
-    base = SweepSpec.from_toml(options.spec) if options.spec else None
+    if options.spec and options.spec_file:
+        raise InvalidInput("--spec", "two files of settings are given", "Give one.")
+    file = options.spec or options.spec_file
+    base = SweepSpec.from_toml(file) if file else None
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows

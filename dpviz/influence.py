@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.leave_one_out import Retrained, correction, retrain, row_gradients
-from dpviz.models import Rows, Setting
+from dpviz.models import Curvature, Rows, Setting
 from dpviz.optim import conjugate_gradients
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput, one_of, whole
@@ -31,6 +31,9 @@ from dpviz.validate import InvalidInput, one_of, whole
 Floats = NDArray[np.float64]
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
+_DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
+_MOST_LEVERAGE = 0.9
+_TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
 _BLOCK_BYTES = 1 << 21  # score gradients worked on at once
 
 
@@ -40,15 +43,19 @@ def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str =
     Args:
         problem: rows, model and regularisation.
         theta: (m,) the parameters at which to look; the non-private minimiser by default.
-        solver: "dense" factorises the Hessian, "cg" solves with products only, "auto" picks by the number of
-            parameters.
+        solver: "dense" factorises the Hessian, "cg" solves with products only, "factored" uses the model's own
+            approximation without an m x m matrix, "auto" picks by the number of parameters.
 
     Raises:
-        InvalidInput: theta has another length or is not finite, or there is no such solver.
+        InvalidInput: theta has another length or is not finite, or there is no such solver for the model.
     """
-    one_of("solver", solver, ("auto", "dense", "cg"))
+    one_of("solver", solver, ("auto", "dense", "cg", "factored"))
     if solver == "auto":
         solver = "dense" if problem.m <= _DENSE_LIMIT else "cg"
+        if problem.m > _DENSE_APPROXIMATION and problem.model.factored:
+            solver = "factored"
+    elif solver == "factored" and not problem.model.factored:
+        raise InvalidInput("solver", f"{problem.model.id!r} has no factored curvature", "Choose dense or cg.")
     if theta is None:
         theta = problem.optimum
     theta = np.asarray(theta, float)
@@ -66,7 +73,7 @@ class Influence:
     Attributes:
         problem: rows, model and regularisation.
         theta: (m,) where the influence is taken.
-        solver: "dense" or "cg".
+        solver: "dense", "cg" or "factored".
     """
 
     problem: Problem
@@ -103,10 +110,16 @@ class Influence:
         inverse = cho_solve(cho_factor(self.hessian), np.eye(len(self.theta)))
         return 0.5 * (inverse + inverse.T)
 
+    @cached_property
+    def _factored(self) -> Curvature:
+        return self.problem.model.curvature(self.theta, self.problem.rows, self.problem.lam)
+
     def solve(self, vectors: Floats) -> Floats:
         """(k, m) H^{-1} v for k vectors (k, m)."""
         if self.solver == "dense":
             return vectors @ self._inverse
+        if self.solver == "factored":
+            return self._factored.solve(vectors)
         model, rows, lam = self.problem.model, self.problem.rows, self.problem.lam
         return conjugate_gradients(lambda v: model.hessian_product(self.theta, rows, lam, v), vectors)
 
@@ -121,6 +134,8 @@ class Influence:
     @cached_property
     def _quadratic(self) -> tuple[Floats, Floats]:
         """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i."""
+        if self.solver == "factored":
+            return self._factored.quadratic(self.problem.rows)
         length, kernel = np.empty(self.problem.n), np.empty(self.problem.n)
         for block, J in self._blocks():
             U = self.solve(J)
@@ -135,8 +150,13 @@ class Influence:
 
     @cached_property
     def leverage(self) -> Floats:
-        """(n,) h_i, the share of the curvature along its own direction that row i itself provides."""
-        return self._slopes[1] * self._quadratic[1] / self.problem.n
+        """(n,) h_i, the share of the curvature along its own direction that row i itself provides.
+
+        A factored curvature may miss part of a row's own share, which would make it more than all of it; it counts as at
+        most 0.9 then.
+        """
+        share = self._slopes[1] * self._quadratic[1] / self.problem.n
+        return np.minimum(share, _MOST_LEVERAGE) if self.solver == "factored" else share
 
     @cached_property
     def newton_norm(self) -> Floats:
@@ -171,7 +191,8 @@ class Influence:
         if "_quadratic" in self.__dict__:
             return self.leverage[at]
         J = self.problem.model.score_gradients(self.theta, rows)
-        return self._slopes[1][at] * np.einsum("ij,ij->i", J, self.solve(J)) / self.problem.n
+        share = self._slopes[1][at] * np.einsum("ij,ij->i", J, self.solve(J)) / self.problem.n
+        return np.minimum(share, _MOST_LEVERAGE) if self.solver == "factored" else share
 
     def effect(self, gradients: Floats, *, newton: bool = True) -> Floats:
         """First-order effects of removing each row on quantities with these gradients at theta: gradient . NS_i.
@@ -184,11 +205,7 @@ class Influence:
             (n,) or (n, t)
         """
         targets = np.atleast_2d(np.asarray(gradients, float))
-        solved = self.solve(targets)
-        out = np.empty((self.problem.n, len(targets)))
-        for block, J in self._blocks():
-            np.matmul(J, solved.T, out=out[block])
-        out *= self._pull[:, None]
+        out = self.problem.model.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._pull[:, None]
         if newton:
             out /= (1.0 - self.leverage)[:, None]
         return out[:, 0] if np.ndim(gradients) == 1 else out
@@ -270,8 +287,14 @@ class Influence:
         return at
 
     def _need_minimiser(self) -> None:
-        if self.problem.model.convex and self.residual > 1e-8:
+        if self.residual <= (1e-8 if self.problem.model.convex else _TRAINED):
+            return
+        if self.problem.model.convex:
             raise InvalidInput("theta", "is not the minimiser, so retraining has nothing to compare with", "Leave theta out.")
+        raise InvalidInput(
+            "theta", f"is not at a minimum (its gradient is {self.residual:.1g} long): retraining would move it without any row",
+            "Use fewer rows or fewer hidden units, where training without privacy reaches a minimum.",
+        )  # fmt: skip
 
 
 def error_bound(setting: Setting, zeta: float | None = None) -> float:

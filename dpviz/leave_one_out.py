@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dpviz.models import Model, Rows
 from dpviz.problem import Problem
-from dpviz.validate import InvalidInput
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
@@ -24,6 +23,7 @@ Solve = Callable[[Floats], Floats]
 _CHUNK = 1 << 23  # rows x re-solves whose margins are worked on between two reports of progress
 _MAX_STEPS = 30
 _ROUNDING = 2e-15  # gradients of mean losses are not exact beyond this
+_NETWORK = 1e-8  # gradient at which a model without a unique minimiser counts as trained: its own training goes no further
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class Retrained:
         theta: (k, m) minimisers without row i (or with its replacement).
         base: (m,) the minimiser with all rows.
         certificate: (k,) proved bound on the length of the error of each theta: |gradient|/lam, by strong convexity
-            of the retrained objective, plus the same for `base`.
+            of the retrained objective, plus the same for `base`; infinite for models that are not convex, where
+            theta is the minimum that training from `base` leads to.
         steps: (k,) Newton steps after the first; -1 where the row was solved on its own.
         model, lam: what was trained.
     """
@@ -113,7 +114,7 @@ def retrain(
     """Minimisers without each of the rows `index`, or with each replaced by its row of `replacement`.
 
     Args:
-        problem: the training problem; its model must be strongly convex.
+        problem: the training problem.
         theta: (m,) its minimiser.
         solve: (k, m) -> (k, m), the inverse of the Hessian at theta.
         index: (k,) positions of training rows.
@@ -122,12 +123,7 @@ def retrain(
             definition of theta_{-z} does. Not for replacements.
         tolerance: gradient of the retrained objective, relative to the gradient with which the row pulls.
         monitor: told of progress; raises to cancel.
-
-    Raises:
-        InvalidInput: the model has no unique minimiser.
     """
-    if not problem.model.convex:
-        raise InvalidInput("model", "has no unique minimiser to compare with", "Choose a linear model for exact retraining.")
     size = max(16, _CHUNK // problem.n)
     parts = []
     for start in range(0, len(index), size):
@@ -141,11 +137,12 @@ def retrain(
     if not parts:
         parts = [(np.empty((0, len(theta))), np.empty(0), np.empty(0, np.intp))]
     own = np.linalg.norm(problem.model.sum_gradient(theta[None], problem.rows)[0] / problem.n + problem.lam * theta)
+    certificate = np.concatenate([p[1] for p in parts]) + own / problem.lam
     return Retrained(
         index=index,
         theta=np.concatenate([p[0] for p in parts]),
         base=theta,
-        certificate=np.concatenate([p[1] for p in parts]) + own / problem.lam,
+        certificate=certificate if problem.model.convex else np.full(len(index), np.inf),
         steps=np.concatenate([p[2] for p in parts]),
         model=problem.model,
         lam=problem.lam,
@@ -189,7 +186,7 @@ def _chunk(
     if replacement is not None:
         pull = pull - row_gradients(model, theta, replacement)
     pull = pull / n + (problem.lam - lam) * theta
-    target = np.maximum(tolerance * np.linalg.norm(pull, axis=1), _ROUNDING)
+    target = np.maximum(tolerance * np.linalg.norm(pull, axis=1), _ROUNDING if model.convex else _NETWORK)
     current = theta + fixed.solve(solve, pull, everyone)  # the Newton step
     size = np.full(len(index), np.inf)
     steps = np.zeros(len(index), np.intp)

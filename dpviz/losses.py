@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,17 +79,20 @@ class Logistic:
         return -slope * (1.0 + slope)
 
     def sum_clipped(self, margin: Array, clip: float) -> Array:
-        # the log of a product costs one log per group instead of one per row; a group's product stays below e^64
+        # the log of a product costs one log per group instead of one per row: groups stay below e^64, and eight of
+        # them in double below e^512; rows far from each other form a group, which keeps the inner loops long
+        top = min(clip, 64.0)
         group = max(1, min(16, int(64 / max(clip, 1.0))))
         np.negative(margin, out=margin)
-        np.minimum(margin, clip + 1.0, out=margin)  # phi > clip there already, since phi(m) > -m
+        np.minimum(margin, math.log(math.expm1(top)), out=margin)  # phi is clip where e^-m is e^clip - 1
         np.exp(margin, out=margin)
         margin += 1.0
-        np.minimum(margin, np.exp(min(clip, 64.0)), out=margin)
-        whole = len(margin) // group * group
-        rest = np.log(margin[whole:], dtype=float).sum(axis=0)
-        product = np.multiply.reduce(margin[:whole].reshape(-1, group, *margin.shape[1:]), axis=1)
-        return np.asarray(np.log(product, dtype=float).sum(axis=0) + rest)
+        size = len(margin) // (8 * group)
+        rest = np.log(margin[8 * group * size :], dtype=float).sum(axis=0)
+        columns = margin.shape[1:]
+        product = np.multiply.reduce(margin[: 8 * group * size].reshape(group, 8 * size, *columns), axis=0)
+        product = np.multiply.reduce(product.reshape(8, size, *columns), axis=0, dtype=float)
+        return np.asarray(np.log(product).sum(axis=0) + rest)
 
 
 @dataclass(frozen=True)
@@ -134,4 +138,6 @@ class HuberHinge:
         quadratic /= 4.0 * self.h
         margin += quadratic
         np.minimum(margin, clip, out=margin)
-        return np.asarray(margin.sum(axis=0, dtype=float))
+        size = len(margin) // 16  # long inner loops, as above
+        parts = np.add.reduce(margin[: 16 * size].reshape(16, size, *margin.shape[1:]), axis=0, dtype=float)
+        return np.asarray(parts.sum(axis=0) + margin[16 * size :].sum(axis=0, dtype=float))

@@ -22,7 +22,7 @@ from dpviz.cells import Cell
 from dpviz.datasets import canonical_name, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.mechanisms import mechanisms
-from dpviz.models import MODELS
+from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import default_delta
 from dpviz.spec import RunSpec
 from dpviz.statements import Statement
@@ -126,6 +126,7 @@ class Setup:
         low, high, points: the grid.
         shows: quantity.
         notes: what differs from the paper, one sentence each.
+        unavailable: why it cannot be computed here, "" where it can.
     """
 
     values: dict[str, Any]
@@ -134,6 +135,7 @@ class Setup:
     points: int
     shows: str
     notes: tuple[str, ...] = field(default=())
+    unavailable: str = ""
 
 
 def first_view(able: Sequence[str], present: str) -> tuple[str, ...]:
@@ -153,30 +155,42 @@ def setup(panel_id: str) -> Setup:
         raise InvalidInput("figure", f"unknown figure {panel_id!r}", f"Choose one of: {', '.join(panels())}.")
     figure, panel = panels()[panel_id]
     notes = list(figure.differs)
-    dataset = _present((panel.dataset, *panel.nearest))
-    if dataset != panel.dataset:
+    own = f"data/{panel.dataset}.csv"  # a copy that a person has
+    dataset = _present((panel.dataset, own, *panel.nearest))
+    if dataset == own:
+        notes.insert(0, f"{panel.title} is read from {own}.")
+    elif dataset != panel.dataset:
         notes.insert(0, f"{panel.title} is not on this machine ({panel.dataset!r}); the nearest that is: {dataset!r}.")
     n = train_size(rows_of(dataset))
     if rows_of(dataset) != panel.rows:
         notes.append(f"The paper's set has {panel.rows:,} rows, this one {rows_of(dataset):,}.")
     model = panel.model
     if model not in MODELS:
-        notes.append(f"There is no model {model!r} here; logistic regression instead.")
-        model = "logistic"
-    known = mechanisms()
-    missing = [figure.names[name] for name in figure.methods if name not in known]
-    if missing:
-        notes.append(f"Not available here: {', '.join(missing)}.")
+        return Setup({}, figure.low, figure.high, figure.points, figure.shows, tuple(notes), f"There is no model {model!r} here.")
+    able = []
+    for name in figure.methods:
+        why = _refusal(name, model, n, figure.lam)
+        if why is None:
+            able.append(name)
+        else:
+            notes.append(f"{figure.names[name]} is left out: {why}.")
+    unavailable = "" if able else "None of its methods can be run on this model."
     delta = panel.delta
     if delta is None:
         notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
     elif delta >= 1 / n:
         delta = None
-    chosen = {name: _knobs(knobs, n) for name, knobs in figure.methods.items() if name in known}
+    chosen = {name: _knobs(knobs, n) for name, knobs in figure.methods.items() if name in able}
     values = {
-        "dataset": dataset, "model": model, "mechanisms": chosen, "seeds": figure.seeds, "delta": delta, "lam": figure.lam,
+        "dataset": dataset, "model": panel.model, "mechanisms": chosen, "seeds": figure.seeds, "delta": delta, "lam": figure.lam,
     }  # fmt: skip
-    return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes))
+    return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes), unavailable)
+
+
+def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
+    """Why a method cannot be run on a model, or None."""
+    cls = mechanisms().get(mechanism)
+    return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
 
 
 def _present(names: Sequence[str]) -> str:

@@ -106,24 +106,26 @@ def rises(text: str, mechanisms: Sequence[str], quantity: str = "accuracy") -> S
     )
 
 
-def competitive(text: str, mechanism: str, others: Sequence[str]) -> Statement:
-    """At every epsilon at most a point below the best of the others."""
+def competitive(text: str, mechanism: str, others: Sequence[str], quantity: str = "accuracy") -> Statement:
+    """At every epsilon at most a point worse than the best of the others; 0.01 for objectives and gaps."""
+    up = curves.QUANTITIES[quantity]
 
     def decide(means: pd.DataFrame) -> Verdict:
         own = _of(means, mechanism)
         rivals = [m for m in others if m in means and not means[m].isna().any()]
         if not rivals:
             raise _Missing("none of the others was computed")
-        behind = means[rivals].max(axis=1) - own
+        behind = means[rivals].max(axis=1) - own if up else own - means[rivals].min(axis=1)
         worst = behind.idxmax()
-        rival = means[rivals].loc[worst].idxmax()
+        rival = means[rivals].loc[worst].idxmax() if up else means[rivals].loc[worst].idxmin()
+        size = f"{100 * behind.max():.1f} points behind" if up else f"{behind.max():.3g} above"
         return Verdict(
             bool(behind.max() <= SIMILAR),
-            f"compared with {len(rivals)} of {len(others)}; at worst {100 * behind.max():.1f} points behind {rival}, "
-            f"at ε = {worst:g}",
-        )  # fmt: skip
+            f"compared with {len(rivals)} of {len(others)}; at worst {size} {rival}, at ε = {worst:g}",
+        )
 
-    return Statement(text, "At every ε at most 1 point below the best of the others.", _judge("accuracy", decide))
+    meaning = "1 point below the best" if up else f"{SIMILAR:g} above the least"
+    return Statement(text, f"At every ε at most {meaning} of the others.", _judge(quantity, decide))
 
 
 def better_than(text: str, mechanism: str, other: str, quantity: str = "accuracy") -> Statement:
@@ -198,18 +200,24 @@ def almost_zero(text: str, mechanism: str) -> Statement:
     return Statement(text, f"The gap at the largest ε is at most {ALMOST_ZERO:g}.", _judge("optimality_gap", decide))
 
 
-def fluctuates(text: str, mechanism: str, quantity: str = "accuracy") -> Statement:
-    """The path of the means is longer than its way up by five points, or, for gaps, by a factor of two."""
+def fluctuates(text: str, mechanisms: Sequence[str], quantity: str = "accuracy") -> Statement:
+    """The path of some method's means is longer than its way up by five points, or, for gaps, by a factor of two."""
     percent = quantity.endswith("accuracy")
 
     def decide(means: pd.DataFrame) -> Verdict:
-        values = _of(means, mechanism).to_numpy(float)
-        values = values if percent else np.log(np.maximum(values, 1e-12))
-        back = float(np.abs(np.diff(values)).sum() - abs(values[-1] - values[0]))
-        if percent:
-            return Verdict(back > SHARP, f"{100 * back:.1f} points up and down beyond its way from first to last")
+        found = [m for m in mechanisms if m in means and not means[m].isna().any()]
+        if not found or len(means) < 2:
+            raise _Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
+        back = {}
+        for m in found:
+            values = means[m].to_numpy(float) if percent else np.log(_floor(means[m]))
+            back[m] = float(np.abs(np.diff(values)).sum() - abs(values[-1] - values[0]))
+        worst = max(back, key=lambda m: back[m])
+        size = f"{100 * back[worst]:.1f} points" if percent else f"by a factor {np.exp(back[worst]):.2g}"
+        who = f" ({worst}, the most)" if len(found) > 1 else ""
         return Verdict(
-            back > np.log(SIMILAR_GAP), f"up and down by a factor {np.exp(back):.2g} beyond its way from first to last"
+            back[worst] > (SHARP if percent else np.log(SIMILAR_GAP)),
+            f"{size} up and down beyond its way from first to last{who}",
         )
 
     meaning = "more than 5 points" if percent else "more than a factor of 2"
@@ -230,10 +238,13 @@ def surges(text: str, mechanism: str) -> Statement:
         steps = values.diff().iloc[1:]
         if steps.empty or top <= floor:
             return Verdict(None, "there are too few numbers")
-        at = steps.idxmax()
-        share = float(steps.max() / (top - floor))
-        close = float(top - values[at])
-        words = f"its largest step is {100 * share:.0f} % of the way, to {100 * close:.1f} points below no privacy at ε = {at:g}"
+        near = steps[top - values[steps.index] <= SIMILAR]  # those that end where the paper's surge does
+        at = (near if len(near) else steps).idxmax()
+        share, close = float(steps[at] / (top - floor)), float(top - values[at])
+        words = (
+            f"its largest step{' that ends there' if len(near) else ''} is {100 * share:.0f} % of the way, to "
+            f"{100 * close:.1f} points below no privacy at ε = {at:g}"
+        )
         return Verdict(share >= 0.5 and close <= SIMILAR, words)
 
     return Statement(

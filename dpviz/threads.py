@@ -63,11 +63,13 @@ def map_streams(
 
     Args:
         work: trains stream s and calls `tick` with the share of its own work that is done, at least every 0.1 s.
-        monitor: called on the caller's own thread with the total share; an exception from it stops all workers.
+        monitor: called on the caller's own thread with the total share; an exception from it stops all workers, and while
+            it has not returned they pause at their next `tick`.
         parallel: False for steps so short that threads would only wait for the interpreter.
     """
     done = [0.0] * count
     stop = threading.Event()
+    turn = threading.Lock()  # held by whoever listens to the monitor
 
     def run(s: int) -> T:
         def tick(share: float) -> None:
@@ -76,6 +78,9 @@ def map_streams(
                 raise _Cancelled
             if not threaded:
                 monitor(sum(done) / count)
+            elif turn.locked():
+                with turn:
+                    pass
 
         result = work(s, tick)
         done[s] = 1.0
@@ -93,7 +98,8 @@ def map_streams(
                     for future in futures:
                         if future.done():
                             future.result()
-                    monitor(sum(done) / count)
+                    with turn:
+                        monitor(sum(done) / count)
             except BaseException:
                 stop.set()
                 for future in futures:

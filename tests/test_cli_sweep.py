@@ -41,7 +41,7 @@ def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame
     assert sweep(f"{tmp_path}/spec.toml --out {tmp_path}/file.csv --no-cache") == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "file.csv"), expected, check_dtype=False)
     capsys.readouterr()
-    assert sweep(f"{tmp_path}/spec.toml --quiet") == 0
+    assert sweep(f"--spec {tmp_path}/spec.toml --quiet") == 0
     captured = capsys.readouterr()
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected, check_dtype=False)
     assert captured.err == ""

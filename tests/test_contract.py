@@ -20,10 +20,19 @@ from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.problem import Problem
 
 ALL = dpviz.mechanisms()
-LINEAR = ("logistic", "svm")
 SPEC_FIELDS = {f.name for f in fields(dpviz.RunSpec)}
 
 each = pytest.mark.parametrize("cls", ALL.values(), ids=ALL)
+#: every mechanism on every model that it does not refuse
+each_model = pytest.mark.parametrize(
+    ("cls", "model_id"),
+    [
+        pytest.param(cls, model, id=f"{model}-{name}")
+        for model in dpviz.models()
+        for name, cls in ALL.items()
+        if cls.refusal(make_problem(model=model).setting) is None
+    ],
+)
 
 
 def calibrated(cls: type[Mechanism], problem: Problem, *epsilons: float) -> tuple[Mechanism, list[Calibration]]:
@@ -52,7 +61,7 @@ def test_declares_itself(cls: type[Mechanism]) -> None:
             assert declared.low > 0
 
 
-@each
+@each_model
 def test_constructs_runs_and_repeats_bit_by_bit(cls: type[Mechanism], model_id: str) -> None:
     spec = dpviz.RunSpec(dataset="teaching", model=model_id, mechanism=cls.id, seeds=2)
     first, second = dpviz.run(spec), dpviz.run(spec)
@@ -66,7 +75,19 @@ def test_constructs_runs_and_repeats_bit_by_bit(cls: type[Mechanism], model_id: 
         assert not np.array_equal(first.theta, other.theta)
 
 
-@each
+def test_the_network_is_refused_by_exactly_those_who_need_a_convex_or_linear_model() -> None:
+    setting = make_problem(model="mlp").setting
+    for cls in ALL.values():
+        reason = cls.refusal(setting)
+        assert (reason is not None) == (cls.needs_strong_convexity or cls.needs_linear), cls.id
+        if reason is not None:
+            with pytest.raises(
+                dpviz.InvalidInput, match="strongly convex" if cls.needs_strong_convexity else "linear models only"
+            ):
+                dpviz.RunSpec(model="mlp", mechanism=cls.id)
+
+
+@each_model
 def test_calibration_is_complete(cls: type[Mechanism], model_id: str) -> None:
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
     for words in (cal.query, cal.sensitivity_source, cal.noise_family, cal.accountant):
@@ -84,7 +105,7 @@ def test_calibration_is_complete(cls: type[Mechanism], model_id: str) -> None:
         assert cal.proved is None
 
 
-@each
+@each_model
 def test_noise_falls_as_epsilon_grows(cls: type[Mechanism], model_id: str) -> None:
     _, cals = calibrated(cls, make_problem(n=400, model=model_id), 0.1, 0.5, 1.0, 3.0, 10.0)
     noise = [c.noise_scale for c in cals]
@@ -101,14 +122,17 @@ def test_refuses_bad_budgets(cls: type[Mechanism], epsilon: object) -> None:
         dpviz.RunSpec(mechanism=cls.id, epsilon=epsilon)  # type: ignore[arg-type]
 
 
-@each
+@each_model
 def test_large_epsilon_approaches_the_noiseless_run(cls: type[Mechanism], model_id: str) -> None:
     problem = make_problem(n=400, model=model_id)
     built, cals = calibrated(cls, problem, 1e5)
     streams = spawn(3, 2)
     noisy = built.fit(problem, cals, streams).theta
     clean = built.fit(problem, [c.noiseless() for c in cals], streams).theta
-    assert np.linalg.norm(noisy - clean) <= 0.05 * (1 + np.linalg.norm(clean))
+    if problem.model.convex:
+        assert np.linalg.norm(noisy - clean) <= 0.05 * (1 + np.linalg.norm(clean))
+    else:  # long steps take a network elsewhere after any nudge, to a place that is as good
+        assert np.abs(problem.objective(noisy[0]) - problem.objective(clean[0])).max() <= 0.005
 
 
 @each
@@ -147,7 +171,7 @@ def bounded_pairs(cls: type[Mechanism], model_id: str, pairs: int) -> tuple[floa
     return cal.sensitivity, np.array(distances)
 
 
-@each
+@each_model
 def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mechanism], model_id: str) -> None:
     if cls.query is Mechanism.query:
         _, (cal,) = calibrated(cls, make_problem(model=model_id), 1.0)
@@ -159,7 +183,7 @@ def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mech
     assert distances.max() > bound / 10
 
 
-@each
+@each_model
 def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: str) -> None:
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
     if cal.noise_family == "gaussian":
@@ -181,7 +205,7 @@ def test_what_is_accounted_as_poisson_is_drawn_so(cls: type[Mechanism]) -> None:
     assert visits.sum(axis=1).var() > 60 * binomial * 0.3
 
 
-@each
+@each_model
 def test_noise_is_fresh_at_every_step(cls: type[Mechanism], model_id: str) -> None:
     """Where iterates may be published: on rows of zeros a second step must not be determined by the first."""
     if not cls.public_steps:

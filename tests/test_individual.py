@@ -15,20 +15,21 @@ from dpviz.mechanisms._individual import after_objective_noise
 from dpviz.models import Rows, get_model
 from dpviz.noise import spawn
 from dpviz.optim import newton
+from dpviz.privacy import rdp
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_epsilon
 from dpviz.privacy.individual import (
     ORDERS,
     IndividualEpsilon,
+    PoissonPath,
     gamma_output,
     gaussian_epsilons,
     gaussian_output,
     gaussian_path,
     objective_ex_post,
     objective_publishable,
-    poisson_path,
-    poisson_rdp,
 )
+from dpviz.privacy.rdp import epsilons
 from dpviz.problem import Problem
 
 
@@ -181,9 +182,8 @@ def test_each_budget_keeps_its_own_path() -> None:
 
 def test_poisson_path_of_full_gradients_is_the_known_epsilon() -> None:
     # integer orders up to 1024, CKS conversion; the minimum is at order 8
-    counts = np.array([[0, 1000]])
-    found = poisson_path(counts, np.array([0.0, 1.0]), 0.01, 1.0, 1e-5)[0]
-    assert found == pytest.approx(2.1077530754515768, rel=1e-9)
+    divergence = PoissonPath(0.01, 1.0).divergence(np.ones((1, 1000)))
+    assert epsilons(divergence, 1e-5, ORDERS)[0] == pytest.approx(2.1077530754515768, rel=1e-9)
 
 
 @pytest.mark.parametrize(("q", "z"), [(0.01, 1.0), (0.1, 3.0), (0.5, 0.8), (1.0, 2.0)])
@@ -191,28 +191,181 @@ def test_poisson_divergence_agrees_with_dp_accounting(q: float, z: float) -> Non
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    orders = [int(a) for a in ORDERS if a <= 128]
+    orders = [a for a in ORDERS if a <= 128]
+    # lengths on the knots, where nothing is rounded up
+    shares = np.sqrt(np.array([[0, 1, 16, 64, 64]]) / 64)
     accountant = RdpAccountant(orders)
-    accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(z)))
-    np.testing.assert_allclose(poisson_rdp(np.array(orders), q, np.array([z]))[0], accountant._rdp, rtol=1e-8)
+    for u in shares[0, 1:]:
+        accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(z / u)))
+    found = PoissonPath(q, z).divergence(shares)[0, : len(orders)]
+    np.testing.assert_allclose(found, accountant._rdp, rtol=1e-8)
 
 
 def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
-    edges = np.linspace(0, 1, 11)
-    one = np.eye(11, dtype=int) * 200
-    found = poisson_path(one, edges, 0.05, 1.0, 1e-6)
+    one_row = PoissonPath(0.05, 1.0)
+    length = np.repeat(np.linspace(0, 1, 11)[:, None], 200, axis=1)
+    found = epsilons(one_row.divergence(length), 1e-6, ORDERS)
     assert found[0] == 0
     assert np.all(np.diff(found) > 0)
-    coarse = poisson_path(np.array([[0, 200]]), np.array([0.0, 1.0]), 0.05, 1.0, 1e-6)
-    assert coarse[0] == pytest.approx(found[-1])
+    drawn = np.random.default_rng(0).random((3, 40))
+    exact = np.array([sum(rdp.sampled_gaussian(0.05, 1 / u, ORDERS) for u in row) for row in drawn])
+    rounded = one_row.divergence(drawn)
+    assert np.all(rounded >= exact * (1 - 1e-12))
+    best = np.abs(np.array(ORDERS) - 20).argmin()
+    assert np.all(rounded[:, best] <= 1.01 * exact[:, best])
     for bad in (
-        lambda: poisson_path(one, edges[:-1], 0.05, 1.0, 1e-6),
-        lambda: poisson_path(one, edges[::-1], 0.05, 1.0, 1e-6),
-        lambda: poisson_path(one, edges, 0.0, 1.0, 1e-6),
-        lambda: poisson_path(one, edges, 0.05, 0.0, 1e-6),
+        lambda: one_row.divergence(1.1 * np.ones((2, 3))),
+        lambda: one_row.divergence(-np.ones((2, 3))),
+        lambda: one_row.divergence(np.full((2, 3), np.nan)),
+        lambda: one_row.divergence(np.ones(3)),
+        lambda: PoissonPath(0.0, 1.0).divergence(np.ones((2, 3))),
+        lambda: PoissonPath(0.05, 0.0).divergence(np.ones((2, 3))),
     ):
         with pytest.raises(dpviz.InvalidInput):
             bad()
+
+
+POISSON = [
+    ("dp-sgd", {"sampling_rate": 0.2, "epochs": 4.0}),
+    ("dp-sgd", {"sampling_rate": 1.0, "epochs": 6.0, "relation": "add-remove"}),
+    ("dp-sgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3, "relation": "add-remove", "accountant": "rdp"}),
+    ("dp-lssgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3}),
+    ("bassily-sgd", {"sampling_rate": 0.3, "epochs": 5.0}),
+    ("dp-svrg", {"rounds": 3, "inner_steps": 4, "relation": "add-remove"}),
+    ("dp-svrg", {"rounds": 2, "inner_steps": 5, "clip_norm": 0.3, "snapshot": "average"}),
+    ("dp-svrg", {"rounds": 4, "inner_steps": 1}),
+]
+
+
+def along_by_hand(problem: Problem, mechanism: str, params: dict[str, object], theta: np.ndarray, steps: range) -> np.ndarray:
+    """(n,) epsilon at delta = 1e-5 by dp_accounting, step by step and row by row, along iterates (T, m) of which some count."""
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    built = dpviz.mechanisms()[mechanism].from_params(params)
+    details = built.calibrate(problem.setting, Budget(1.0, 1e-5)).details
+    clip, q = built.clip_norm, built.sampling_rate  # type: ignore[attr-defined]
+    x, y = problem.rows.X, problem.rows.y
+
+    def gradient(i: int, at: np.ndarray) -> np.ndarray:
+        g = -y[i] * x[i] / (1 + np.exp(y[i] * x[i] @ at))
+        return g * min(1.0, clip / np.linalg.norm(g))
+
+    out = np.zeros(problem.n)
+    for i in range(problem.n):
+        accountant = RdpAccountant(list(ORDERS))
+        anchor = theta[0]
+        for t in steps:
+            whole, z, unit, sent = q == 1, details.get("noise_multiplier", 0.0), min(clip, 1.0), gradient(i, theta[t])
+            if mechanism == "dp-svrg":
+                start = t % built.inner_steps == 0  # type: ignore[attr-defined]
+                if start:
+                    anchor, whole, z = theta[t], True, details["noise_multiplier_full"]
+                else:
+                    z, sent = details["noise_multiplier_inner"], sent - gradient(i, anchor)
+                    unit = min(2 * unit, 0.25 * np.linalg.norm(theta[t] - anchor))
+            length = float(np.linalg.norm(sent))
+            if length == 0:
+                continue
+            event = GaussianDpEvent(z * unit / length)
+            accountant.compose(event if whole else PoissonSampledDpEvent(q, event))
+        out[i] = accountant.get_epsilon(1e-5)
+    return out
+
+
+@pytest.mark.parametrize(("mechanism", "params"), POISSON, ids=[f"{m}-{k}" for k, (m, _) in enumerate(POISSON)])
+def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, params: dict[str, object]) -> None:
+    problem = make_problem(n=12, d=3, lam=0.05, seed=3)
+    built = dpviz.mechanisms()[mechanism].from_params(params)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    assert fit.record.path is not None
+    path = fit.record.path[0, 1]
+    everything = range(len(path))
+    by_hand = along_by_hand(problem, mechanism, params, path, everything)
+    own = found.epsilon[1]
+    capped = (own == own.max()) & (by_hand > own)  # no row costs more than the worst case, by the mechanism's own accountant
+    free = ~capped
+    assert free.sum() >= 3
+    np.testing.assert_allclose(own[free], by_hand[free], rtol=0.02)
+    if mechanism != "dp-svrg":
+        # the control: who counts only the steps whose batch held the row, or leaves one out, is told apart
+        fewer = along_by_hand(problem, mechanism, params, path, everything[: -max(1, len(path) // 5)])
+        assert not np.allclose(own[free], fewer[free], rtol=0.02)
+    without = dpviz.mechanisms()[mechanism].from_params(params).fit(problem, [cal], spawn(0, 2), record=False)
+    assert without.record.path is None
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg"])
+def test_no_row_costs_more_than_the_mechanism_promises(mechanism: str, relation: str, model_id: str) -> None:
+    problem = make_problem(n=30, d=3, model=model_id)
+    params = {"relation": relation, "clip_norm": 0.05}  # every gradient is clipped, so every row pays in full
+    found = individual(mechanism, problem, **params)
+    assert found.epsilon.max() <= 1.0 + 1e-6
+    if mechanism != "dp-svrg":
+        assert found.epsilon.max() > (0.9 if relation == "add-remove" else 0.4)
+
+
+def test_the_path_is_the_one_that_was_released() -> None:
+    problem = make_problem(n=30, d=3)
+    built = dpviz.mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 3.0})
+    longer = dpviz.mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 2.0})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    path = built.fit(problem, [cal], spawn(5, 3)).record.path
+    assert path is not None
+    assert path.shape == (1, 3, 15, 3)
+    np.testing.assert_array_equal(path[0, :, 0], 0)
+    np.testing.assert_array_equal(path[0, :, 10], longer.fit(problem, [cal], spawn(5, 3)).theta[0])
+
+
+def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, shared = make_problem(n=30, d=3), sys.modules["dpviz.mechanisms._individual"]
+    everything = individual("dp-sgd", problem)
+    assert everything.epsilon.shape == (2, 30)
+    monkeypatch.setattr(shared, "_NORMS", 30 * 200)
+    one = individual("dp-sgd", problem)
+    np.testing.assert_array_equal(one.epsilon, everything.epsilon[:1])
+    assert "first 1 of 2 noise draws" in one.method
+    built = dpviz.mechanisms()["dp-sgd"]()
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    monkeypatch.setattr(shared, "_PATH_BYTES", 100)
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    assert fit.record.path is None
+    assert built.individual(problem, cal, fit.theta[0], fit.record) is None
+
+
+def test_published_single_row_steps_have_no_individual_epsilon() -> None:
+    problem = make_problem(n=20, d=3)
+    for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
+        built = dpviz.mechanisms()[mechanism].from_params(params)
+        cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+        fit = built.fit(problem, [cal], spawn(0, 1))
+        assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
+
+
+@pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
+def test_filtered_rows_spend_their_budget_and_no_more(when_spent: str) -> None:
+    problem = make_problem(n=30, d=3)
+    built = dpviz.mechanisms()["renyi-filter"].from_params({"full_steps": 5, "stretch": 6.0, "when_spent": when_spent})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    record = fit.record.at(0)
+    assert record.gradient_energy is not None
+    assert record.visits is not None
+    assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
+    stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
+    assert stopped.any()
+    found = built.individual(problem, cal, fit.theta[0], record)
+    assert found is not None
+    assert found.replace is not None
+    assert found.replace.max() <= 1.0 + 1e-6
+    exact = gaussian_epsilon(1e-5, np.sqrt(record.gradient_energy[0]) / (30 * cal.noise_scale))
+    np.testing.assert_allclose(found.epsilon, exact, rtol=1e-6)
+    if when_spent == "give what is left":
+        np.testing.assert_allclose(record.gradient_energy[stopped], 5, rtol=1e-9)
 
 
 def objective_perturbed(problem: Problem, lam_sum: float, sigma: float, seed: int) -> np.ndarray:

@@ -10,7 +10,6 @@ from support import make_problem
 
 import dpviz
 from dpviz.influence import Influence, error_bound, influence_of
-from dpviz.leave_one_out import retrain
 from dpviz.models import LinearModel, Rows, get_model
 from dpviz.problem import Problem
 
@@ -276,5 +275,5 @@ def test_no_rows_and_models_without_unique_minimiser(tumours: Problem) -> None:
     bumpy = Problem(tumours.rows, dataclasses.replace(tumours.model, convex=False), 0.01)
     away = Influence(bumpy, np.zeros(30), "dense")
     assert np.isfinite(away.newton_norm).all()
-    with pytest.raises(dpviz.InvalidInput, match="unique"):
-        retrain(bumpy, np.zeros(30), away.solve, np.array([0]))
+    with pytest.raises(dpviz.InvalidInput, match="not at a minimum"):
+        away.leave_one_out([0])

@@ -218,3 +218,73 @@ def test_reports_answer_to_cancelling(name: str) -> None:
     built = build(name)
     with pytest.raises(KeyboardInterrupt):
         built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop)
+
+
+@pytest.mark.parametrize("training", ["surrogate", "plain"])
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: str) -> None:
+    problem = make_problem(n=9000, d=3)  # more than one block of rows
+    built = build(name, training=training)
+    cal = built.calibrate(problem.setting, Budget(2.0, 1e-5))
+    streams = spawn(6, 2)
+    fit = built.fit(problem, [cal], streams)
+    shown = built.noisy_rows(problem, cal, streams[1])
+    assert shown is not None
+    assert fit.record.noise_norm is not None
+    np.testing.assert_allclose(np.linalg.norm(shown - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-4)
+    reports = problem.rows.y[:, None] * shown
+    if name == "ldp-duchi":
+        np.testing.assert_allclose(np.linalg.norm(reports, axis=1), cal.details["B"], rtol=1e-5)
+    if training == "plain":
+        theta = problem.model.minimise(Rows(reports, np.ones(9000)), problem.lam)
+        np.testing.assert_allclose(fit.theta[0, 1], theta, rtol=1e-5, atol=1e-7)
+    elif name == "ldp-duchi":
+        np.testing.assert_allclose(fit.theta[0, 1], 0.5 * reports.mean(axis=0) / problem.setting.L, rtol=1e-4)
+    # the control: another replica's rows did not train this model
+    other = built.noisy_rows(problem, cal, streams[0])
+    assert other is not None
+    assert not np.allclose(np.linalg.norm(other - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-2)
+    assert "label" in built.rows_in_words()
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_reported_gradients_are_no_rows_and_say_so(name: str) -> None:
+    problem, built = make_problem(), build(name, release="gradient")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert built.noisy_rows(problem, cal, spawn(0, 1)[0]) is None
+    assert "gradient" in built.rows_in_words()
+
+
+@pytest.mark.parametrize("name", ["ldp-gaussian", "ldp-duchi"])
+def test_a_network_learns_from_reported_features_and_labels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every person has the same record, so that the reports show their law."""
+    x, n = np.array([0.6, -0.3, 0.2]), 40_000
+    problem = Problem(Rows(np.tile(x, (n, 1)), np.ones(n)), get_model("mlp"), 0.01)
+    built = build(name)
+    seen: list[np.ndarray] = []
+
+    def learn(self: object, problem: Problem, reports: np.ndarray, stream: object) -> np.ndarray:
+        seen.append(reports)
+        return np.zeros(problem.m)
+
+    monkeypatch.setattr(type(built), "learn", learn)
+    calibration = built.calibrate(problem.setting, Budget(2.0, 1e-6))
+    assert calibration.sensitivity == pytest.approx(2 * 2**0.5)
+    fit = built.fit(problem, [calibration], spawn(0, 1))
+    (reports,) = seen
+    record = np.append(x, 1.0)
+    error = reports.mean(axis=0) - record
+    size = calibration.noise_scale / n**0.5
+    assert np.abs(error).max() < 4 * size
+    assert np.abs(reports.mean(axis=0) / 2**0.5 - record).max() > 4 * size, "a forgotten scale would be seen"
+    if name == "ldp-gaussian":
+        spread = (reports - record).std()
+        assert abs(spread / calibration.noise_scale - 1) < 0.01
+        assert abs(0.95 * spread / calibration.noise_scale - 1) > 0.01
+    else:
+        np.testing.assert_allclose(np.linalg.norm(reports, axis=1), calibration.details["B"], rtol=1e-6)
+    np.testing.assert_allclose(fit.record.noise_norm[0, 0], np.linalg.norm(reports - record, axis=1), rtol=1e-4)
+    rows = built.noisy_rows(problem, calibration, spawn(0, 1)[0])
+    np.testing.assert_allclose(rows, reports[:, :-1], rtol=1e-5, atol=1e-6)
+    with pytest.raises(dpviz.InvalidInput, match="release"):
+        build(name, release="gradient").calibrate(problem.setting, Budget(2.0, 1e-6))

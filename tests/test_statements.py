@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import dpviz
 from dpviz import presets, statements
-from dpviz.mechanisms import mechanisms
+from dpviz.models import MODELS
 from dpviz.sweeps import SweepSpec
 
 
 def table(quantity: str = "accuracy", **means: Sequence[float]) -> pd.DataFrame:
     rows = [
         {
-            "mechanism": name, "epsilon": 10.0**k, "seed": 0, "accuracy": 0.5, "optimality_gap": 0.1,
+            "mechanism": name, "epsilon": 10.0**k, "seed": 0, "accuracy": 0.5, "optimality_gap": 0.1, "objective": 0.5,
             "expected_accuracy": float("nan"),
             "status": "proved", "neighbouring": "replace-one", "claimed_epsilon": 1.0, "proved_epsilon": 1.0,
             "non_private_accuracy": 0.9, "majority_accuracy": 0.6, quantity: value,
@@ -57,8 +58,15 @@ CASES: list[tuple[statements.Statement, Mapping[str, object], Mapping[str, objec
         statements.almost_zero("", "a"), {"quantity": "optimality_gap", "a": [1, 0.009]},
         {"quantity": "optimality_gap", "a": [0.001, 0.02]},
     ),
-    (statements.fluctuates("", "a"), {"a": [0.6, 0.8, 0.6, 0.9]}, {"a": FLAT}),
+    (
+        statements.competitive("", "a", ["b", "c"], "objective"),
+        {"quantity": "objective", "a": [0.509, 0.4], "b": [0.5, 0.5], "c": [0.6, 0.5]},
+        {"quantity": "objective", "a": [0.511, 0.4], "b": [0.5, 0.5], "c": [0.6, 0.5]},
+    ),
+    (statements.fluctuates("", ["a"]), {"a": [0.6, 0.8, 0.6, 0.9]}, {"a": FLAT}),
+    (statements.fluctuates("", ["a", "b"]), {"a": FLAT, "b": [0.6, 0.8, 0.6, 0.9]}, {"a": FLAT, "b": FLAT}),
     (statements.surges("", "a"), {"a": [0.6, 0.6, 0.895, 0.9]}, {"a": FLAT}),
+    (statements.surges("", "a"), {"a": [0.2, 0.7, 0.71, 0.9]}, {"a": [0.1, 0.6, 0.8, 0.9]}),
 ]  # fmt: skip
 
 
@@ -91,6 +99,10 @@ def test_checks_of_times() -> None:
 def test_every_panel_can_be_set_up(name: str) -> None:
     figure, panel = presets.panels()[name]
     setup = presets.setup(name)
+    assert bool(setup.unavailable) == (panel.model not in MODELS)
+    if setup.unavailable:
+        assert panel.model in setup.unavailable, "the reason is said"
+        return
     spec = SweepSpec(epsilons=[setup.low, setup.high], **setup.values)
     assert len(spec.named) >= 2
     assert set(figure.names) == set(figure.methods)
@@ -98,9 +110,8 @@ def test_every_panel_can_be_set_up(name: str) -> None:
     assert figure.section
     if spec.dataset != panel.dataset:
         assert any(panel.dataset in note for note in setup.notes), "what was replaced is said"
-    if panel.model != spec.model:
-        assert any(panel.model in note for note in setup.notes)
-    for mechanism in set(figure.methods) - set(mechanisms()):
+    assert spec.model == panel.model, "never another model under the figure's name"
+    for mechanism in set(figure.methods) - set(spec.named):
         assert any(figure.names[mechanism] in note for note in setup.notes)
 
 
@@ -124,3 +135,22 @@ def test_verdicts_are_computed_from_a_sweep() -> None:
     found = presets.judge(figure, dpviz.run_sweep(SweepSpec(epsilons=[0.1, 1.0], **values)))
     assert {verdict.shown for _, verdict in found} >= {None}
     assert any(verdict.shown is not None for _, verdict in found)
+
+
+def test_a_figure_becomes_available_with_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "dbdp-1-adult-mlp"
+    monkeypatch.setitem(MODELS, "mlp", MODELS["logistic"])
+    setup = presets.setup(name)
+    assert not setup.unavailable
+    assert setup.values["model"] == "mlp"
+    monkeypatch.delitem(MODELS, "mlp")
+    assert "mlp" in presets.setup(name).unavailable
+
+
+def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    rows = "\n".join(f"{k},{'yes' if k % 3 else 'no'}" for k in range(200))
+    (tmp_path / "bank.csv").write_text(f"age,label\n{rows}\n")
+    setup = presets.setup("chen-1-bank")
+    assert setup.values["dataset"] == "data/bank.csv"
+    assert any("200" in note for note in setup.notes), "that it has other rows is said"

@@ -10,7 +10,7 @@ import pandas as pd
 from dpviz.claims.base import LEVEL, Lab, Measured, Outcome, Picture, Test, Verdict, by_points, difference
 from dpviz.claims.compare import MARGIN, TUNED, Grid, accuracy_lines, span
 from dpviz.mechanisms import mechanisms
-from dpviz.models import MODELS
+from dpviz.models import get_model
 
 DELTA = 1e-8  # as in the paper's experiments
 RSGD_AR: Grid = tuple({"step_size": s, "epochs": e} for s in (0.5, 1.5) for e in (5, 20))
@@ -39,7 +39,7 @@ def not_beaten(mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
         numbers, tables = [], []
         for k, (reading, name, model) in enumerate(cells):
             here, parts = lab.part(k, len(cells)), len(others) + 1
-            panel = f"{name}, {MODELS[model].label}, {reading}"
+            panel = f"{name}, {get_model(model).label}, {reading}"
 
             def knobs(of: str, grid: Grid, reading: str = reading) -> Grid:
                 return [g | PUBLISHED.get(of, {}) for g in grid] if reading == "calibrated as published" else grid

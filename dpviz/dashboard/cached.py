@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from cachetools import LRUCache
@@ -57,6 +58,7 @@ class Cancelled(Exception):
 
 _store: LRUCache[str, Outcome] = LRUCache(MAX_BYTES, getsizeof=lambda o: o.theta.nbytes + 4096)
 _lock = threading.RLock()
+_drawing: WeakSet[threading.Thread] = WeakSet()
 
 
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
@@ -79,9 +81,14 @@ def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
         _ahead.want([replace(spec, epsilon=e) for e in order if e != spec.epsilon])
 
 
+def attend() -> None:
+    """Says that this thread draws a page for somebody; call at the start of a page. It ends when the thread does."""
+    _drawing.add(threading.current_thread())
+
+
 def somebody_waits() -> bool:
-    """Whether a run is being computed for somebody in front."""
-    return _ahead.busy()
+    """Whether a page is being drawn, or a run computed, for somebody in front."""
+    return _ahead.busy() or any(thread.is_alive() for thread in list(_drawing))
 
 
 def clear() -> None:

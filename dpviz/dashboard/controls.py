@@ -13,7 +13,7 @@ from dpviz.datasets import canonical_name, dataset_names, rows_of, uploads
 from dpviz.datasets.base import train_size
 from dpviz.datasets.folder import PREFIX as FOLDER
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
-from dpviz.models import MODELS, get_model
+from dpviz.models import MODELS, MOST_UNITS, Network, get_model
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.spec import MAX_SEEDS, RunSpec
 from dpviz.validate import InvalidInput, number
@@ -22,6 +22,8 @@ from dpviz.validate import InvalidInput, number
 _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
 EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
 LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
+
+_UNITS = "dpviz.units"  # the network's width; the address has it in the model's name
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
 _SCALE = """<div aria-hidden="true" class="dpviz-scale">
@@ -49,7 +51,8 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
             format_func=_dataset_label, accept_new_options=True, on_change=_dataset_typed,
             help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
         )  # fmt: skip
-        st.selectbox("Model", list(MODELS), key="model", format_func=lambda name: MODELS[name].label)
+        models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
+        st.selectbox("Model", models, key="model", format_func=lambda name: get_model(name).label)
         offered = _offered(state["model"])
         if state["mechanism"] not in offered:
             _refuse(state["mechanism"], state["model"], offered)
@@ -90,6 +93,14 @@ def _advanced(state: Any) -> list[str]:
         if key not in state:
             state[key] = mechanism.defaults()[name]
         knob_control(key, knob)
+    model = get_model(state["model"])
+    if isinstance(model, Network):
+        st.markdown("**Network**")
+        state[_UNITS] = model.width
+        st.number_input(
+            "Hidden units", 0, MOST_UNITS, key=_UNITS, on_change=_units_typed,
+            help="Width of the hidden layer; 0 takes as many units as the data has features.",
+        )  # fmt: skip
     st.markdown("**Budget and noise**")
     n = train_size(rows_of(state["dataset"]))
     st.text_input(
@@ -103,6 +114,11 @@ def _advanced(state: Any) -> list[str]:
     st.number_input("Split seed", 0, 2**32 - 1, key="split_seed", help="Which 80 % of the rows are trained on.")
     st.toggle("Intercept", key="intercept", help="A constant feature inside the unit ball, regularised with the rest.")
     return [f"{mechanism.id}.{name}" for name in knobs]
+
+
+def _units_typed() -> None:
+    units = st.session_state[_UNITS]
+    st.session_state["model"] = f"mlp-{units}" if units else "mlp"
 
 
 def knob_control(key: str, knob: Knob) -> None:

@@ -67,6 +67,7 @@ def _upload(limits: Limits) -> None:
         refused(InvalidInput("file", f"could not be read ({type(error).__name__})", "Save it again as CSV in UTF-8."))
         return
     st.session_state[_TABLE] = (file.name[:120], table)
+    session.watch()
     _next_file()
     st.rerun()
 
@@ -112,6 +113,9 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
             made = Upload(table, spec_of(edited, target, positive, above, missing), title, limits=limits)
         except InvalidInput as problem:
             refused(problem)
+            return
+        except MemoryError:
+            refused(InvalidInput("upload", "needs more memory than there is", "Choose fewer columns or a sample of the rows."))
             return
         for old in session.hold(made):
             st.toast(f"{words.markdown(old.title)} made room and was forgotten.")

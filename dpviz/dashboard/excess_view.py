@@ -96,7 +96,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
             SIZES.draw()
     way = _way(spec)
     setting = setting_of(spec)
-    if way.key == "d" and setting.m != setting.d:
+    if way.key == "d" and not setting.linear:
         parts.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return
     light = way.key == "epsilon" and setting.n * setting.m < 200_000

@@ -2,12 +2,13 @@
 
 Every job starts at once. One that is still at work after `LIGHT` seconds is heavy and needs one of `HEAVY` places; the
 others wait in the order in which they became heavy, in the middle of what they were doing. Heavy jobs step aside while
-anybody waits for something small.
+anybody waits for something small or for a page.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import streamlit as st
@@ -107,10 +108,14 @@ class Pool:
                 finally:
                     self._line.remove(job)
                     self._turn.notify_all()
-            self._turn.wait_for(lambda: not self._somebody_waits(), ASIDE)
+        end = time.monotonic() + ASIDE
+        while self._somebody_waits() and time.monotonic() < end:
+            time.sleep(0.01)  # whoever waits does not know of the pool
+            job.check()
 
     def _somebody_waits(self) -> bool:
-        light = len(self._alive) - len(self._heavy) - len(self._line)
+        with self._turn:
+            light = len(self._alive) - len(self._heavy) - len(self._line)
         return light > 0 or cached.somebody_waits()
 
     def finished(self, job: Job) -> None:

@@ -12,6 +12,7 @@ from dpviz.cells import Cell
 from dpviz.dashboard import choices, jobs, parts, sweep_job, urls, words
 from dpviz.dashboard.choices import Choices
 from dpviz.mechanisms import mechanisms
+from dpviz.models import MODELS
 from dpviz.spec import RunSpec
 from dpviz.statements import Statement, Verdict
 
@@ -32,7 +33,12 @@ def section(spec: RunSpec, chosen: Choices, view: sweep_job.View | None) -> None
         figure, panel = known[name]
         setup = presets.setup(name)
         with right:
-            st.button("Set it up", key="figure-start", on_click=_start, args=(name, spec), width="stretch", type="primary")
+            st.button(
+                "Set it up", key="figure-start", on_click=_start, args=(name, spec), width="stretch", type="primary",
+                disabled=bool(setup.unavailable),
+            )  # fmt: skip
+        if setup.unavailable:
+            parts.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
         st.markdown(
             words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}: {panel.title}, {panel.rows:,} rows.")
         )
@@ -40,7 +46,7 @@ def section(spec: RunSpec, chosen: Choices, view: sweep_job.View | None) -> None
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
-        if chosen.figure == name and view is not None:
+        if chosen.figure == name and view is not None and not setup.unavailable:
             _judged(figure, setup, view)
         else:
             parts.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
@@ -49,7 +55,8 @@ def section(spec: RunSpec, chosen: Choices, view: sweep_job.View | None) -> None
 
 def _title(name: str) -> str:
     figure, panel = presets.panels()[name]
-    return f"{figure.paper.split(' (')[0]} · {figure.number} · {panel.title}"
+    missing = "" if panel.model in MODELS else " (not available)"
+    return f"{figure.paper.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
 
 
 def _other() -> None:
@@ -90,7 +97,7 @@ def _judged(figure: presets.Figure, setup: presets.Setup, view: sweep_job.View) 
 
 def _table(found: list[tuple[Statement, Verdict]]) -> None:
     rows = [(s.text, _SIGNS[v.shown], _labelled(v.why), s.meaning) for s, v in found]
-    parts.table(rows, ("The paper says that it shows", "Ours", "Numbers", "What is checked"))
+    parts.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
 
 def _labelled(text: str) -> str:

@@ -43,6 +43,7 @@ _CSS = """<style>
 
 def page(title: str) -> Theme:
     """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
+    cached.attend()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     st.html(_CSS)
     st.title(title, anchor=False)

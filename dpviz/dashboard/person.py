@@ -252,9 +252,15 @@ def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme)
     i = chosen.person
     replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
     after = inspected.noisy_rows(seen.spec, replica)
-    if after is None:
+    released = seen.spec.build().rows_in_words()
+    if after is None and not released:
         return
     st.header("The row before and after noise", anchor=False)
+    if released:
+        st.caption(words.markdown(released))
+    if after is None:
+        parts.empty("No row after noise to show: what is released is not a row.")
+        return
     dataset = dataset_of(seen.spec)
     row_id = int(seen.row_ids[i])
     before, noisy, units = dataset.X[row_id], after[i], Units(dataset)

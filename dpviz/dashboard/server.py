@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
 from streamlit.web import cli
 
 from dpviz.validate import InvalidInput
+
+#: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
+#: is drawn beside two sweeps several times slower
+SWITCH = 0.0005
 
 
 def serve(script: Path, port: int | None = None, *, browser: bool = True) -> None:
@@ -16,6 +21,7 @@ def serve(script: Path, port: int | None = None, *, browser: bool = True) -> Non
     Streamlit reads .streamlit/config.toml beside the script after those of the working and the home folder, so the
     configuration that ships with the app holds wherever it is started; flags and STREAMLIT_* variables still win.
     """
+    sys.setswitchinterval(SWITCH)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
     arguments = ["run", str(script)]
     if port is not None:

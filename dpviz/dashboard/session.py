@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import time
+
 import streamlit as st
+from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.datasets import uploads
@@ -10,6 +15,14 @@ from dpviz.datasets.uploads import Upload
 
 MOST = 3
 _KEY, _WANTED = "dpviz.uploads", "dpviz.wanted"
+#: seconds after which a session that was left is closed; less than the 120 for which Streamlit lets a person come back,
+#: because from then on it neither finds the session nor lets go of it until another one ends
+LINGER = 100.0
+_TICK = 10.0
+
+_watched: dict[str, float | None] = {}
+_lock = threading.Lock()
+_watcher: threading.Thread | None = None
 
 
 def held() -> dict[str, Upload]:
@@ -23,6 +36,48 @@ def hold(upload: Upload) -> list[Upload]:
     kept = [*held().values(), upload]
     st.session_state[_KEY] = {u.name: u for u in kept[-MOST:]}
     return kept[:-MOST]
+
+
+def watch() -> None:
+    """Sees to it that what this session keeps goes soon after the person has left, even where nobody else comes."""
+    global _watcher
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    with _lock:
+        _watched.setdefault(context.session_id, None)
+        if _watcher is None:
+            _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
+            _watcher.start()
+
+
+def _keep_watch() -> None:
+    while True:
+        time.sleep(_TICK)
+        if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
+            time.sleep(1.0)
+            gc.collect()  # a session and its parts refer to each other
+
+
+def close_left(running: runtime.Runtime, now: float) -> list[str]:
+    """Closes the watched sessions that were left `LINGER` seconds before `now`; returns their ids."""
+    with _lock:
+        for session in _watched:
+            if running.is_active_session(session):
+                _watched[session] = None
+            elif _watched[session] is None:
+                _watched[session] = now
+        left = [session for session, since in _watched.items() if since is not None and now - since >= LINGER]
+        for session in left:
+            del _watched[session]
+
+    def close(session: str) -> None:
+        if not running.is_active_session(session):  # the person may have come back just now
+            running.close_session(session)
+
+    for session in left:
+        running._get_async_objs().eventloop.call_soon_threadsafe(close, session)
+    return left
 
 
 def drop(name: str) -> None:

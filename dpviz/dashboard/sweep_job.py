@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dpviz import curves
 from dpviz.cells import Cell, CellStore
 from dpviz.dashboard import jobs, parts, words
 from dpviz.dashboard.choices import Choices
@@ -32,11 +34,27 @@ class View:
     job: jobs.Job
     choices: Choices
     theme: Theme
+    _known: dict[Any, Any] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Finished rows in order."""
-        table = self.job.table()
-        return in_order(table, self.sweep) if len(table) else table
+
+        def make() -> pd.DataFrame:
+            table = self.job.table()
+            return in_order(table, self.sweep) if len(table) else table
+
+        return self._once("table", make)
+
+    def summary(self, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
+        """`curves.summarise` of the finished rows."""
+        return self._once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
+
+    def _once(self, name: Any, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Looks at a job are more frequent than news from it, and all of them together must not slow others down."""
+        version = self.status().version
+        if self._known.get(name, (None,))[0] != version:
+            self._known[name] = (version, make())
+        return self._known[name][1]
 
     def status(self) -> jobs.Status:
         return jobs.pool().status(self.job)
@@ -101,7 +119,9 @@ def progress(view: View) -> None:
     with st.container(key="progress", horizontal=True, vertical_alignment="center"):
         if status.state is jobs.State.CANCELLED:
             st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
-            st.button("Go on", on_click=jobs.pool().again, args=(view.job,), key="go-on")
+            if st.button("Go on", key="go-on"):
+                jobs.pool().again(view.job)
+                st.rerun()  # the whole page: this part of it belongs to the job that was cancelled
         elif not status.state.over:
             left = f", about {words.duration(status.left)} left" if status.left is not None else ""
             text = f"{status.done:.0%} done{left}"

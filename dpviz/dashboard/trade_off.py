@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,7 +12,7 @@ from dpviz import curves
 from dpviz.dashboard import jobs, parts, sweep_job, urls, words
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import mechanisms
-from dpviz.models import MODELS
+from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
 
 TITLES = {
@@ -26,8 +28,7 @@ def headline(view: sweep_job.View) -> None:
     table = view.table()
     target = view.wanted(table)
     if len(table):
-        summary = curves.summarise(table)
-        sentence = words.needs(curves.needed(summary, target), target, labels())
+        sentence = words.needs(curves.needed(view.summary(), target), target, labels())
     else:
         sentence = "The first numbers are on their way."
     with st.container(key="headline"):
@@ -37,7 +38,7 @@ def headline(view: sweep_job.View) -> None:
         draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
         st.caption(
             words.markdown(
-                f"{view.spec.dataset}, {MODELS[view.spec.model].label.lower()}, λ = {words.three(view.spec.lam)}, "
+                f"{view.spec.dataset}, {get_model(view.spec.model).label.lower()}, λ = {words.three(view.spec.lam)}, "
                 f"δ = {words.three(view.spec.delta or 0)}; no privacy {words.percent(first['non_private_accuracy'])}, majority "
                 f"{words.percent(first['majority_accuracy'])}. Read off the monotone curve through the means of "
                 f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
@@ -62,7 +63,8 @@ def picture(view: sweep_job.View) -> None:
         with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
-    lines = _curves(view, table, False) + _curves(view, kept, True)
+    lines = _curves(view, view.summary(chosen.show, chosen.band), False) if len(table) else []
+    lines += _curves(view, curves.summarise(kept, chosen.show, chosen.band), True) if len(kept) else []
     base = table if len(table) else kept
     first, target = base.iloc[0], view.wanted(base)
     baselines: dict[str, float] = {}
@@ -79,7 +81,7 @@ def picture(view: sweep_job.View) -> None:
         lines, theme, quantity=chosen.show, title=TITLES[chosen.show], baselines=baselines, odds=odds,
         wanted=target if chosen.show == "accuracy" else None, span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
     )  # fmt: skip
-    clicked = parts.chart(made, "trade-off", _summary(view, base), lambda: _data(view), clicks=True)
+    clicked = parts.chart(made, "trade-off", _summary(view, lines), lambda: _data(view), clicks=True)
     st.caption("A click on a point opens that run on the first page.")
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
@@ -88,11 +90,8 @@ def picture(view: sweep_job.View) -> None:
             urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
 
 
-def _curves(view: sweep_job.View, table: pd.DataFrame, dim: bool) -> list[figure.Curve]:
-    if not len(table):
-        return []
-    summary = curves.summarise(table, view.choices.show, view.choices.band)
-    needs = {one.mechanism: one.epsilon for one in curves.needed(summary, view.wanted(table))}
+def _curves(view: sweep_job.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
+    needs = {} if dim else {one.mechanism: one.epsilon for one in curves.needed(summary, view.wanted(view.table()))}
     made = []
     for mechanism, part in summary.groupby("mechanism", sort=False):
         name, status = str(mechanism), str(part["status"].iloc[0])
@@ -103,8 +102,9 @@ def _curves(view: sweep_job.View, table: pd.DataFrame, dim: bool) -> list[figure
     return made
 
 
-def _summary(view: sweep_job.View, table: pd.DataFrame) -> str:
-    summary = curves.summarise(table, view.choices.show, view.choices.band)
+def _summary(view: sweep_job.View, lines: Sequence[figure.Curve]) -> str:
+    new = [line.points for line in lines if not line.dim]
+    summary = pd.concat(new or [line.points for line in lines], ignore_index=True)
     low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
     percent = view.choices.show.endswith("accuracy")
 
@@ -134,7 +134,7 @@ def numbers(view: sweep_job.View) -> None:
     table = view.table()
     if not len(table):
         return
-    summary, gaps = curves.summarise(table), curves.summarise(table, "optimality_gap")
+    summary, gaps = view.summary(), view.summary("optimality_gap")
     target = view.wanted(table)
     found = {one.mechanism: one for one in curves.needed(summary, target)}
     st.header("Numbers", anchor=False)
@@ -178,8 +178,9 @@ def best(view: sweep_job.View) -> None:
     table = view.table()
     if not len(table):
         return
-    proved = table[table["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
-    found = curves.needed(curves.summarise(proved), view.wanted(table)) if len(proved) else []
+    summary = view.summary()
+    proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
+    found = curves.needed(proved, view.wanted(table)) if len(proved) else []
     if not found or found[0].epsilon is None:
         return
     epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
@@ -220,5 +221,5 @@ def _data(view: sweep_job.View) -> pd.DataFrame:
     table = view.table()
     if not len(table):
         return pd.DataFrame({"mechanism": np.array([], str)})
-    made = curves.summarise(table, view.choices.show, view.choices.band)
+    made = view.summary(view.choices.show, view.choices.band)
     return made.assign(quantity=view.choices.show, band=BANDS[view.choices.band])

@@ -18,6 +18,8 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 ASK_TEXT = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
 _GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+_GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
+_EXACT = 2.0**53  # up to here every whole number is a float of its own
 
 
 def is_number(series: pd.Series) -> bool:
@@ -59,8 +61,7 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> 
         cells = _decimal_points(name, cells, notes)
     numbers = _numbers(cells)
     if numbers is None:
-        text = cells.dictionary_encode().combine_chunks().to_pandas()
-        return pd.Series(text.cat.set_categories(sorted(text.cat.categories))), trimmed
+        return _texts(name, cells, notes), trimmed
     infinite = np.isinf(numbers)
     if infinite.any():
         at = int(np.argmax(infinite))
@@ -68,7 +69,39 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> 
             name, f"row {at + 1:,} holds {show(cells[at].as_py())}, which is infinite or too large for a number",
             "Correct or remove that value.",
         )  # fmt: skip
+    if _merges(cells, numbers):
+        notes.append(f"{name} holds whole numbers with more digits than a number keeps apart; they were read as text.")
+        return _texts(name, cells, notes), trimmed
+    zeros = cells.filter(pc.fill_null(pc.match_substring_regex(cells, r"^[-+]?0[0-9]"), False))
+    if len(zeros):
+        notes.append(f"Leading zeros in {name}, as in {zeros[0].as_py()}, do not count: its values were read as numbers.")
     return pd.Series(numbers), trimmed
+
+
+def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
+    """Categories in order; one text is one category, however its accents are encoded."""
+    if not pc.all(pc.string_is_ascii(cells)).as_py():
+        normal = pc.utf8_normalize(cells, form="NFC")
+        changed = pc.sum(pc.not_equal(normal, cells)).as_py()
+        if changed:
+            notes.append(f"Accents in {changed:,} values of {name} were written in another form of Unicode (NFC).")
+        cells = normal
+    text = cells.dictionary_encode().combine_chunks().to_pandas()
+    levels = sorted(text.cat.categories)
+    hidden = [level for level in levels if not level.isprintable()]
+    if hidden:
+        notes.append(f"{len(hidden):,} values of {name} hold characters that cannot be seen, such as {ascii(hidden[0])[:60]}.")
+    return pd.Series(text.cat.set_categories(levels))
+
+
+def _merges(cells: pa.ChunkedArray, numbers: NDArray[np.float64]) -> bool:
+    """Whether different whole numbers would become the same float, as identifiers of many digits do."""
+    large = np.abs(numbers) >= _EXACT
+    if not large.any():
+        return False
+    texts = set(cells.filter(pa.array(large)).to_pylist())
+    whole = {int(text) for text in texts if re.fullmatch(r"[-+]?[0-9]+", text)}
+    return len(whole) > len({float(value) for value in whole})
 
 
 def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
@@ -76,6 +109,8 @@ def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
     try:
         numbers = pc.cast(cells, pa.float64())
     except pa.ArrowInvalid:
+        if not pc.any(pc.starts_with(cells, "+")).as_py():
+            return None
         plain = pc.replace_substring_regex(cells, r"^\+([0-9.])", r"\1")  # Arrow does not take "+5" for a number
         try:
             numbers = pc.cast(plain, pa.float64())
@@ -86,6 +121,9 @@ def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
 
 def _decimal_points(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
     """Decimal commas as points, where every value is a number that way and in no other."""
+    with_point = cells.filter(pc.fill_null(pc.match_substring(cells, "."), False))
+    if len(with_point) and pc.all(pc.match_substring_regex(with_point, _GROUPED_BY_POINTS)).as_py():
+        notes.append(f"Points in {name}, as in {with_point[0].as_py()}, were read as decimal points, not as thousands.")
     with_comma = pc.fill_null(pc.match_substring(cells, ","), False)
     if not pc.any(with_comma).as_py() or not pc.all(pc.match_substring_regex(cells, _COMMA_NUMBER)).as_py():
         return cells

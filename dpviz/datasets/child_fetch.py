@@ -22,6 +22,7 @@ from dpviz.datasets.fetch import MIRROR
 from dpviz.validate import InvalidInput
 
 _SILENCE = 10.0  # seconds without a byte
+_RETRY = {"n_retries": 1, "delay": 0.2}
 
 
 def mirrored(url: str, mirror: str) -> str:
@@ -35,16 +36,34 @@ def _use_mirror(mirror: str) -> None:
     import sklearn.datasets._base
     import sklearn.datasets._openml
 
-    opened, retrieved = urllib.request.urlopen, urllib.request.urlretrieve
+    opened, retrieved = sklearn.datasets._openml.urlopen, urllib.request.urlretrieve
 
-    def urlopen(request: Any, *args: Any, **kw: Any) -> Any:
-        if isinstance(request, urllib.request.Request):
-            request.full_url = mirrored(request.full_url, mirror)
-            return opened(request, *args, **kw)
-        return opened(mirrored(request, mirror), *args, **kw)
+    def urlopen(request: urllib.request.Request, *args: Any, **kw: Any) -> Any:
+        request.full_url = mirrored(request.full_url, mirror)
+        return opened(request, *args, **kw)
 
     sklearn.datasets._openml.urlopen = urlopen
     sklearn.datasets._base.urlretrieve = lambda url, *args, **kw: retrieved(mirrored(url, mirror), *args, **kw)
+
+
+def _give_up_soon() -> None:
+    """Asks a silent server twice and no more.
+
+    `fetch_openml` asks for the description four times whatever `n_retries` says, and all that again when the answer
+    was a timeout and not a `URLError`: over a minute until a person is told.
+    """
+    from sklearn.datasets import _openml
+
+    opened, describe = _openml.urlopen, _openml._get_data_description_by_id
+
+    def urlopen(*args: Any, **kw: Any) -> Any:
+        try:
+            return opened(*args, **kw)
+        except TimeoutError as error:
+            raise URLError(error) from error
+
+    _openml.urlopen = urlopen
+    _openml._get_data_description_by_id = lambda number, home: describe(number, home, **_RETRY)
 
 
 def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
@@ -52,7 +71,7 @@ def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
     from sklearn.datasets import fetch_kddcup99, fetch_openml
 
     if file == "kddcup99":
-        bunch = fetch_kddcup99(data_home=home, percent10=True, n_retries=1, delay=0.2)
+        bunch = fetch_kddcup99(data_home=home, percent10=True, **_RETRY)
         frame = pd.DataFrame(bunch.data, columns=bunch.feature_names).assign(labels=bunch.target)
         for column in frame:
             if isinstance(frame[column].iloc[0], bytes):
@@ -61,7 +80,7 @@ def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
                 frame[column] = frame[column].astype(float)
         return frame, "sklearn.datasets.fetch_kddcup99(percent10=True), SHA-256 checked by scikit-learn"
     number = int(file.removeprefix("openml-"))
-    bunch = fetch_openml(data_id=number, data_home=home, as_frame=True, parser="auto", n_retries=1, delay=0.2)
+    bunch = fetch_openml(data_id=number, data_home=home, as_frame=True, parser="auto", **_RETRY)
     frame = bunch.frame.copy()
     for column in frame:
         if isinstance(frame[column].dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(frame[column]):
@@ -102,9 +121,10 @@ def main(read: Callable[[], bytes] = sys.stdin.buffer.read) -> int:
     socket.setdefaulttimeout(_silence())
     warnings.simplefilter("ignore")
     mirror = os.environ.get(MIRROR)
-    if mirror:
-        _use_mirror(mirror)
     try:
+        _give_up_soon()
+        if mirror:
+            _use_mirror(mirror)
         frame, source = load(request["file"], request["home"])
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)

@@ -44,6 +44,8 @@ def main() -> int:
         answer({"refused": [error.field, error.cause, error.fix]})
     except MemoryError:
         return 1
+    except Exception as error:  # whatever a library makes of a strange file is no lack of memory
+        answer({"refused": ["file", f"cannot be read as a table ({type(error).__name__})", "Save it again as CSV in UTF-8."]})
     return 0
 
 

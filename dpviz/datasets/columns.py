@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 from dpviz.datasets.cells import is_number
 from dpviz.validate import InvalidInput, number, show
 
-_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([ T].*)?")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([ T].*)?|\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?"
+    rf"|\d{{1,2}}[-. ]*{_MONTH}[-., ]*\d{{2,4}}|{_MONTH}[. ]*\d{{1,2}},? *\d{{4}}",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+#: thousands separators, currencies, percent, other minus signs, other digits: a number to people and to no program
+_UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
+_WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
 MANY_LEVELS = 100
 _FEW_LEVELS = 20
 
@@ -42,18 +50,30 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
         return None
     texts = [str(v) for v in values]
     if all(_DATE.fullmatch(text) for text in texts[:200]):
-        return "holds dates; turn them into numbers, such as an age in years"
+        return "holds dates or times; turn them into numbers, such as an age in years"
     if len(texts) > _FEW_LEVELS:
-        numbers = [bool(_NUMBER.fullmatch(text)) for text in texts]
-        if sum(numbers) > 0.5 * len(texts):
-            odd = texts[numbers.index(False)]
-            row = int((series == odd).to_numpy().argmax()) + 1
-            return (
-                f"holds numbers, but also {len(texts) - sum(numbers):,} texts such as {show(odd)} in row {row:,}; correct those"
-            )
+        odd = _odd(texts, _NUMBER)
+        if odd:
+            row = int((series == odd[0]).to_numpy().argmax()) + 1
+            return f"holds numbers, but also {len(odd):,} texts such as {show(odd[0])} in row {row:,}; correct those"
+        if odd is not None:
+            return f"holds whole numbers of many digits such as {show(texts[0])}, like an identifier"
+        if _odd(texts, _WRITTEN) is not None:
+            marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not _NUMBER.fullmatch(text))
+            row = int((series == marked).to_numpy().argmax()) + 1
+            return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
     if len(texts) > max(MANY_LEVELS, 0.5 * len(known)):
         return f"has {len(texts):,} different texts, like a name or an identifier"
     return None
+
+
+def _odd(texts: list[str], pattern: re.Pattern[str]) -> list[str] | None:
+    """Texts that do not match, where most do; None where most do not."""
+    some = texts[:: 1 + len(texts) // 1000]  # a table can hold a million different texts
+    if sum(pattern.fullmatch(text) is not None for text in some) <= 0.4 * len(some):
+        return None
+    odd = [text for text in texts if not pattern.fullmatch(text)]
+    return odd if len(odd) < 0.5 * len(texts) else None
 
 
 def classes(series: pd.Series) -> dict[str, int]:
@@ -81,6 +101,8 @@ def positives(
         raise InvalidInput(
             "target", f"{target!r} takes one value only ({show(next(iter(counts)))})", "Choose a label with two values."
         )
+    if len({value.casefold() for value in counts}) < len(counts):
+        notes.append(f"Values of {target} that differ only in upper and lower case count as different.")
     some = ", ".join(show(v) for v in list(counts)[:6]) + (", ..." if len(counts) > 6 else "")
     chosen = tuple(positive)
     if not chosen:
@@ -142,6 +164,9 @@ def categorical_block(
             notes.append(f"{unknown:,} values of {column} are not among the declared categories and count as none of them.")
     else:
         levels = sorted(map(str, pd.unique(text)))
+        texts = _odd(levels, _NUMBER)
+        if texts:
+            notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
     if len(levels) > most:
         raise InvalidInput(
             column, f"has {len(levels):,} categories",

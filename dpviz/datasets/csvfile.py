@@ -6,6 +6,7 @@ Nothing is repaired in silence. What a person may want to know (delimiter found,
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 import unicodedata
@@ -35,10 +36,10 @@ _MAGIC = {
     b"\xfd7zXZ": "an xz archive",
     b"SQLite format 3": "a database",
     b"\x7fELF": "a program",
-    b"<": "a web page or XML",
-    b"{": "JSON",
-    b"[": "JSON",
+    b"{\\rtf": "a rich text document",
 }
+_MARKUP = re.compile(rb"<[A-Za-z!?/]")
+_JSON = re.compile(rb"[\[{]\s*[\[\]{}(\"'0-9-]")
 MAX_NAME = 120
 
 
@@ -73,7 +74,7 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", "Choose comma, semicolon, tab or vertical bar.")
     text = _decode(_unpack(content, limits))
     notes = []
-    excel = re.match(r"\"?sep=([,;\t|])\"?\n", text)
+    excel = re.match(r"\"?sep=([,;\t|])\"?\n", text, re.IGNORECASE)
     if excel:
         text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
         notes.append("Excel's first line, which names the separator, was skipped.")
@@ -108,26 +109,30 @@ def _unpack(content: bytes, limits: Limits) -> bytes:
     if len(content) > most:
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
     if content[:2] == b"\x1f\x8b":
-        unpacker = zlib.decompressobj(wbits=31)
         try:
-            content = unpacker.decompress(content, most + 1)
-            complete = unpacker.eof or len(content) > most
-        except zlib.error as error:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as archive:  # all parts, where several were joined
+                content = archive.read(most + 1)
+        except EOFError as error:
+            raise InvalidInput("file", "is a gzip archive that ends too early", "Make or download it again.") from error
+        except (OSError, zlib.error) as error:
             raise InvalidInput("file", f"is a damaged gzip archive ({error})", "Make or download it again.") from error
         if len(content) > most:
             raise InvalidInput("file", f"unpacks to more than {limits.megabytes} MB", fix)
-        if not complete:
-            raise InvalidInput("file", "is a gzip archive that ends too early", "Make or download it again.")
     if not content.removeprefix(_BOM).strip():
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
     start = content[:64].removeprefix(_BOM).lstrip()
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
             raise InvalidInput("file", f"is {kind}, not text", ASK_TEXT)
+    for pattern, kind in ((_MARKUP, "a web page or XML"), (_JSON, "JSON")):
+        if pattern.match(start):
+            raise InvalidInput("file", f"is {kind}, not a table", ASK_TEXT)
     return content
 
 
 def _decode(content: bytes) -> str:
+    if content[:4] in (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"):
+        raise InvalidInput("file", "is in UTF-32", ASK_TEXT)
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InvalidInput("file", "is in UTF-16", ASK_TEXT)
     if b"\x00" in content:

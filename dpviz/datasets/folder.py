@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.csvfile import DELIMITERS, Table
 from dpviz.datasets.limits import Limits
-from dpviz.datasets.reading import read_table
+from dpviz.datasets.reading import read_table, too_large
 from dpviz.datasets.tables import TableSpec, default_spec, prepare
 from dpviz.validate import InvalidInput, one_of, show, truth
 
@@ -129,7 +129,8 @@ def _file_stamp(path: Path) -> Hashable:
         info = path.stat()
         known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
         if abs(time.time() - info.st_mtime) < _RACY_SECONDS:
-            return (*known, hashlib.sha256(path.read_bytes()).hexdigest())
+            with path.open("rb") as file:
+                return (*known, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise _unreadable(path, error) from error
     return known
@@ -140,6 +141,8 @@ def _bytes(path: Path, limits: Limits) -> bytes:
     try:
         for _ in range(3):
             before = path.stat()
+            if before.st_size > limits.megabytes * 1_000_000:
+                raise too_large(before.st_size, limits)
             with path.open("rb") as file:
                 content = file.read(limits.megabytes * 1_000_000 + 1)
             after = path.stat()

@@ -47,10 +47,7 @@ def read_table(
     """
     limits = limits or Limits.from_environment()
     if len(content) > limits.megabytes * 1_000_000:  # what is too large need not be handed over
-        raise InvalidInput(
-            "file", f"is {len(content) / 1e6:.1f} MB large",
-            f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns.",
-        )  # fmt: skip
+        raise too_large(len(content), limits)
     while not _places.acquire(timeout=_TICK):
         listen("waiting")
     try:
@@ -70,6 +67,14 @@ def read_table(
         )  # fmt: skip
     said, _, payload = answer.partition(b"\n")
     return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]))
+
+
+def too_large(size: int, limits: Limits) -> InvalidInput:
+    """What is said of a file of `size` bytes that exceeds the limit."""
+    return InvalidInput(
+        "file", f"is {size / 1e6:,.1f} MB large",
+        f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns.",
+    )  # fmt: skip
 
 
 def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes | None:

@@ -176,6 +176,13 @@ def prepare(
             block, labels, read = categorical_block(
                 column, used[column], spec.categories.get(column), spec.defaults.get(column), limits.features, said
             )
+        twin = next((label for label in labels if label in names), None)
+        if twin is not None:
+            raise InvalidInput(
+                "columns",
+                f"two features would be called {show(twin)}, one of them from {show(column)}",
+                "Rename or leave out one.",
+            )
         blocks.append(block)
         names.extend(labels)
         widths[column] = len(labels)
@@ -183,6 +190,11 @@ def prepare(
             looked_at.append(column)
         if len(names) > limits.features:
             widest = max(widths, key=lambda c: widths[c])
+            if widths[widest] == 1:
+                raise InvalidInput(
+                    "columns", f"{len(features):,} of them can be used, one feature each; the limit is {limits.features}",
+                    "Choose fewer, or raise DPVIZ_MAX_FEATURES.",
+                )  # fmt: skip
             raise InvalidInput(
                 "columns", f"need more than {limits.features} features; {show(widest)} alone needs {widths[widest]}",
                 "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",

@@ -71,7 +71,7 @@ def trade_off(
         "x": 0, "xref": "paper", "xanchor": "left", "xshift": -56, "y": 1, "yref": "paper", "yanchor": "bottom",
         "yshift": 52 if odds else 8, "text": plain(title), "showarrow": False, "font": {"size": FONT_SIZE},
     }  # fmt: skip
-    shapes, notes = _levels(baselines, wanted, scale, theme, percent)
+    traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
     y = _vertical(curves, baselines, wanted, scale, percent)
     top = 40
     layout: Trace = {}
@@ -94,7 +94,7 @@ def trade_off(
     return figure(
         theme, traces, height=PLOT + top + bottom, margin=margin(left=64, top=top, bottom=bottom), legend=legend,
         # a click is only told to the page while dragging means something
-        dragmode="pan", hovermode="closest", clickmode="event+select", shapes=shapes, annotations=[*notes, caption],
+        dragmode="pan", hovermode="closest", clickmode="event+select", annotations=[caption],
         x={
             "title": "privacy budget ε (strong ← → weak)", "type": "log", "range": x, "tickvals": _ticks(span),
             "ticktext": [f"{e:g}" for e in _ticks(span)], "fixedrange": True,
@@ -152,31 +152,27 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
 
 
 def _levels(
-    baselines: Mapping[str, float], wanted: float | None, scale: float, theme: Theme, percent: bool
-) -> tuple[list[Trace], list[Trace]]:
-    """Horizontal lines with their names; the names stand where lines do not cross them: right, left, right."""
+    baselines: Mapping[str, float], wanted: float | None, scale: float, theme: Theme, percent: bool, ends: list[float]
+) -> list[Trace]:
+    """Horizontal lines; their names stand in the legend, since any place in the picture may have a curve on it."""
     kinds = {
-        "none": ("no privacy", {"color": theme.ink, "width": 3}, "right"),
-        "majority": ("majority", {"color": theme.majority, "width": 3, "dash": "dash"}, "left"),
-        "wanted": ("wanted", {"color": theme.noise, "width": 2, "dash": "dot"}, "left"),
+        "none": ("no privacy", {"color": theme.ink, "width": 3}),
+        "majority": ("majority", {"color": theme.majority, "width": 3, "dash": "dash"}),
+        "wanted": ("wanted", {"color": theme.noise, "width": 3, "dash": "dot"}),
     }
     levels = dict(baselines) | ({"wanted": wanted} if wanted is not None else {})
-    shapes, notes = [], []
+    lines = []
     for kind, value in levels.items():
-        word, line, side = kinds[kind]
-        level = value * scale
-        y = level if percent else math.log10(max(level, FLOOR))
+        word, line = kinds[kind]
+        level = value * scale if percent else max(value * scale, FLOOR)
         number = f"{level:.1f} %" if percent else f"{level:.3g}"
-        shapes.append(
-            {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": level, "y1": level, "line": line, "layer": "below"}
-        )
-        notes.append(
+        lines.append(
             {
-                "x": 0.995 if side == "right" else 0.005, "xref": "paper", "y": y, "text": f"{word} {number}", "showarrow": False,
-                "xanchor": side, "yanchor": "bottom", "font": {"size": FONT_SIZE - 1, "color": line["color"]},
+                "x": [10**end for end in ends], "y": [level, level], "mode": "lines", "line": line, "name": f"{word}: {number}",
+                "hoverinfo": "skip", "legendrank": 2000,
             }
         )  # fmt: skip
-    return shapes, notes
+    return lines
 
 
 def _vertical(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpviz.influence import influence_of
-from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, silent
 from dpviz.privacy.individual import (
+    ORDERS,
     IndividualEpsilon,
     gamma_output,
     gaussian_output,
@@ -14,9 +18,19 @@ from dpviz.privacy.individual import (
     objective_ex_post,
     objective_publishable,
 )
+from dpviz.privacy.rdp import epsilons
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 
 _EXACT_WORK = 2e9  # n^2 m up to which every row is retrained exactly
+_PATH_BYTES = 1 << 26  # iterates kept of a run
+_NORMS = 40_000_000  # rows x steps x seeds that are looked at; at least one seed is
+_MOST_NORMS = 1_000_000_000  # rows x steps beyond which nobody would wait
+_BLOCK = 1 << 18  # rows x steps worked on at once
+_ODOMETER = (
+    "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "
+    "read after the run the number is an odometer's reading, without that proof."
+)
 
 
 def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEpsilon | None:
@@ -57,10 +71,54 @@ def along_gradients(
         delta=calibration.budget.delta,
         method="Accumulated clipped gradients along the realised path (Feldman & Zrnic 2021; Koskela et al. 2023).",
         replace=replace,
-        conditions=(
-            "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "
-            "read after the run the number is an odometer's reading, without that proof.",
+        conditions=(_ODOMETER,),
+    )
+
+
+def room_for_path(budgets: int, seeds: int, steps: int, m: int) -> Floats | None:
+    """(E, S', T, m) for the iterates of as many seeds as fit into memory; None where not even one does."""
+    fits = min(seeds, _PATH_BYTES // (8 * budgets * steps * m))
+    return np.empty((budgets, fits, steps, m)) if fits else None
+
+
+def along_path(
+    problem: Problem, calibration: Calibration, path: Floats, seeds: int,
+    divergence: Callable[[Floats, Floats], Floats], worst: float,
+) -> IndividualEpsilon | None:  # fmt: skip
+    """For noisy gradients of Poisson batches whose iterates are all released; every row is looked at in every step.
+
+    Args:
+        path: (1, S', T, m) iterates at which gradients were taken.
+        seeds: how many seeds the run has.
+        divergence: (rows, T) gradient norms before clipping and the path (T, m) -> (rows, orders) divergences at `ORDERS`.
+        worst: epsilon that no row exceeds, add/remove.
+    """
+    n, steps = problem.n, path.shape[2]
+    if n * steps > _MOST_NORMS:
+        return None
+    chosen = path[0, : max(1, _NORMS // (n * steps))]
+    size = max(64, _BLOCK // steps)
+    _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+
+    def work(s: int, tick: Tick) -> Floats:
+        out = np.empty(n)
+        for start in range(0, n, size):
+            tick(start / n)
+            block = slice(start, min(start + size, n))
+            norms = problem.model.gradient_norms(chosen[s], problem.rows.take(block))
+            out[block] = epsilons(divergence(norms, chosen[s]), calibration.budget.delta, ORDERS)
+        return out
+
+    found = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= PARALLEL_FROM))
+    part = "" if len(chosen) == seeds else f" Paths of the first {len(chosen)} of {seeds} noise draws."
+    return IndividualEpsilon(
+        epsilon=np.minimum(found, worst),
+        delta=calibration.budget.delta,
+        method=(
+            "Rényi sums of the row's own clipped gradients over all steps of the realised path, without the row against "
+            f"with it (Feldman & Zrnic 2021; Mironov, Talwar, Zhang 2019).{part}"
         ),
+        conditions=(_ODOMETER,),
     )
 
 

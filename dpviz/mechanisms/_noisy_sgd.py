@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.mechanisms._individual import along_path, room_for_path
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
-from dpviz.privacy.accounting import ROUTES, Method, Steps, noise_multiplier_for
+from dpviz.privacy.accounting import ROUTES, Method, Steps, epsilon_of, noise_multiplier_for
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
@@ -61,9 +63,11 @@ class Plan:
 
 
 def train(
-    problem: Problem, scale: Floats, streams: Streams, plan: Plan, *, record: bool, monitor: Monitor
+    problem: Problem, scale: Floats, streams: Streams, plan: Plan, *, record: bool, monitor: Monitor, path: Floats | None = None
 ) -> tuple[Floats, NDArray[np.int32] | None]:
     """(E, S, m) parameters, and (1, S, n) visits where they are recorded.
+
+    `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
 
     The replicas of a seed share batches and standard draws, so each batch is gathered once and multiplied with the
     parameters of all budgets. Products of small batches run in single precision; parameters, noise and updates stay in
@@ -83,6 +87,8 @@ def train(
         theta = np.repeat(problem.model.initial(m, streams[s : s + 1]), e, axis=0)
         for t in range(plan.steps):
             tick(t / plan.steps)
+            if path is not None and s < path.shape[1]:
+                path[:, s, t] = theta
             index = batches(t)
             batch = rows if len(index) == n else rows.batch(index)
             gradient = (
@@ -249,8 +255,24 @@ class PoissonSGD(Mechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         plan = self.plan(problem, calibrations)
-        theta, visits = train(problem, scales(calibrations), streams, plan, record=record, monitor=monitor)
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
+        path = room_for_path(len(calibrations), len(streams), plan.steps, problem.m) if record else None
+        theta, visits = train(problem, scales(calibrations), streams, plan, record=record, monitor=monitor, path=path)
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, path=path))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        if record.path is None or calibration.noise_scale <= 0:
+            return None
+        bound = min(self.clip_norm, problem.setting.G)
+        z = calibration.noise_scale * self.sampling_rate * problem.n / bound
+        one_row = PoissonPath(self.sampling_rate, z)
+
+        def divergence(norms: Floats, path: Floats) -> Floats:
+            return one_row.divergence(np.minimum(norms, bound) / bound)
+
+        worst = epsilon_of(Steps(z, self.sampling_rate, self.steps), Method(self.accountant), calibration.budget.delta)
+        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         draw = poisson(problem.n, self.sampling_rate)

@@ -160,7 +160,7 @@ class OutputNoise:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """What happened to each training row. Arrays broadcast to (E, S, n); None where it has no meaning.
+    """What happened to each training row. Arrays broadcast to (E, S, n) unless stated; None where it has no meaning.
 
     Attributes:
         visits: how often the row was used in an update.
@@ -170,6 +170,7 @@ class NoiseRecord:
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
         timeline: (E, S, rounds) number of rows that met noise, per round.
         gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
+        path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
         where: where the noise went, in words.
     """
 
@@ -181,6 +182,7 @@ class NoiseRecord:
     rule_margin: NDArray[Any] | None = None
     timeline: NDArray[Any] | None = None
     gradient_energy: NDArray[Any] | None = None
+    path: NDArray[Any] | None = None
 
     def at(self, e: int) -> NoiseRecord:
         """The record of budget e alone: every array has length 1 on the first axis."""
@@ -320,13 +322,13 @@ class Mechanism:
     @classmethod
     def refusal(cls, setting: Setting) -> str | None:
         """Why this mechanism cannot run on this model, or None."""
-        if cls.needs_linear and setting.m != setting.d:
-            return f"{cls.label} is defined for linear models only"
         if cls.needs_strong_convexity and setting.mu <= 0:
             return (
                 f"{cls.label} bounds how far the minimiser moves, which needs a strongly convex objective; "
                 f"{setting.model!r} is not convex"
             )
+        if cls.needs_linear and not setting.linear:
+            return f"{cls.label} is defined for linear models only"
         return None
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
@@ -424,6 +426,10 @@ class Mechanism:
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
         """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
         return None
+
+    def rows_in_words(self) -> str:
+        """What `noisy_rows` shows where that is not the row itself, or what was released where it shows nothing."""
+        return ""
 
 
 def scales(calibrations: Sequence[Calibration]) -> Floats:

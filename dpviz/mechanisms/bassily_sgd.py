@@ -14,6 +14,7 @@ from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.accounting import Method, Steps, epsilon_of
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.releases import Releases
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
@@ -162,6 +163,12 @@ class BassilySGD(PoissonSGD):
                 noise_norm=scales(calibrations)[:, None, None] * strength[None],
             ),
         )
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        # the published form draws one row a step: that is not a Poisson batch
+        return super().individual(problem, calibration, theta, record) if self.mode == "accounted" else None
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         if self.mode == "accounted":

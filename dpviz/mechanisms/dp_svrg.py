@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpviz.mechanisms._descent_notes import unfinished
+from dpviz.mechanisms._individual import along_path, room_for_path
 from dpviz.mechanisms._noisy_sgd import poisson
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
@@ -17,6 +18,7 @@ from dpviz.noise import generator, substreams
 from dpviz.privacy import rdp
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput
@@ -198,20 +200,45 @@ class DPSVRG(Mechanism):
     ) -> Fit:  # fmt: skip
         n, e = problem.n, len(calibrations)
         visits = np.zeros((1, len(streams), n), np.int32) if record else None
-        # made before the workers start, so that they do not make them twice
-        _ = problem.rows.longest, problem.rows.signed
+        _ = problem.rows.longest, problem.rows.signed  # made before the workers start
+        keep = record and self.noise == "accounted"
+        path = room_for_path(e, len(streams), self.rounds * self.inner_steps, problem.m) if keep else None
 
         def work(s: int, tick: Callable[[float], None]) -> Floats:
             seen = visits[0, s] if visits is not None else None
-            return self._train(problem, calibrations, streams[s], seen, tick)
+            here = path[:, s] if path is not None and s < path.shape[1] else None
+            return self._train(problem, calibrations, streams[s], seen, here, tick)
 
         heavy = n * e * problem.m >= 1_000_000 and self.noise == "accounted"
         trained = map_streams(work, len(streams), monitor, parallel=heavy)
-        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits))
+        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, path=path))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        if record.path is None or calibration.noise_scale <= 0:
+            return None
+        bound, linear = min(self.clip_norm, problem.setting.G), problem.m == problem.setting.d
+        z1 = calibration.noise_scale * problem.n / bound
+        z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
+        full, inner = PoissonPath(1.0, z1), PoissonPath(self.sampling_rate, z2)
+
+        def divergence(norms: Floats, path: Floats) -> Floats:
+            length = np.minimum(norms, bound).reshape(len(norms), self.rounds, self.inner_steps)
+            anchor, later = length[:, :, :1], length[:, :, 1:]
+            points = path.reshape(self.rounds, self.inner_steps, -1)
+            limit = np.stack([self._limit(problem, p[1:], p[:1]) for p in points])
+            # a linear model's gradients of one row share a direction; others differ by the sum of their lengths at most
+            moved = np.abs(later - anchor) if linear else later + anchor
+            shares = np.minimum(moved / limit, 1.0).reshape(len(norms), self.rounds * (self.inner_steps - 1))
+            return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)
+
+        worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
+        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def _train(
         self, problem: Problem, calibrations: Sequence[Calibration], stream: np.random.SeedSequence,
-        seen: np.ndarray | None, tick: Callable[[float], None],
+        seen: np.ndarray | None, path: Floats | None, tick: Callable[[float], None],
     ) -> Floats:  # fmt: skip
         """(E, m): one seed at all budgets; they share batches and standard draws."""
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
@@ -238,6 +265,8 @@ class DPSVRG(Mechanism):
             mean = np.zeros_like(x)
             for k in range(self.inner_steps):
                 tick((t + k / self.inner_steps) / self.rounds)
+                if path is not None:
+                    path[:, t * self.inner_steps + k] = x
                 # the published form draws one row uniformly
                 index = batches(k) if accounted else choose.integers(n, size=1)
                 if seen is not None:

@@ -129,6 +129,12 @@ class FukuchiInput(Mechanism):
         spread = calibration.noise_scale / (a * math.sqrt(n))
         return problem.rows.X + problem.rows.y[:, None] * spread * row_draws(stream, n, d)
 
+    def rows_in_words(self) -> str:
+        return (
+            "Released are two reports: the signed record y·x, scaled, and its square x·xᵀ, both with noise. Shown is the first, "
+            "scaled back and with this row's own label multiplied in again, which only who knows the label can do."
+        )
+
 
 def symmetric_draw(rng: np.random.Generator, d: int) -> Floats:
     """(d, d) symmetric standard Gaussian: N(0, 1) on the diagonal, N(0, 1/2) beside it."""

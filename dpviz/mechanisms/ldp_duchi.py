@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
-from dpviz.mechanisms._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.mechanisms._local import ROOT2, SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
-from dpviz.models import Rows, Setting
+from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
@@ -49,20 +49,22 @@ class LDPDuchi(LocalMechanism):
     guarantee = "ε-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
     rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
     pure = True
-    needs_linear = True
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        self.check_size(setting)
+        self.check(setting)
         query, source, sensitivity = self.query_in_words(setting)
         local = local_epsilon_for(budget, setting.n) if self.central else budget.epsilon
-        length = report_length(local, setting.d)
+        # a report is of a vector in the unit ball: features and label divided by √2 where both are reported
+        size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
+        length = stretch * report_length(local, size)
         guarantee = budget if self.central else Budget(budget.epsilon)
         notes = [
             f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
-            f"{report_length(math.inf, setting.d):.3g} long.",
+            f"{stretch * report_length(math.inf, size):.3g} long.",
             f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "
             "less is lost, and the model then predicts the majority.",
             "The table of rows is the data owner's view; a person's report is released without their row id.",
+            *self.learns(setting),
         ]
         details = {"local_epsilon": local, "B": length, "expected_noise_norm": length}
         if budget.delta > 0:
@@ -84,7 +86,7 @@ class LDPDuchi(LocalMechanism):
             sensitivity=sensitivity,
             query=query,
             sensitivity_source=source,
-            noise_scale=length / math.sqrt(setting.d),  # root mean square of a coordinate of a report
+            noise_scale=length / math.sqrt(size),  # root mean square of a coordinate of a report
             noise_family="duchi-sphere",
             neighbouring=self.neighbouring,
             claimed=guarantee,
@@ -104,7 +106,8 @@ class LDPDuchi(LocalMechanism):
         # noise switched off is the limit of large epsilon
         epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in calibrations])
         lengths = np.zeros((len(epsilon), len(streams), problem.n))
-        train = self._one_pass if self.release == "gradient" else self._plain if self.training == "plain" else self._surrogate
+        plain = self.training == "plain" or not problem.setting.linear
+        train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
         _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
         def work(k: int, tick: Tick) -> Floats:
@@ -115,6 +118,34 @@ class LDPDuchi(LocalMechanism):
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, y z, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        epsilon = np.array([calibration.details["local_epsilon"] if calibration.noise_scale > 0 else math.inf])
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        if not problem.setting.linear:
+            weights, sphere = self._reports(problem, epsilon, coins, directions, np.empty((1, problem.n)))
+            return weights[0][:, None] * sphere[:, :-1]
+        out = np.empty(problem.rows.X.shape)
+        # the draws of a run: block by block for the surrogate, all at once for the plain objective
+        for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
+            size = problem.rows.norms[None, block]
+            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, np.empty(size.shape))
+            out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
+        return out
+
+    def _reports(
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: np.random.Generator, lengths: Floats
+    ) -> tuple[Floats, np.ndarray]:
+        """Reports of all people as `randomise` gives them, in the scale of the records."""
+        records = self.reported(problem)
+        stretch = 1.0 if problem.setting.linear else ROOT2
+        size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
+        weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, lengths)
+        lengths *= stretch
+        return weights * stretch, sphere
 
     def _surrogate(
         self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
@@ -131,15 +162,13 @@ class LDPDuchi(LocalMechanism):
         return slope_at_zero(problem.model, problem.m) * total / problem.n / problem.setting.L
 
     def _plain(self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
-        """(E, m) minimisers of the model's own objective on the reports, as if they were records with label +1."""
+        """(E, m) minimisers of the model's own objective on the reports."""
         coins, directions = (generator(s) for s in substreams(stream, 2))
-        size = np.broadcast_to(problem.rows.norms, (len(epsilon), problem.n))
-        weights, sphere = randomise(problem.rows.signed32, size, epsilon, coins, directions, lengths)
+        weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
         theta = np.empty((len(epsilon), problem.m))
         for e in range(len(epsilon)):
             report(e / len(epsilon))
-            reports = weights[e][:, None] * sphere.astype(float)
-            theta[e] = problem.model.minimise(Rows(reports, np.ones(problem.n)), problem.lam)
+            theta[e] = self.learn(problem, weights[e][:, None] * sphere.astype(float), stream)
         return theta
 
     def _one_pass(

@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Rows, Setting
+from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
@@ -39,20 +39,20 @@ class LDPGaussian(LocalMechanism):
     )
     noise_enters = "Every row: each person adds Gaussian noise to their own report before anyone sees it."
     guarantee = "(ε, δ)-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
-    needs_linear = True
 
     floor: float = knob(
         0.1, "Noise floor", "Smallest curvature that the surrogate trusts.", low=0.01, high=10.0, log=True, unit="noise edge"
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        self.check_size(setting)
+        self.check(setting)
         query, source, sensitivity = self.query_in_words(setting)
         mu = gaussian_mu_for(budget, setting.n) if self.central else gaussian_mu(budget)
         s = sensitivity / mu
         local = float(gaussian_epsilon(budget.delta, mu))
         shuffled = shuffled_gaussian(mu, setting.n, budget.delta)
-        off = s * math.sqrt(setting.d / setting.n)
+        size = setting.d if setting.linear else setting.d + 1
+        off = s * math.sqrt(size / setting.n)
         notes = [
             f"One report is (ε = {local:.3g}, δ = {budget.delta:.3g})-LDP. All {setting.n} reports, shuffled, are "
             f"(ε = {shuffled.epsilon:.3g}, δ = {budget.delta:.3g})-DP"
@@ -64,6 +64,7 @@ class LDPGaussian(LocalMechanism):
             f"The mean of all reports is off by about {off:.3g}; what distinguishes the classes by less is lost, and the "
             "model then predicts the majority.",
             "The table of rows is the data owner's view; a person's report is released without their row id.",
+            *self.learns(setting),
         ]
         return Calibration(
             budget=budget,
@@ -90,7 +91,7 @@ class LDPGaussian(LocalMechanism):
                 "theorem_local_epsilon": shuffled.local_epsilon,
                 "theorem_local_delta": shuffled.local_delta,
                 "extra_delta": shuffled.extra,
-                "expected_noise_norm": s * math.sqrt(setting.d),
+                "expected_noise_norm": s * math.sqrt(size),
             },
         )
 
@@ -100,14 +101,16 @@ class LDPGaussian(LocalMechanism):
     ) -> Fit:  # fmt: skip
         s = scales(calibrations)
         lengths = np.zeros((len(streams), problem.n))
-        slope = slope_at_zero(problem.model, problem.m)
-        moment = problem.rows.signed.T @ problem.rows.signed
+        plain = self.training == "plain" or not problem.setting.linear
+        if not plain:
+            slope = slope_at_zero(problem.model, problem.m)
+            moment = problem.rows.signed.T @ problem.rows.signed
         _ = problem.rows.signed32  # made before the workers start
 
         def work(k: int, tick: Tick) -> Floats:
             if self.release == "gradient":
                 return self._one_pass(problem, s, streams[k], lengths[k], tick)
-            if self.training == "plain":
+            if plain:
                 return self._plain(problem, s, streams[k], lengths[k], tick)
             return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
 
@@ -124,6 +127,15 @@ class LDPGaussian(LocalMechanism):
                 noise_norm=s[:, None, None] * lengths,
             ),
         )
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, x + y s xi, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        noise = generator(stream).standard_normal(self.reported(problem).shape, dtype=np.float32)
+        if not problem.setting.linear:
+            return problem.rows.X + calibration.noise_scale * noise[:, :-1]
+        return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
 
     def _surrogate(
         self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats,
@@ -154,14 +166,14 @@ class LDPGaussian(LocalMechanism):
         return theta
 
     def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
-        """(E, m) minimisers of the model's own objective on the reports, as if they were records with label +1."""
-        noise = generator(stream).standard_normal(problem.rows.signed.shape, dtype=np.float32)
+        """(E, m) minimisers of the model's own objective on the reports."""
+        records = self.reported(problem)
+        noise = generator(stream).standard_normal(records.shape, dtype=np.float32)
         lengths[:] = np.linalg.norm(noise, axis=1)
         theta = np.empty((len(s), problem.m))
         for e, scale in enumerate(s):
             report(e / len(s))
-            reports = problem.rows.signed + scale * noise
-            theta[e] = problem.model.minimise(Rows(reports, np.ones(problem.n)), problem.lam)
+            theta[e] = self.learn(problem, records + scale * noise, stream)
         return theta
 
     def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:

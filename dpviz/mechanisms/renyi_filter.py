@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms._local import slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting, get_model
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
+from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 
@@ -73,7 +75,7 @@ class RenyiFilter(Mechanism):
         """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
         bound = min(self.clip_norm, setting.G)
         first = bound
-        if setting.m == setting.d:
+        if setting.linear:
             first = min(bound, slope_at_zero(get_model(setting.model), setting.m))
         return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
 
@@ -122,7 +124,7 @@ class RenyiFilter(Mechanism):
             return self._train(problem, scales(calibrations), streams[parts[g]], steps, record, tick)
 
         done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
-        theta, timeline, visits, margin = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        theta, timeline, visits, margin, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
             NoiseRecord(
@@ -130,13 +132,20 @@ class RenyiFilter(Mechanism):
                 visits=visits if record else None,
                 rule_margin=margin if record else None,
                 timeline=timeline,
+                gradient_energy=energy if record else None,
             ),
         )
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:  # fmt: skip
+        # a row in the place of another one spends B = T0 C^2 at most, in however many steps
+        return along_gradients(problem, calibration, record, self.full_steps, min(self.clip_norm, problem.setting.G))
 
     def _train(
         self, problem: Problem, sigmas: Floats, streams: Streams, steps: int, record: bool, tick: Tick
     ) -> tuple[NDArray[Any], ...]:
-        """(E, S, m) parameters, (E, S, T) active rows, and (E, S, n) visits and margins."""
+        """(E, S, m) parameters, (E, S, T) active rows, and (E, S, n) visits, margins and spent squared gradients."""
         n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
         sigma = np.repeat(sigmas, s)[:, None]
         sources = [substreams(stream, 2) for stream in streams]
@@ -157,6 +166,7 @@ class RenyiFilter(Mechanism):
             timeline.reshape(e, s, steps),
             row_filter.visits.T.reshape(e, s, -1),
             margin.T.reshape(e, s, -1),
+            row_filter.spent.T.reshape(e, s, -1),
         )
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
@@ -173,12 +183,14 @@ class _Filter:
         budget: B.
         demand: (n, R) sum of squared clipped gradients, the unused ones included where rows leave for good.
         visits: (n, R) steps in which a row took part.
+        spent: (n, R) sum of squared gradients that were used, at most B.
     """
 
     def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool) -> None:
         self.budget = budget
         self.demand = np.zeros((n, replicas))
         self.visits: NDArray[np.int32] = np.zeros((n, replicas) if record else (0, 0), np.int32)
+        self.spent = np.zeros((n, replicas) if record else (0, replicas)) if leave else self.demand
         self._leave, self._record = leave, record
         self._active = np.zeros(replicas)
 
@@ -198,6 +210,8 @@ class _Filter:
         self._active += active.sum(axis=0)
         if self._record:
             self.visits[block] += active
+            if self._leave:
+                self.spent[block] += cost * weights
         return weights
 
     def take_active(self) -> NDArray[np.float64]:

@@ -9,13 +9,15 @@ which publishing them discloses the dataset).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import gammaln, logsumexp, ndtri
+from scipy.special import ndtri
 
 from dpviz.privacy.calibration import gaussian_epsilon
+from dpviz.privacy.rdp import sampled_gaussian
 from dpviz.validate import InvalidInput, in_range, positive
 
 Floats = NDArray[np.float64]
@@ -25,11 +27,11 @@ DIAGNOSTIC = (
     "covered by the run's guarantee."
 )
 
-#: Renyi orders of the subsampled Gaussian, integers as the closed form needs them
-ORDERS = np.unique(np.r_[2:64, np.geomspace(64, 1024, 25).astype(int)])
+#: Renyi orders of the subsampled Gaussian, fewer than `rdp.ORDERS` because there is a curve for every row
+ORDERS: tuple[int, ...] = (*range(2, 64), *(int(64 * 2 ** (k / 6)) for k in range(25)))
 
-
-_KNOTS = 4000
+_KNOTS = 4000  # exact values below many Gaussian epsilons
+_SQUARES = 64  # intervals between exact divergences of a Poisson step
 
 
 @dataclass(frozen=True)
@@ -121,59 +123,48 @@ def gaussian_path(energy: Floats, steps: int, bound: float, sigma: float, delta:
     return gaussian_epsilons(delta, length / scale), gaussian_epsilons(delta, (length + bound * np.sqrt(steps)) / scale)
 
 
-def poisson_rdp(orders: NDArray[np.integer], q: float, multipliers: Floats) -> Floats:
-    """(multipliers, orders) Renyi divergence of one Poisson-subsampled Gaussian release, add/remove.
+@dataclass(frozen=True)
+class PoissonPath:
+    """Gaussian steps with Poisson batches, looked at from one row: Renyi sums along the realised path.
 
-    Mironov, Talwar, Zhang 2019, section 3.3: ln( sum_k C(a,k) (1-q)^(a-k) q^k e^{k(k-1)/(2 z^2)} ) / (a - 1), a integer.
+    Feldman & Zrnic, NeurIPS 2021, with Mironov, Talwar, Zhang 2019: sum_t R(a; q, z/u_t), where u_t is the length of
+    the row's clipped gradient as a share of the largest one. All steps count, also those whose batch left the row out.
+
+    Attributes:
+        rate: q, sampling probability, in (0, 1].
+        noise_multiplier: z, noise on the sum divided by the largest contribution of a row.
     """
-    z = np.asarray(multipliers, float)
-    out = np.empty((len(z), len(orders)))
-    for column, a in enumerate(orders):
-        k = np.arange(a + 1)
-        weight = gammaln(a + 1) - gammaln(k + 1) - gammaln(a - k + 1) + k * np.log(q)
-        # at q = 1 only k = a is left
-        weight = weight + (a - k) * np.log1p(-q) if q < 1 else np.where(k == a, weight, -np.inf)
-        out[:, column] = logsumexp(weight + k * (k - 1) / (2 * z[:, None] ** 2), axis=1) / (a - 1)
-    return np.maximum(out, 0.0)
 
+    rate: float
+    noise_multiplier: float
 
-def poisson_path(counts: NDArray[np.integer], edges: Floats, q: float, noise_multiplier: float, delta: float) -> Floats:
-    """DP-SGD with Poisson batches: Renyi sums over the realised path with each row's own noise multiplier.
+    @cached_property
+    def table(self) -> Floats:
+        """(knots, orders) divergence of one step at u^2 = 0, 1/K, ..., 1 and at `ORDERS`."""
+        shares = np.sqrt(np.arange(1, _SQUARES + 1) / _SQUARES)
+        rows = [sampled_gaussian(self.rate, positive("noise_multiplier", self.noise_multiplier) / u, ORDERS) for u in shares]
+        return np.vstack([np.zeros(len(ORDERS)), *rows])
 
-    Feldman & Zrnic, NeurIPS 2021, with Mironov, Talwar, Zhang 2019: sum_t R(a; q, z C/|clipped g_i(theta_t)|). All steps
-    count, also those whose batch left the row out. Norms are rounded up to bin edges, so epsilon is rounded up.
+    def divergence(self, shares: Floats) -> Floats:
+        """(n, orders) divergences of n rows, never below the exact ones.
 
-    Args:
-        counts: (..., n, B) steps in which the row's clipped gradient fell into each bin; they sum to the steps.
-        edges: (B,) upper edges of the bins as shares of the clip norm, ascending in [0, 1]; 0 is a bin of its own.
-        q: sampling probability, in (0, 1].
-        noise_multiplier: z, noise on the sum divided by the clip norm.
-        delta: in (0, 1).
+        In u^2 the divergence is convex, a logarithm of a sum of exponentials of multiples of u^2, so the chord between
+        two knots lies above it [ours].
 
-    Returns:
-        (..., n) epsilon without the row (add/remove).
-    """
-    share = np.asarray(edges, float)
-    if share.ndim != 1 or np.any(np.diff(share) <= 0) or share[0] < 0 or share[-1] > 1:
-        raise InvalidInput("edges", "must ascend within [0, 1]", "Give the upper edges of the bins as shares of the clip norm.")
-    if counts.shape[-1] != len(share):
-        raise InvalidInput("counts", f"has {counts.shape[-1]} bins for {len(share)} edges", "Give one count for each edge.")
-    in_range("q", q, 1e-12, 1.0)
-    table = np.zeros((len(share), len(ORDERS)))
-    visible = share > 0
-    table[visible] = poisson_rdp(ORDERS, q, positive("noise_multiplier", noise_multiplier) / share[visible])
-    return rdp_epsilon(counts.astype(float) @ table, delta)
-
-
-def rdp_epsilon(divergence: Floats, delta: float) -> Floats:
-    """(..., ) epsilon from (..., orders) Renyi divergences at `ORDERS`.
-
-    Canonne, Kamath, Steinke 2020, Proposition 12: min_a R(a) + ln((a-1)/a) - (ln delta + ln a)/(a - 1).
-    """
-    a = ORDERS.astype(float)
-    eps = divergence + np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1)
-    # the conversion does not see that nothing at all was released
-    return np.where(divergence.max(axis=-1) == 0, 0.0, np.maximum(eps.min(axis=-1), 0.0))
+        Args:
+            shares: (n, T) lengths of clipped gradients as shares of the largest one, in [0, 1].
+        """
+        if shares.ndim != 2 or not (np.all(shares >= 0) and np.all(shares <= 1 + 1e-9)):
+            raise InvalidInput("shares", "must be (rows, steps) numbers in [0, 1]", "Divide clipped norms by the clip norm.")
+        place = np.minimum(np.square(shares) * _SQUARES, _SQUARES)
+        low = np.minimum(place.astype(np.int32), _SQUARES - 1)
+        place -= low
+        low += np.arange(0, len(low) * (_SQUARES + 1), _SQUARES + 1, dtype=np.int32)[:, None]
+        size, low, place = len(low) * (_SQUARES + 1), low.ravel(), place.ravel()
+        upper = np.bincount(low, place, minlength=size)
+        weights = np.bincount(low, minlength=size) - upper
+        weights[1:] += upper[:-1]
+        return np.maximum(weights.reshape(-1, _SQUARES + 1) @ self.table, 0.0)
 
 
 def objective_ex_post(slope: Floats, curvature: Floats, norm: Floats, leverage: Floats, noise: Floats, sigma: float) -> Floats:

@@ -72,14 +72,22 @@ def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[
     """
     one_of("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
-    rdp = _checked(curve, a)
-    log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
-    if conversion == "mironov":
-        values = rdp - log_delta / (a - 1)
-    else:
-        values = rdp + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1)
+    values = _converted(_checked(curve, a), a, delta, conversion)
     best = int(np.argmin(values))
     return max(0.0, float(values[best])), float(a[best])
+
+
+def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """(...) epsilon of many curves (..., orders) at once, by the "cks" conversion of `epsilon`; 0 where nothing is released."""
+    values = _converted(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
+    return np.where(curves.max(axis=-1) == 0, 0.0, np.maximum(values, 0.0))
+
+
+def _converted(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
+    log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
+    if conversion == "mironov":
+        return curve - log_delta / (a - 1)
+    return curve + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1)
 
 
 def log_delta(curve: Floats, epsilon: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> float:

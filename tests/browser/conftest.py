@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -45,29 +44,67 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+class Server:
+    """The app, started by the command line from another folder."""
+
+    def __init__(self, cache: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        self._cache = cache
+        self.address = f"http://127.0.0.1:{self._port}"
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, on the same port when it is started again."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
+        environment |= {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(self._cache)}
+        command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(self._port), "--no-browser"]
+        self._process = subprocess.Popen(
+            command, cwd=self._cache, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(300):
+            assert self._process.poll() is None, "the server stopped"
+            try:
+                urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+    def kill(self) -> None:
+        """Ends it at once, as a crash or a power cut would."""
+        self._process.kill()
+        self._process.wait(10)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+
 @pytest.fixture(scope="session")
-def server(chromium: Any) -> Iterator[str]:
-    """The app, started by the command line from another folder; its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")} | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(port), "--no-browser"]
-    with tempfile.TemporaryDirectory() as elsewhere:
-        process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        address = f"http://127.0.0.1:{port}"
-        try:
-            for _ in range(300):
-                assert process.poll() is None, "the server stopped"
-                try:
-                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield address
-        finally:
-            process.terminate()
-            process.wait(10)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's own cache folder, so that nothing is computed before the tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def server(chromium: Any, cache: Path) -> Iterator[str]:
+    """The address of the app that the tests share."""
+    one = Server(cache)
+    try:
+        yield one.address
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def own_server(chromium: Any, tmp_path: Path) -> Iterator[Server]:
+    """A server that a test may kill."""
+    one = Server(tmp_path)
+    try:
+        yield one
+    finally:
+        one.kill()
 
 
 class Reader:
@@ -123,8 +160,8 @@ def reader(chromium: Any, server: str) -> Iterator[Callable[..., Reader]]:
     """Opens the app for a reader; at the end nobody may have seen an error or talked to anyone else."""
     readers: list[Reader] = []
 
-    def make(width: int = 1280, scheme: str = "light") -> Reader:
-        readers.append(Reader(chromium, server, width, scheme))
+    def make(width: int = 1280, scheme: str = "light", address: str = server) -> Reader:
+        readers.append(Reader(chromium, address, width, scheme))
         return readers[-1]
 
     yield make

@@ -244,6 +244,6 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     page = done(page)
     verdicts = page.table[1].value
     assert len(verdicts) == len(figure.statements)
-    assert set(verdicts["Ours"]) <= {"✓ shown", "✗ not shown", "– cannot be judged"}
-    assert any("shown" in v for v in verdicts["Ours"])
+    assert set(verdicts["Ours, on this data"]) <= {"✓ shown", "✗ not shown", "– cannot be judged"}
+    assert any("shown" in v for v in verdicts["Ours, on this data"])
     assert "Changed since" not in texts(page)

@@ -1,0 +1,188 @@
+"""Linear models: the score is <theta, x>."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.losses import Loss
+from dpviz.mixed import linear_mixed
+from dpviz.models.base import Floats, Rule, Setting
+from dpviz.models.curvature import Curvature
+from dpviz.models.rows import Rows
+from dpviz.optim import minimise_many, newton
+
+_SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
+_BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+_SINGLE_ROWS = 32  # rows summed in single precision before the sum goes on in double
+_SMALL_PRODUCT = 800_000  # rows x replicas x parameters below which OpenBLAS multiplies without repacking its input
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Score <theta, x> under a convex margin loss with rows in the unit ball."""
+
+    id: str
+    label: str
+    loss: Loss
+    convex: bool = True
+    exact_curvature: bool = True
+    factored: bool = False
+
+    def setting(self, n: int, d: int, lam: float) -> Setting:
+        beta = self.loss.curvature_bound
+        at = np.array(self.loss.centre)
+        slope, curvature = float(self.loss.slope(at)), float(self.loss.curvature(at))
+        return Setting(
+            n=n, d=d, m=d, lam=lam, model=self.id, G=self.loss.slope_bound, beta=beta, third=self.loss.third_bound,
+            convex=True, unit_step=1.0 / (beta + lam), quadratic=(curvature * self.loss.centre - slope, curvature),
+        )  # fmt: skip
+
+    def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
+        return np.zeros((len(streams), m))
+
+    def scores(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.X @ theta.T
+
+    def margins(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.signed @ theta.T
+
+    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        total = np.zeros(len(theta))
+        for block in _blocks(len(rows), len(theta)):
+            total += self.loss.value(rows.signed[block] @ theta.T).sum(axis=0)
+        return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
+
+    def sum_gradient(
+        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        rule: Rule | None = None,
+    ) -> Floats:  # fmt: skip
+        total = np.zeros(theta.shape)
+        columns = np.ascontiguousarray(theta.T)
+        # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
+        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
+        single = theta.dtype == np.float32
+        blocks = _blocks(len(rows), len(theta), theta.shape[1] if single else 0)
+        # one buffer for all blocks: fresh memory for each would cost more than the product itself
+        buffer = np.empty((blocks[0].stop if blocks else 0, len(theta)), theta.dtype)
+        for block in blocks:
+            signed = rows.part("signed32" if single else "signed", block)
+            slope = self.loss.slope_inplace(np.matmul(signed, columns, out=buffer[: len(signed)]))
+            if clips:
+                norms = rows.part("norms", block).astype(theta.dtype, copy=False)
+                slope *= _clip_factor(np.abs(slope) * norms[:, None], clip_norm)
+            if weights is not None:
+                slope *= weights[block]
+            if rule is not None:
+                slope *= rule(block, np.abs(slope) * rows.part("norms", block)[:, None])
+            total += _transposed_product(slope, signed)
+        return total
+
+    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
+        points = np.vstack([theta, direction]).T.astype(np.float32)
+        steps = lengths.astype(np.float32)
+        total = np.zeros(lengths.shape)
+        r = len(theta)
+        for block in _blocks(len(rows), 4 * r):
+            both = rows.part("signed32", block) @ points
+            start, along = np.ascontiguousarray(both[:, :r]), np.ascontiguousarray(both[:, r:])
+            buffer = np.empty_like(start)
+            for k in range(lengths.shape[1]):
+                np.multiply(along, steps[:, k], out=buffer)
+                np.subtract(start, buffer, out=buffer)
+                total[:, k] += self.loss.sum_clipped(buffer, clip)
+        return total
+
+    def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
+        return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
+
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        total = np.zeros_like(theta)
+        # long rows make descent expansive, so that rounding grows: single precision only where time asks for it
+        everything: NDArray[np.floating] = rows.signed32 if rows.X.size > _SINGLE_FROM else rows.signed
+        kind = everything.dtype
+        columns = np.ascontiguousarray(theta.T, kind)
+        scaled = np.ascontiguousarray((theta * scale[:, None]).T, kind)
+        labels = rows.y[:, None].astype(kind)
+        common = len(noise) == 1
+        for block in _blocks(len(rows), max(theta.shape)):  # rows and noise both stay in the cache between the two products
+            signed, label = everything[block], labels[block]
+            draw = (noise if common else noise[block]).astype(kind, copy=False)
+            slope = self.loss.slope_inplace(signed @ columns + label * (draw @ scaled))
+            total += slope.T @ signed
+            slope *= label
+            total += scale[:, None] * (slope.sum(axis=0)[:, None] * draw if common else slope.T @ draw)
+        return total
+
+    def data_weights(self, theta: Floats, rows: Rows) -> Floats:
+        slope, curvature = self.slopes(theta, rows)
+        return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
+
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+        return newton(rows.signed, self.loss, lam, start=start)[0]
+
+    def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        margin = rows.signed @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed, theta)
+        return np.asarray(self.loss.slope(margin), float), np.asarray(self.loss.curvature(margin), float)
+
+    def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
+        return rows.X
+
+    def score_products(self, theta: Floats, rows: Rows, vectors: Floats) -> Floats:
+        return rows.X @ vectors.T
+
+    def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
+        _, weight = self.slopes(theta, rows)
+        total = lam * np.eye(len(theta))
+        for block in _blocks(len(rows), len(theta)):
+            active = weight[block] > 0
+            part = rows.X[block] if active.all() else rows.X[block][active]
+            part = part * np.sqrt(weight[block][active] / len(rows))[:, None]
+            total += part.T @ part  # one buffer on both sides: numpy calls syrk, half the work of a product
+        return total
+
+    def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
+        _, weight = self.slopes(theta, rows)
+        total = lam * vectors
+        for block in _blocks(len(rows), len(vectors)):
+            total += ((rows.X[block] @ vectors.T) * (weight[block, None] / len(rows))).T @ rows.X[block]
+        return total
+
+    def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
+        raise NotImplementedError("the Hessian of a linear model is small enough")
+
+    def minimise_perturbed(
+        self, rows: Rows, lam: Floats, linear: Floats, *, tolerance: float, strict: bool = False,
+        progress: Callable[[float], None] | None = None,
+    ) -> Floats:  # fmt: skip
+        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `dpviz.optim.minimise_many`."""
+        return minimise_many(
+            rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
+        )
+
+
+def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:
+    """Slices of rows for one pass; `parameters` is given where products should stay small ones."""
+    size = max(256, _BLOCK_ELEMENTS // max(replicas, 1))
+    small = _SMALL_PRODUCT // max(replicas * parameters, 1)
+    if parameters and small >= 256:
+        size = min(size, small // _SINGLE_ROWS * _SINGLE_ROWS)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _transposed_product(slope: NDArray[np.floating], signed: NDArray[np.floating]) -> NDArray[np.floating]:
+    """slope.T @ signed; in single precision sums stay short, so that rounding is far below what one row contributes."""
+    if slope.dtype != np.float32:
+        return slope.T @ signed
+    whole = len(slope) - len(slope) % _SINGLE_ROWS
+    parts = slope[:whole].reshape(-1, _SINGLE_ROWS, slope.shape[1]).transpose(0, 2, 1)
+    total = (parts @ signed[:whole].reshape(-1, _SINGLE_ROWS, signed.shape[1])).sum(axis=0, dtype=np.float64)
+    return total + slope[whole:].T @ signed[whole:]
+
+
+def _clip_factor(norm: Floats, clip_norm: float) -> Floats:
+    """min(1, C/|g|), with 1 for zero gradients (Abadi et al. 2016, Algorithm 1)."""
+    return clip_norm / np.maximum(norm, clip_norm)

@@ -1,0 +1,101 @@
+"""Labelled rows with the derived arrays that models work on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Rows:
+    """Labelled rows with the derived arrays that models work on, made once when first needed."""
+
+    def __init__(self, X: Floats, y: Floats) -> None:
+        self.X = X
+        self.y = y
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def signed(self) -> Floats:
+        """(n, d) rows y_i x_i: margins are `signed @ theta`, gradients `signed.T @ slope`."""
+        return self.X * self.y[:, None]
+
+    @cached_property
+    def signed32(self) -> NDArray[np.float32]:
+        """`signed` in single precision, for stochastic training."""
+        return self.signed.astype(np.float32)
+
+    @cached_property
+    def extended(self) -> Floats:
+        """(n, d + 1) rows followed by a 1, for scores with an offset of their own."""
+        return np.column_stack([self.X, np.ones(len(self.y))])
+
+    @cached_property
+    def extended32(self) -> NDArray[np.float32]:
+        """`extended` in single precision, for stochastic training."""
+        return self.extended.astype(np.float32)
+
+    @cached_property
+    def norms(self) -> Floats:
+        """(n,) lengths of the rows."""
+        return np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
+
+    @cached_property
+    def longest(self) -> float:
+        """Length of the longest row."""
+        return float(self.norms.max(initial=0.0))
+
+    def part(self, name: str, block: slice) -> NDArray[np.floating]:
+        """A block of rows of one of the arrays above, by the array's name."""
+        values: NDArray[np.floating] = getattr(self, name)[block]
+        return values
+
+    def batch(self, index: NDArray[np.intp]) -> Batch:
+        """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""
+        return Batch(self, index)
+
+    def take(self, index: NDArray[np.intp] | slice) -> Rows:
+        """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
+        part = Rows(self.X[index], self.y[index])
+        for name in ("signed", "signed32", "extended", "extended32", "norms"):
+            if name in self.__dict__:
+                part.__dict__[name] = self.__dict__[name][index]
+        return part
+
+    def replace_row(self, index: int, x: Floats, y: float) -> Rows:
+        """The neighbouring rows in which row `index` is (x, y)."""
+        X, labels = self.X.copy(), self.y.copy()
+        X[index], labels[index] = x, y
+        return Rows(X, labels)
+
+
+class Batch(Rows):
+    """Rows of a parent by index. `part` gathers block by block, so that a batch never leaves the processor's cache."""
+
+    def __init__(self, parent: Rows, index: NDArray[np.intp]) -> None:
+        self.parent = parent
+        self.index = index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getattr__(self, name: str) -> Floats:
+        if name not in ("X", "y"):
+            raise AttributeError(name)
+        value: Floats = getattr(self.parent, name)[self.index]
+        setattr(self, name, value)
+        return value
+
+    @cached_property
+    def longest(self) -> float:
+        """Length of the parent's longest row: an upper bound."""
+        return self.parent.longest
+
+    def part(self, name: str, block: slice) -> NDArray[np.floating]:
+        values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
+        return values

@@ -1,0 +1,193 @@
+"""The trade-off page as people meet it: sweeps that stream, stop, go on, and lead to single runs."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.sweeps import SweepSpec, run_sweep
+
+Make = Callable[..., Any]
+#: long enough to be caught in the middle, many cells
+LONG = "dataset=census-5000&seeds=40&points=7&methods=dp-agd,pidp-sgd,input-perturbation,cms-output&mechanism=cms-output"
+QUICK = (
+    "dataset=teaching&seeds=3&points=3&from=0.1&to=10&methods=cms-output,dp-gd&knobs=dp-gd.steps:20&mechanism=cms-output&lam=0.01"
+)
+RUN = tuple(f.name for f in fields(dpviz.RunSpec))
+POINTS = ".st-key-trade-off .scatterlayer .points path"
+
+
+def open_page(one: Any, query: str) -> Any:
+    one.page.goto(f"{one.address}/Trade-off?{query}")
+    one.page.wait_for_selector("h1")
+    return one.page
+
+
+def over(page: Any, within: float = 120) -> None:
+    """Waits until the sweep is over and all of it is drawn."""
+    page.wait_for_selector(POINTS)
+    page.wait_for_function(
+        "() => !document.querySelector('.st-key-cancel-sweep') && !document.querySelector('.st-key-go-on')"
+        " && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')",
+        timeout=1000 * within,
+    )
+
+
+def query(page: Any) -> dict[str, str]:
+    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items()}
+
+
+def finished(cache: Path) -> dict[str, int]:
+    """Finished cells with the time at which they were written."""
+    return {path.name: path.stat().st_mtime_ns for path in (cache / "cells").glob("*.cell")}
+
+
+def saved(page: Any, button: str) -> bytes:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=button).click()
+    return Path(waiting.value.path()).read_bytes()
+
+
+def some_cells(page: Any, cache: Path, before: dict[str, int], least: int = 2) -> None:
+    """Waits until the picture has lines and the cache some cells, while the sweep is at work."""
+    page.wait_for_selector(POINTS)
+    page.wait_for_selector(".st-key-cancel-sweep button")
+    while len(finished(cache)) < len(before) + least:
+        page.wait_for_timeout(50)
+
+
+def test_a_sweep_streams_stops_and_goes_on_from_finished_cells(own_server: Any, reader: Make, tmp_path: Path) -> None:
+    one = reader(address=own_server.address)
+    page = open_page(one, LONG)
+    some_cells(page, tmp_path, {})
+    assert "needs ε ≥" in one.sentence or "reaches it" in one.sentence, "the read-out answers from what there is"
+    page.locator(".st-key-cancel-sweep button").click()
+    page.get_by_text("Cancelled at").wait_for()
+    kept = finished(tmp_path)
+    page.wait_for_timeout(1500)
+    assert finished(tmp_path) == kept, "nothing goes on after a cancel"
+    assert page.locator(POINTS).count() > 0, "what was finished is shown"
+    page.locator(".st-key-go-on button").click()
+    page.wait_for_selector(".st-key-cancel-sweep")
+    over(page)
+    assert len(finished(tmp_path)) == 4 * 5
+    assert {name: finished(tmp_path)[name] for name in kept} == kept, "finished cells are not computed again"
+
+
+def test_a_killed_server_goes_on_and_a_damaged_cell_is_one_notice(own_server: Any, reader: Make, tmp_path: Path) -> None:
+    page = open_page(reader(address=own_server.address), LONG)
+    some_cells(page, tmp_path, {}, 4)
+    page.goto("about:blank")  # a page that loses its server says so on the console
+    own_server.kill()
+    kept = finished(tmp_path)
+    assert 4 <= len(kept) < 20, "it was killed in the middle"
+    victim = min(kept)
+    path = tmp_path / "cells" / victim
+    path.write_bytes(path.read_bytes()[:-7])
+    own_server.start()
+    page = open_page(reader(address=own_server.address), LONG)
+    over(page)
+    after = finished(tmp_path)
+    assert len(after) == 20
+    assert {name for name in kept if after[name] == kept[name]} == set(kept) - {victim}
+    assert page.get_by_text("A stored result was damaged").count() == 1
+    assert path.with_suffix(".damaged").exists()
+    assert not list((tmp_path / "cells").glob("*.part"))
+
+
+def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Make, tmp_path: Path) -> None:
+    one = reader(address=own_server.address)
+    page = open_page(one, LONG)
+    some_cells(page, tmp_path, {})
+    page.get_by_role("link", name="One private model", exact=True).click()
+    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText")
+    one.settled()
+    there = finished(tmp_path)
+    while len(finished(tmp_path)) < min(len(there) + 2, 20):
+        page.wait_for_timeout(50)
+    page.get_by_role("link", name="Trade-off", exact=True).click()
+    page.wait_for_function("() => location.pathname.includes('Trade-off')")
+    assert query(page)["methods"] == "dp-agd,pidp-sgd,input-perturbation,cms-output"
+    over(page)
+    assert page.get_by_text("Cancelled at").count() == 0
+    after = finished(tmp_path)
+    assert len(after) == 20
+    assert all(after[name] == at for name, at in there.items())
+
+
+def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
+    one = reader()
+    page = open_page(one, QUICK)
+    over(page)
+    marks = (
+        page.locator(".st-key-trade-off .scatterlayer .trace")
+        .filter(has=page.locator(".points path"))
+        .nth(1)
+        .locator(".points path")
+    )
+    assert marks.count() == 3
+    box = marks.nth(1).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => location.pathname === '/'")
+    one.settled()
+    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')")
+    assert one.sentence.startswith("At ε = 1 ")
+    asked = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1, lam=0.01, seeds=3, params={"steps": 20})
+    assert asked == spec
+    assert f"{100 * dpviz.run(spec).accuracy.mean():.1f} %" in one.sentence
+    page.go_back()
+    page.wait_for_function("() => location.pathname.includes('Trade-off')")
+    over(page)
+    assert query(page)["methods"] == "cms-output,dp-gd"
+
+
+def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
+    one = reader()
+    page = open_page(one, QUICK)
+    over(page)
+    first = one.sentence
+    box = page.get_by_role("spinbutton", name="Accuracy wanted, %")
+    box.fill("75")
+    box.press("Enter")
+    page.wait_for_function("() => document.querySelector('.st-key-headline').innerText.startsWith('For 75.0 %')")
+    assert one.sentence != first
+    assert query(page)["want"] == "75"
+    over(page)
+    button = page.locator(".st-key-open-best button")
+    epsilon = button.inner_text().split("ε = ")[1].split(",")[0]
+    button.click()
+    page.wait_for_function("() => location.pathname === '/'")
+    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')")
+    assert one.sentence.startswith(f"At ε = {epsilon} ")
+
+
+def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_path: Path) -> None:
+    page = open_page(reader(), QUICK)
+    over(page)
+    table = pd.read_csv(io.BytesIO(saved(page, "Save every draw (CSV)")))
+    path = tmp_path / "sweep.toml"
+    path.write_bytes(saved(page, "Save the settings (TOML)"))
+    assert tomllib.loads(path.read_text())["mechanisms"]["dp-gd"]["steps"] == 20
+    pd.testing.assert_frame_equal(table, run_sweep(SweepSpec.from_toml(path)), check_dtype=False, rtol=1e-12)
+    texts = [v for name in table for v in table[name] if isinstance(v, str)]
+    assert texts
+    assert not [text for text in texts if text.startswith(("=", "+", "-", "@"))]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> None:
+    page = open_page(reader(width=width, scheme=scheme), f"{QUICK}&tune=steps,clip_norm&odds=true")
+    over(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
+    assert page.locator("[data-testid=stException]").count() == 0
