@@ -145,10 +145,11 @@ class Lab:
 
     def measure(
         self, mechanism: Mechanism, dataset: str, epsilons: Sequence[float], seeds: int, *, model: str = "logistic",
-        lam: float = 1e-3,
+        lam: float = 1e-3, delta: float | None = None,
     ) -> Measured:  # fmt: skip
-        """Trains and measures `seeds` models at each budget, all from the lab's seed."""
-        shared, delta = self.bench(dataset, model, lam)
+        """Trains and measures `seeds` models at each budget, all from the lab's seed; None is the data's default delta."""
+        shared, usual = self.bench(dataset, model, lam)
+        delta = usual if delta is None else delta
         problem = shared.problem
         calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in epsilons]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -173,11 +174,13 @@ class Lab:
 
     def best(
         self, mechanism: str, grid: Sequence[dict[str, Any]], dataset: str, epsilons: Sequence[float], seeds: int, *,
-        model: str = "logistic", lam: float = 1e-3,
+        model: str = "logistic", lam: float = 1e-3, delta: float | None = None,
     ) -> tuple[Measured, list[dict[str, Any]]]:  # fmt: skip
         """The knobs of `grid` with the best mean test accuracy at each budget, as publications tune, and what was chosen."""
         tried = [
-            self.part(k, len(grid)).measure(self.build(mechanism, **knobs), dataset, epsilons, seeds, model=model, lam=lam)
+            self.part(k, len(grid)).measure(
+                self.build(mechanism, **knobs), dataset, epsilons, seeds, model=model, lam=lam, delta=delta
+            )
             for k, knobs in enumerate(grid)
         ]
         means = np.array([t.accuracy.mean(axis=1) for t in tried])

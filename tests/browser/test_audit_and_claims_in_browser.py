@@ -35,3 +35,33 @@ def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., A
     page.get_by_role("link", name="Attack it").click()
     page.wait_for_function("() => location.pathname.includes('Audit')")
     assert "mechanism=dbdp-pi" in page.url
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["/", "/Trade-off", "/Sensitivity_and_rates", "/Influence_and_noise", "/Privacy_accounting"],
+    ids=lambda path: path[1:],
+)
+def test_each_page_with_an_epsilon_links_to_audit_and_claims(reader: Callable[..., Any], where: str) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path=where)
+    if where == "/Trade-off":
+        page.get_by_text("What is each ε worth?").click()
+    audit = page.get_by_role("link", name="Attack").first
+    audit.wait_for()
+    assert page.get_by_role("link", name="claims of papers about it").first.is_visible()
+    audit.click()
+    page.wait_for_function("() => location.pathname.includes('Audit') && location.search.includes('mechanism=rsgd-ar')")
+
+
+def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callable[..., Any]) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity_and_rates")
+    page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").click()
+    page.locator("table").get_by_text("observed, adversarial").wait_for()
+    page.get_by_role("link", name="Audit", exact=True).first.click()
+    page.wait_for_function("() => location.pathname.includes('Audit')")
+    page.get_by_role("link", name="Sensitivity and rates").first.click()
+    page.wait_for_function("() => location.pathname.includes('Sensitivity')")
+    page.locator("table").get_by_text("observed, adversarial").wait_for()
+    assert page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").count() == 0
