@@ -57,7 +57,12 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def map_streams(
-    work: Callable[[int, Callable[[float], None]], T], count: int, monitor: Callable[[float], None], *, parallel: bool = True
+    work: Callable[[int, Callable[[float], None]], T],
+    count: int,
+    monitor: Callable[[float], None],
+    *,
+    parallel: bool = True,
+    most: int | None = None,
 ) -> list[T]:
     """[work(0, tick), ..., work(count - 1, tick)], run side by side where that pays.
 
@@ -65,6 +70,7 @@ def map_streams(
         work: trains stream s and calls `tick` with the share of its own work that is done, at least every 0.1 s.
         monitor: called on the caller's own thread with the total share; an exception from it stops all workers.
         parallel: False for steps so short that threads would only wait for the interpreter.
+        most: streams worked on at once, where each holds much memory.
     """
     done = [0.0] * count
     stop = threading.Event()
@@ -81,7 +87,7 @@ def map_streams(
         done[s] = 1.0
         return result
 
-    workers = min(count, processors()) if parallel else 1
+    workers = min(count, processors(), most or count) if parallel else 1
     threaded = workers > 1
     with one_blas_thread():
         if not threaded:
