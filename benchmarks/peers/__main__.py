@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 _there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -67,16 +68,19 @@ def main(arguments: list[str] | None = None) -> int:
                 failed = True
                 rows.append(Row(f"{part}: not measured", notes=(str(problem),)))
             print(f"{part}: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
-        head = _head(raced, versions, load, quick=options.quick)
-    text = head + "\n" + markdown(rows)
-    print(text)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.with_suffix(".md").write_text(text, encoding="utf-8")
-        described = [{k: getattr(r, k) for k in ("what", "wall", "cpu", "wanted", "reached", "notes", "raw")} for r in rows]
-        content = {"head": head, "versions": versions, "rows": described}
-        options.out.with_suffix(".json").write_text(json.dumps(content, indent=1, default=float), encoding="utf-8")
+            head = _head(raced, versions, load, quick=options.quick)
+            if options.out:  # after each part, so that an interrupted run leaves what it measured
+                _write(options.out, head, rows, versions)
+        print(head + "\n" + markdown(rows))
     return int(failed or any(row.reached is False for row in rows))
+
+
+def _write(path: Path, head: str, rows: list[Row], versions: dict[str, str]) -> None:
+    """The table as Markdown, and as JSON with all that was measured."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".md").write_text(head + "\n" + markdown(rows), encoding="utf-8")
+    content = {"head": head, "versions": versions, "rows": [asdict(row) for row in rows]}
+    path.with_suffix(".json").write_text(json.dumps(content, indent=1, default=float), encoding="utf-8")
 
 
 def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) -> list[Row]:

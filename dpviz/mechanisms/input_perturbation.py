@@ -18,7 +18,6 @@ from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput
 
 _THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
-_DRAWS = 4  # seeds trained at once: each holds noise for all rows, half as large as the rows
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class InputPerturbation(Mechanism):
             return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
 
         heavy = n * problem.m * len(sigma) >= _THREAD_WORK
-        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=heavy, most=_DRAWS), strict=True)
+        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=heavy, most=_input.AT_ONCE), strict=True)
         theta = np.stack(trained, axis=1)
         visits = np.full((1, 1, n), float(self.steps))
         return Fit(
