@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.out:  # after each part, so that an interrupted run leaves what it measured
                 _write(options.out, head, rows, versions)
         print(head + "\n" + markdown(rows))
-    return int(failed or any(row.reached is False for row in rows))
+    return int(failed or (not options.quick and any(row.reached is False for row in rows)))
 
 
 def _write(path: Path, head: str, rows: list[Row], versions: dict[str, str]) -> None:
