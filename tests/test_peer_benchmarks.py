@@ -12,7 +12,7 @@ from benchmarks.peers import races
 from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio, slope
 from benchmarks.peers.rows import track
-from benchmarks.peers.whole_figure import whole_figure
+from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.engine import bench
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import MODELS
@@ -78,7 +78,7 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
             return {"wall": 2.0, "cpu": 1.0}
 
     row = whole_figure(track(None, tmp_path, rows=300), Unit(), budgets=2, seeds=3, repeats=1)[0]  # type: ignore[arg-type]
-    assert set(row.raw["fits"]) == set(few)
+    assert set(row.raw["fits"]) == {SHARED, *few}
     wall, cpu = (sum(values) for values in zip(*row.raw["fits"].values(), strict=True))
     assert row.raw["rounds"] == [pytest.approx([wall, cpu])]
     assert row.reached is None  # a part of the figure is not the figure
