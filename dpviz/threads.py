@@ -57,7 +57,12 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def map_streams(
-    work: Callable[[int, Callable[[float], None]], T], count: int, monitor: Callable[[float], None], *, parallel: bool = True
+    work: Callable[[int, Callable[[float], None]], T],
+    count: int,
+    monitor: Callable[[float], None],
+    *,
+    parallel: bool = True,
+    most: int | None = None,
 ) -> list[T]:
     """[work(0, tick), ..., work(count - 1, tick)], run side by side where that pays.
 
@@ -66,6 +71,7 @@ def map_streams(
         monitor: called on the caller's own thread with the total share; an exception from it stops all workers, and while
             it has not returned they pause at their next `tick`.
         parallel: False for steps so short that threads would only wait for the interpreter.
+        most: streams worked on at once, where each holds much memory.
     """
     done = [0.0] * count
     stop = threading.Event()
@@ -86,7 +92,7 @@ def map_streams(
         done[s] = 1.0
         return result
 
-    workers = min(count, processors()) if parallel else 1
+    workers = min(count, processors(), most or count) if parallel else 1
     threaded = workers > 1
     with one_blas_thread():
         if not threaded:

@@ -244,7 +244,7 @@ def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: 
     other = built.noisy_rows(problem, cal, streams[0])
     assert other is not None
     assert not np.allclose(np.linalg.norm(other - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-2)
-    assert "label" in built.rows_in_words()
+    assert "label" in built.rows_in_words(make_problem().setting)
 
 
 @pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
@@ -252,7 +252,7 @@ def test_reported_gradients_are_no_rows_and_say_so(name: str) -> None:
     problem, built = make_problem(), build(name, release="gradient")
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert built.noisy_rows(problem, cal, spawn(0, 1)[0]) is None
-    assert "gradient" in built.rows_in_words()
+    assert "gradient" in built.rows_in_words(make_problem().setting)
 
 
 @pytest.mark.parametrize("name", ["ldp-gaussian", "ldp-duchi"])

@@ -316,6 +316,26 @@ def test_streams_keep_their_order_and_report_progress() -> None:
     assert all(0 <= share <= 1 for share in seen)
 
 
+def test_no_more_streams_at_once_than_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.threads.processors", lambda: 8)
+
+    def busiest(most: int | None) -> int:
+        lock, now, peak = threading.Lock(), [0], [0]
+
+        def work(s: int, tick: object) -> None:
+            with lock:
+                now[0] += 1
+                peak[0] = max(peak[0], now[0])
+            time.sleep(0.05)
+            with lock:
+                now[0] -= 1
+
+        map_streams(work, 8, lambda done: None, most=most)
+        return peak[0]
+
+    assert busiest(2) <= 2 < busiest(None)
+
+
 @pytest.mark.parametrize("parallel", [True, False])
 def test_a_monitor_that_raises_stops_the_work(parallel: bool) -> None:
     class Stop(Exception):

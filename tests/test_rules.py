@@ -10,7 +10,7 @@ from scipy import stats
 from support import make_problem
 
 import dpviz
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import _pidp, get_mechanism
 from dpviz.noise import generator, spawn
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import largest_log_ratio, pidp_passes, pidp_threshold, ratio_norm
@@ -277,6 +277,31 @@ def test_pidp_follows_algorithm_1(reading: str, start: str, model_id: str) -> No
             share.append(passed.sum() / 21)
     assert max(share) > 0.1
     assert min(share) < 0.9
+
+
+def test_pidp_refuses_early_only_what_the_rule_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, budgets = make_problem(n=200, d=4), [Budget(e, 1e-3) for e in (0.5, 1.0, 4.0)]
+    radius = telling_radius(problem, budgets[1], rounds=4)
+    built = get_mechanism("pidp-sgd")(radius=radius, rounds=4)
+    calibrations, streams = [built.calibrate(problem.setting, b) for b in budgets], spawn(3, 40)
+    original, early = _pidp.refused, []
+
+    def watched(*arguments):  # type: ignore[no-untyped-def]
+        early.append(original(*arguments))
+        return early[-1]
+
+    monkeypatch.setattr(_pidp, "refused", watched)
+    fast = built.fit(problem, calibrations, streams)
+    monkeypatch.setattr(_pidp, "refused", lambda g, *_: np.zeros(len(g), bool))
+    slow = built.fit(problem, calibrations, streams)
+    passed = slow.record.passed
+    assert passed is not None
+    assert 0 < passed.sum() < passed.size  # the rule says both, and some of its answers come early
+    assert 0.01 < np.mean(early) < 0.99
+    np.testing.assert_array_equal(fast.theta, slow.theta)
+    # control: refusing everything would be seen
+    monkeypatch.setattr(_pidp, "refused", lambda g, *_: np.ones(len(g), bool))
+    assert not np.array_equal(built.fit(problem, calibrations, streams).theta, slow.theta)
 
 
 def test_literal_pidp_never_skips_noise() -> None:

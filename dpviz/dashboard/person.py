@@ -251,7 +251,8 @@ def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme)
     """The row before and after noise, for methods that put noise on rows."""
     i = chosen.person
     replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
-    after, released = inspected.noisy_rows(seen.spec, replica), seen.spec.build().rows_in_words()
+    after = inspected.noisy_rows(seen.spec, replica)
+    released = seen.spec.build().rows_in_words(pull.problem.setting)
     if after is None and not released:
         return
     st.header("The row before and after noise", anchor=False)

@@ -16,6 +16,7 @@ ONCE = (
     "The noise is drawn once, but the proof adds up privacy losses as for T independent releases, and treats the gradient as "
     "Gaussian although its coefficients depend on the same noise."
 )
+AT_ONCE = 4  # seeds trained at once: each holds noise for all rows, half as large as the rows
 
 
 def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:

@@ -88,7 +88,9 @@ class LocalMechanism(Mechanism):
         rows = Rows(reports[:, :-1], np.where(reports[:, -1] >= 0, 1.0, -1.0))
         return problem.model.minimise(rows, problem.lam, start)
 
-    def rows_in_words(self) -> str:
+    def rows_in_words(self, setting: Setting) -> str:
+        if not setting.linear:
+            return "Released is one report of features and label; shown are the features. The label of a report is as noisy."
         if self.release == "record":
             return (
                 "Released is one report of the signed record y·x, label included. Shown is that report with this row's own label "

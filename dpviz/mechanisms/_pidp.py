@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dpviz.mechanisms.base import Floats
+from dpviz.influence import error_bound
+from dpviz.mechanisms.base import Calibration, Floats
 from dpviz.models import Setting
 
 INTENDED = (
@@ -57,3 +60,27 @@ def log10_pass(doubled: Floats, threshold: float, sigma_c: float) -> Floats:
     size = np.abs(doubled)
     upper, lower = log_ndtr((threshold - size) / sigma_c), log_ndtr((-threshold - size) / sigma_c)
     return (upper + np.log(-np.expm1(np.minimum(lower - upper, -1e-300)))).sum(axis=1) / math.log(10)
+
+
+def refused(
+    gradients: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting
+) -> NDArray[np.bool_]:  # fmt: skip
+    """(E S,) replicas whose row meets noise whatever its contribution is, so that no Hessian need be made for them.
+
+    The Hessian is at least lam I, so |c_i| <= |c| <= |g|/(n lam), and an entry of 2 sign(c)(|c| + E) + b is at least
+    |b_i| - 2(|g|/(n lam) + E) long [ours].
+
+    Args:
+        gradients: (E S, m) g, the drawn rows' gradients with the regulariser.
+        draw: (S, m) standard draws of b.
+    """
+    count, out = len(draw), np.zeros(len(gradients), bool)
+    error = error_bound(setting)
+    reach = 2 * (np.linalg.norm(gradients, axis=1) / (setting.n * setting.lam) + (error if math.isfinite(error) else 0.0))
+    largest = np.abs(draw).max(axis=1)
+    for e, cal in enumerate(calibrations):
+        if cal.noise_scale > 0:
+            part = slice(e * count, (e + 1) * count)
+            # rounding is far below this margin
+            out[part] = cal.details["sigma_c"] * largest > (reach[part] + cal.details["threshold"]) * (1 + 1e-6)
+    return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,23 @@ def statistic(problem: Problem, theta: Floats, solve: Solve, of: Callable[[Float
 def solver(problem: Problem, theta: Floats) -> Solve:
     """(k, m) -> (k, m): H^{-1} v with the Hessian of the regularised objective at theta (m,)."""
     return influence_of(problem, theta).solve
+
+
+def solvers(problem: Problem, places: Floats, report: Callable[[], None]) -> Callable[[int, Floats], Floats]:
+    """(r, v) -> H^{-1} v at places[r], v (m,). A Hessian is made when it is first asked for; a shared place has one.
+
+    Args:
+        places: (R, m).
+        report: called before a Hessian is made; raises to cancel.
+    """
+    shared = bool((places == places[0]).all())
+
+    @cache
+    def at(r: int) -> Solve:
+        report()
+        return solver(problem, places[r])
+
+    return lambda r, vector: at(0 if shared else r)(vector[None])[0]
 
 
 def pushed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:

@@ -431,7 +431,7 @@ class Mechanism:
         """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
         return None
 
-    def rows_in_words(self) -> str:
+    def rows_in_words(self, setting: Setting) -> str:
         """What `noisy_rows` shows where that is not the row itself, or what was released where it shows nothing."""
         return ""
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._input import row_draws
+from dpviz.mechanisms._input import AT_ONCE, row_draws
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
+
+_THREADS_FROM = 32  # features from which decompositions are long enough for threads
 
 
 @dataclass(frozen=True)
@@ -85,20 +88,23 @@ class FukuchiInput(Mechanism):
         a, k = _quadratic(problem.setting)
         scale = scales(calibrations)
         vector, matrix = a * problem.rows.signed.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
-        theta = np.empty((len(scale), len(streams), d))
-        lengths = np.empty((len(streams), n)) if record else None
-        for s, stream in enumerate(streams):
-            draws = row_draws(stream, n, d)
+
+        def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
+            draws = row_draws(streams[s], n, d)
             vector_draw = draws.sum(axis=0, dtype=np.float64) / math.sqrt(n)  # unit variance, like the sum's
-            matrix_draw = symmetric_draw(generator(substreams(stream, 1)[0]), d)
-            if lengths is not None:
-                lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
+            matrix_draw = symmetric_draw(generator(substreams(streams[s], 1)[0]), d)
+            lengths = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.empty(0)
+            out = np.empty((len(scale), d))
             for e, sigma in enumerate(scale):
-                monitor((s + e / len(scale)) / len(streams))
+                tick(e / len(scale))
                 values, basis = np.linalg.eigh((matrix + sigma * matrix_draw) / n)
                 # a curvature below 0 is noise for sure: eigenvalues of the regularised matrix are floored at lam
                 values = np.maximum(values, 0.0) + problem.lam
-                theta[e, s] = basis @ ((basis.T @ (vector + sigma * vector_draw)) / (n * values))
+                out[e] = basis @ ((basis.T @ (vector + sigma * vector_draw)) / (n * values))
+            return out, lengths
+
+        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True)
+        theta = np.stack(trained, axis=1)
         once = np.ones((1, 1, n))
         noisy = (scale > 0).astype(float)[:, None, None]
         return Fit(
@@ -107,7 +113,7 @@ class FukuchiInput(Mechanism):
                 self.noise_enters,
                 visits=once,
                 times_noised=noisy * once,
-                noise_norm=None if lengths is None else scale[:, None, None] / math.sqrt(n) * lengths,
+                noise_norm=scale[:, None, None] / math.sqrt(n) * np.array(lengths) if record else None,
                 passed=np.zeros((1, 1, n)),
                 timeline=noisy * n,
             ),
@@ -129,7 +135,7 @@ class FukuchiInput(Mechanism):
         spread = calibration.noise_scale / (a * math.sqrt(n))
         return problem.rows.X + problem.rows.y[:, None] * spread * row_draws(stream, n, d)
 
-    def rows_in_words(self) -> str:
+    def rows_in_words(self, setting: Setting) -> str:
         return (
             "Released are two reports: the signed record y·x, scaled, and its square x·xᵀ, both with noise. Shown is the first, "
             "scaled back and with this row's own label multiplied in again, which only who knows the label can do."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,10 @@ from dpviz.models import Model, Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.nominal import input_perturbation_sigma
 from dpviz.problem import Problem
+from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput
+
+_THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
 
 
 @dataclass(frozen=True)
@@ -109,19 +112,23 @@ class InputPerturbation(Mechanism):
     ) -> Fit:  # fmt: skip
         n, sigma = problem.n, scales(calibrations)
         start = problem.model.initial(problem.m, streams)
-        theta = np.repeat(start[None], len(sigma), axis=0)
         step = self.step_size * problem.setting.unit_step
-        lengths = []
-        for s, stream in enumerate(streams):
-            draws = self._draws(problem, stream)  # Algorithm 1, lines 2 to 4
-            lengths.append(np.sqrt(np.einsum("ij,ij->i", draws, draws)))
-            current = theta[:, s].copy()
+        # what all seeds share is made before the workers start, so that they do not make it twice
+        problem.model.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
+
+        def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
+            draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
+            current = np.repeat(start[s : s + 1], len(sigma), axis=0)
             for t in range(self.steps):
-                monitor((s + t / self.steps) / len(streams))
+                tick(t / self.steps)
                 # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
                 gradient = problem.model.noisy_gradient(current, problem.rows, draws, sigma) / n
                 current -= step * (gradient + problem.lam * current)
-            theta[:, s] = current
+            return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
+
+        heavy = n * problem.m * len(sigma) >= _THREAD_WORK
+        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=heavy, most=_input.AT_ONCE), strict=True)
+        theta = np.stack(trained, axis=1)
         visits = np.full((1, 1, n), float(self.steps))
         return Fit(
             theta,

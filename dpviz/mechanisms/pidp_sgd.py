@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,11 @@ class PIDPSGD(Mechanism):
         story = single.Story(e, s, problem.n, self.rounds, record)
         step = self.step_size * problem.setting.unit_step
         first = self._statistic(problem, streams) if record or self.rule == "fraction" else None
-        solvers: list[single.Solve] = []
+        solve = single.solvers(problem, outer, partial(monitor, 0.0))
         for k in range(self.steps):
             monitor(k / self.steps)
             if k % self.local_steps == 0 and self.rule != "fraction":
-                solvers = self._solvers(problem, outer, monitor, k / self.steps)  # line 4
+                solve = single.solvers(problem, outer, partial(monitor, k / self.steps))  # line 4
             index = draws.index[:, k]  # line 6
             rows = single.replicate(problem.rows, index, e)
             if self.rule == "fraction":
@@ -164,11 +165,14 @@ class PIDPSGD(Mechanism):
                 passed = np.broadcast_to(self._passes_fraction(first)[index], (e, s))
             else:
                 slopes = single.gradient(model, outer, rows, lam)
-                if len(solvers) == 1:
-                    contribution = solvers[0](slopes) / problem.n
-                else:
-                    contribution = np.concatenate([solve(g[None]) for solve, g in zip(solvers, slopes, strict=True)]) / problem.n
+                refused = np.zeros(e * s, bool)
+                if self.rule == "literal":
+                    refused = _pidp.refused(slopes, calibrations, draws.noise[:, 1, k], problem.setting)
+                contribution = np.zeros_like(slopes)
+                for r in np.flatnonzero(~refused).tolist():
+                    contribution[r] = solve(r, slopes[r]) / problem.n
                 passed = self._passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, k], problem.setting)
+                passed &= ~refused.reshape(e, s)
             noise = np.where(passed, 0.0, sigma)[:, :, None] * draws.noise[:, 0, k]  # line 13
             local -= step * (single.gradient(model, local, rows, lam) + noise.reshape(e * s, m))  # lines 11 and 14
             story.step(k // self.local_steps, index, passed, np.linalg.norm(noise, axis=2))
@@ -184,17 +188,6 @@ class PIDPSGD(Mechanism):
         if self.start == "zero":
             return problem.model.initial(problem.m, streams)
         return np.tile(problem.optimum, (len(streams), 1))
-
-    @staticmethod
-    def _solvers(problem: Problem, outer: Floats, monitor: Monitor, done: float) -> list[single.Solve]:
-        """One solver for all replicas where they are at one place, as in the first round, else one for each."""
-        if (outer == outer[0]).all():
-            return [single.solver(problem, outer[0])]
-        made = []
-        for theta in outer:
-            monitor(done)
-            made.append(single.solver(problem, theta))
-        return made
 
     def _passes(
         self, contribution: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting

@@ -1,0 +1,1 @@
+"""dpviz beside scikit-learn, diffprivlib and Opacus: `python -m benchmarks.peers`."""

@@ -1,0 +1,180 @@
+"""Models per second: DP-SGD and one hidden layer against Opacus, objective perturbation against diffprivlib."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.peers.environments import Peer, Unavailable
+from benchmarks.peers.measure import Row, Times, faster
+from benchmarks.peers.rows import Track
+from dpviz.mechanisms import get_mechanism
+from dpviz.models import MODELS, get_model
+from dpviz.noise import STANDARD, spawn
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.problem import Problem, accuracy
+from dpviz.threads import map_streams
+
+EPSILONS = tuple(float(e) for e in np.geomspace(0.01, 10.0, 10))
+SEEDS = 10
+MODES = ("hooks", "functorch", "ew", "ghost")
+LAM = 1e-3
+AT_ONE = int(np.argmin(np.abs(np.log(EPSILONS))))  # the budget at which accuracies are compared
+
+
+def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, epochs: float, rounds: int) -> list[Row]:
+    """DP-SGD: 10 budgets x 10 seeds of ours in one call, against Opacus model by model.
+
+    Both sides take the same number of steps with the same sampling rate, clip norm, step length, regularisation and
+    noise multiplier, in single precision. Our replicas of a seed share Poisson batches; seeds are independent.
+    """
+    named = f"DP-SGD, {get_model(model).label.lower()}"
+    problem = Problem(track.bench.problem.rows, get_model(model), LAM)
+    setting, n = problem.setting, problem.n
+    rate = 1 / math.ceil(n / batch)  # what Opacus makes of the loader's batch size
+    mechanism = get_mechanism("dp-sgd").from_params({"sampling_rate": rate, "epochs": epochs, "relation": "add-remove"})
+    calibrations = [mechanism.calibrate(setting, Budget(e, default_delta(n))) for e in EPSILONS]
+    request = {
+        "steps": int(calibrations[AT_ONE].details["steps"]), "batch": batch, "clip_norm": mechanism.clip_norm, "lam": LAM,
+        "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
+        "rate": mechanism.step_size * setting.unit_step,
+        "width": 0 if setting.m == setting.d else round(setting.m / (setting.d + 1)),
+    }  # fmt: skip
+
+    failures: list[str] = []
+
+    def fastest(loader: str) -> tuple[str, int]:
+        trial = request | {"steps": min(20, request["steps"]), "loader": loader, "seed": 0}
+        found = {}
+        for mode, count in itertools.product(MODES, sorted({1, threads})):
+            try:
+                peer.ask("train", mode=mode, threads=count, **trial | {"steps": 2})  # warm
+                found[mode, count] = peer.ask("train", mode=mode, threads=count, **trial)["wall"]
+            except Unavailable as problem:
+                failures.append(f"Opacus's {mode} was left out: {str(problem).splitlines()[0][:160]}")
+        if not found:
+            raise Unavailable(failures[-1])
+        return min(found, key=lambda which: found[which])
+
+    ways = {loader: fastest(loader) for loader in ("documented", "gathered")}
+    streams = spawn(0, SEEDS)
+    many = spawn(1, SEEDS * len(EPSILONS))
+    ours, alone, limit = Times(SEEDS * len(EPSILONS)), Times(len(many)), Times(SEEDS * len(EPSILONS))
+    theirs = {loader: Times() for loader in ways}
+    reached: dict[str, list[float]] = {loader: [] for loader in ways}
+    mechanism.fit(problem, calibrations[:1], streams[:1], record=False)  # warm
+    for k in range(rounds):
+        theta = ours.take(lambda: mechanism.fit(problem, calibrations, streams, record=False)).theta
+        if model == "logistic":
+            limit.take(lambda: products(n * rate, setting.d, request["steps"]))
+            alone.take(lambda: mechanism.fit(problem, [calibrations[AT_ONE]], many, record=False))
+        for loader, (mode, count) in ways.items():
+            answer = peer.ask("train", mode=mode, threads=count, loader=loader, seed=k, **request)
+            theirs[loader].add(answer["wall"], answer["cpu"])
+            reached[loader].append(answer["accuracy"])
+    mine = float(accuracy(problem.model, theta[AT_ONE], track.bench.test).mean())
+    wanted = 300.0 if model == "logistic" else 10.0
+    rows = []
+    for loader, (mode, count) in ways.items():
+        other = statistics.mean(reached[loader])
+        same = abs(mine - other) <= 0.01
+        words = "as documented" if loader == "documented" else "with a batched loader of our own"
+        rows.append(
+            faster(
+                f"{named}: Opacus {words}", theirs[loader], ours, wanted=wanted if loader == "documented" else None, also=same,
+                notes=(
+                    f"{request['steps']} steps, mean batch {n * rate:,.0f}, {SEEDS} seeds x {len(EPSILONS)} budgets in one call.",
+                    f"Opacus's fastest way here: {mode}, {count} thread(s).",
+                    f"Test accuracy at ε = 1: ours {mine:.1%}, Opacus {other:.1%}" + ("." if same else ": **not equal ± 1 %**."),
+                    *dict.fromkeys(failures),
+                ),
+            )
+        )  # fmt: skip
+    if model == "logistic":
+        rows.append(
+            faster(
+                f"{named}: the same, {len(many)} seeds with batches of their own", theirs["documented"], alone,
+                notes=("One budget, so that no two models share a batch.",),
+            )
+        )  # fmt: skip
+        rows.append(
+            faster(
+                f"{named}: the limit, our matrix products alone", theirs["documented"], limit,
+                notes=("The two products of every step on a batch that is in the cache: no sampling, no gathering, no noise.",),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def products(batch: float, d: int, steps: int) -> None:
+    """The matrix products of `SEEDS` seeds of DP-SGD and nothing else, on as many threads as training uses."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((round(batch), d), dtype=np.float32)
+    columns = rng.standard_normal((d, len(EPSILONS)), dtype=np.float32)
+
+    def work(s: int, tick: object) -> None:
+        for _ in range(steps):
+            (rows @ columns).T @ rows
+
+    map_streams(work, SEEDS, lambda done: None)
+
+
+def hidden_layer(track: Track, peer: Callable[[], Peer], threads: int, rounds: int) -> list[Row]:
+    """One hidden layer against Opacus, where this dpviz has one."""
+    if "mlp" not in MODELS:
+        return [Row("DP-SGD, one hidden layer: skipped, this dpviz has no model 'mlp'")]
+    return opacus(track, peer(), threads, model="mlp", batch=1_024, epochs=5.0, rounds=rounds)
+
+
+def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
+    """Objective perturbation: 100 models of ours to a gradient norm of 1e-12, against diffprivlib model by model."""
+    problem = Problem(track.bench.problem.rows, get_model("logistic"), LAM)
+    rows = []
+    ours = {name: Times(SEEDS * len(EPSILONS)) for name in ("cms-objective", "objective-tight")}
+    theirs = {"as it comes (tol 1e-4)": (1e-4, 100), "with tol 1e-10": (1e-10, 10_000)}
+    times = {words: Times(len(EPSILONS)) for words in theirs}
+    streams, norms, accurate, steps = spawn(0, SEEDS), {}, {}, {}
+    for k in range(rounds + 1):  # the first round warms up and is forgotten
+        for name, taken in ours.items():
+            mechanism = get_mechanism(name)()
+            calibrations = [mechanism.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in EPSILONS]
+            theta = taken.take(lambda m=mechanism, c=calibrations: m.fit(problem, c, streams, record=False)).theta
+            norms[name] = gradient_norms(problem, name, theta)
+            accurate[name] = accuracy(problem.model, theta[-1], track.bench.test).mean()
+        for words, (tol, most) in theirs.items():
+            answer = peer.ask("fit", lam=LAM, epsilons=list(EPSILONS), seed=k, tol=tol, max_iter=most)
+            times[words].add(answer["wall"], answer["cpu"])
+            accurate[words], steps[words] = answer["accuracy"][-1], answer["steps"]
+        if k == 0:
+            for taken in (*ours.values(), *times.values()):
+                taken.wall.clear(), taken.cpu.clear()
+    for (name, taken), (words, other) in itertools.product(ours.items(), times.items()):
+        worst = norms[name].max(axis=1)
+        rows.append(
+            faster(
+                f"Objective perturbation, {name}: diffprivlib {words}", other, taken,
+                wanted=25.0 if words.startswith("as it comes") else None, also=bool(worst.max() <= 1e-12),
+                notes=(
+                    f"{SEEDS} seeds x {len(EPSILONS)} budgets from {EPSILONS[0]:g} to {EPSILONS[-1]:g}; largest gradient norm of "
+                    f"ours {worst.max():.1e}; diffprivlib took {min(steps[words])} to {max(steps[words])} steps.",
+                    f"Test accuracy at ε = {EPSILONS[-1]:g}: ours {accurate[name]:.1%}, diffprivlib {accurate[words]:.1%}.",
+                ),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def gradient_norms(problem: Problem, mechanism: str, theta: np.ndarray) -> np.ndarray:
+    """(E, S) gradient norms of the perturbed objectives at theta (E, S, m), in double precision."""
+    built = get_mechanism(mechanism)()
+    streams, out = spawn(0, theta.shape[1]), np.empty(theta.shape[:2])
+    for e, epsilon in enumerate(EPSILONS):
+        calibration = built.calibrate(problem.setting, Budget(epsilon, default_delta(problem.n)))
+        linear = calibration.noise_scale * STANDARD[calibration.noise_family](streams, problem.m)
+        total = problem.model.sum_gradient(theta[e], problem.rows) + linear + calibration.details["Lam"] * theta[e]
+        out[e] = np.linalg.norm(total / problem.n, axis=1)
+    return out

@@ -1,0 +1,88 @@
+"""The whole figure, as the page computes it, in units of one scikit-learn fit of the same matrix."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections import defaultdict
+from dataclasses import asdict
+
+import numpy as np
+
+from benchmarks.peers.environments import Peer
+from benchmarks.peers.measure import Row, Times, three
+from benchmarks.peers.races import LAM
+from benchmarks.peers.rows import Track
+from dpviz.cells import attempts, problems
+from dpviz.mechanisms import mechanisms
+from dpviz.spec import RunSpec
+from dpviz.sweeps import SweepSpec
+from dpviz.validate import InvalidInput
+
+SHARED = "the minimum that all are compared with"
+FITS = 5  # of scikit-learn, before and after the figure
+
+
+def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats: int) -> list[Row]:
+    """All mechanisms that take logistic regression x budgets x seeds, nothing stored and nothing read from a store.
+
+    A round is some fits of scikit-learn, the figure, and the same fits again.
+    """
+    chosen, refused = [], []
+    for name in mechanisms():
+        try:
+            RunSpec(dataset=track.dataset, mechanism=name, lam=LAM)
+            chosen.append(name)
+        except InvalidInput:
+            refused.append(name)
+    epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
+    spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM)
+    fits, rounds = Times(), []
+    missing: dict[str, set[float]] = defaultdict(set)
+
+    def fit(count: int) -> list[np.ndarray]:
+        taken = []
+        for _ in range(count):
+            answer = peer.ask("fit", lam=LAM)
+            fits.add(answer["wall"], answer["cpu"])
+            taken.append(np.array([answer["wall"], answer["cpu"]]))
+        return taken
+
+    fit(1), fits.wall.clear(), fits.cpu.clear()
+    shared = Times()  # computed once for all mechanisms and kept, but a part of the figure
+    shared.take(lambda: track.bench.non_private)
+    for _ in range(repeats):
+        near = fit(FITS)
+        parts: dict[str, Times] = defaultdict(Times, {SHARED: shared})
+        cells = spec.cells()
+        work = attempts(cells)
+        for cell in cells:
+            table = parts[cell.spec.mechanism].take(functools.partial(next, work))
+            missing[cell.spec.mechanism] |= {epsilon for epsilon, _ in problems(table)}
+        near += fit(FITS)
+        unit = np.median(near, axis=0)
+        rounds.append({name: np.array([sum(t.wall), sum(t.cpu)]) / unit for name, t in parts.items()})
+    totals = np.array([sum(part.values()) for part in rounds])
+    wall, cpu = np.median(totals, axis=0)
+    mean = {name: np.median([part[name] for part in rounds], axis=0) for name in (SHARED, *chosen)}
+    most = sorted(mean, key=lambda name: -mean[name][0])
+    each = ", ".join(f"{name} {three(mean[name][0])} ({three(mean[name][1])})" for name in most)
+    gone = {name: sorted(which) for name, which in missing.items() if which}
+    notes = [
+        f"{len(chosen)} mechanisms x {budgets} budgets from 0.01 to 10 x {seeds} seeds = {len(chosen) * budgets * seeds:,} "
+        f"models with accuracies, objectives and closed forms; {repeats} round(s): "
+        f"{', '.join(three(value) for value in totals[:, 0])} fits.",
+        f"One fit of scikit-learn takes {statistics.median(fits.wall):.3f} s ({statistics.median(fits.cpu):.3f} s CPU).",
+        f"Where the time goes, in fits by wall (CPU) time: {each}.",
+    ]
+    if refused:
+        notes.append(f"Not for this model: {', '.join(refused)}.")
+    notes += [f"{name} cannot be computed at ε = {', '.join(f'{e:g}' for e in which)}." for name, which in gone.items()]
+    full = budgets == 10 and seeds == 10
+    return [
+        Row(
+            "The whole figure in fits of scikit-learn (lbfgs, as it comes)", f"{three(wall)} fits", f"{three(cpu)} fits",
+            "at most 300 fits, then towards 100" if full else "", bool(wall <= 300) if full else None, tuple(notes),
+            {"fits": {name: mean[name].tolist() for name in most}, "rounds": totals.tolist(), "fit": asdict(fits)},
+        )
+    ]  # fmt: skip

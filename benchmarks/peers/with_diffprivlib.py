@@ -1,0 +1,40 @@
+"""diffprivlib's logistic regression: objective perturbation of Chaudhuri, Monteleoni, Sarwate (2011), one model at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import diffprivlib
+import numpy as np
+import sklearn
+from diffprivlib.models import LogisticRegression
+from serving import clock, serve
+
+
+def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    x, y = arrays["x"], arrays["y"]
+
+    def fit(lam: float, epsilons: list[float], seed: int, tol: float, max_iter: int) -> dict[str, Any]:
+        total, accuracy, steps = np.zeros(2), [], []
+        for epsilon in epsilons:
+            model = LogisticRegression(
+                epsilon=epsilon, data_norm=1.0, C=1 / (lam * len(y)), fit_intercept=False, tol=tol, max_iter=max_iter,
+                random_state=seed,
+            )  # fmt: skip
+            begun = clock()
+            model.fit(x, y)
+            total += clock() - begun
+            accuracy.append(model.score(arrays["x_test"], arrays["y_test"]))
+            steps.append(int(model.n_iter_[0]))
+        return {"wall": total[0], "cpu": total[1], "accuracy": accuracy, "steps": steps}
+
+    return {
+        "fit": fit,
+        "versions": lambda: {
+            "diffprivlib": diffprivlib.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__,
+        },
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    serve(load)
