@@ -15,7 +15,6 @@ from benchmarks.peers.rows import track
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.engine import bench
 from dpviz.mechanisms import get_mechanism
-from dpviz.models import MODELS
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.spec import RunSpec
@@ -92,13 +91,3 @@ def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
     assert races.gradient_norms(problem, "cms-objective", theta).max() <= 1e-11
     # control: another point is no minimiser
     assert races.gradient_norms(problem, "cms-objective", theta + 1e-6).min() > 1e-11
-
-
-@pytest.mark.skipif("mlp" in MODELS, reason="this dpviz has one hidden layer, which the benchmark then races")
-def test_a_model_that_is_not_there_is_skipped_in_words(tmp_path: Path) -> None:
-    def none() -> Peer:
-        raise AssertionError("no peer is needed")
-
-    row = races.hidden_layer(track(None, tmp_path, rows=300), none, 1, 1)[0]
-    assert "skipped" in row.what
-    assert row.reached is None

@@ -92,7 +92,8 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
             rounds=rounds,
         )  # fmt: skip
     if part == "mlp":
-        return races.hidden_layer(raced, lambda: peer("opacus"), processors(), rounds)
+        epochs, rounds = (0.5, 1) if quick else (5.0, 2)
+        return races.opacus(raced, peer("opacus"), processors(), model="mlp", batch=1_024, epochs=epochs, rounds=rounds)
     if part == "objective":
         return races.diffprivlib(raced, peer("diffprivlib"), rounds)
     if part == "figure":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
 from dpviz.mechanisms import get_mechanism
-from dpviz.models import MODELS, get_model
+from dpviz.models import Network, get_model
 from dpviz.noise import STANDARD, spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.problem import Problem, accuracy
@@ -33,7 +32,8 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     noise multiplier, in single precision. Our replicas of a seed share Poisson batches; seeds are independent.
     """
     named = f"DP-SGD, {get_model(model).label.lower()}"
-    problem = Problem(track.bench.problem.rows, get_model(model), LAM)
+    trained = get_model(model)
+    problem = Problem(track.bench.problem.rows, trained, LAM)
     setting, n = problem.setting, problem.n
     rate = 1 / math.ceil(n / batch)  # what Opacus makes of the loader's batch size
     mechanism = get_mechanism("dp-sgd").from_params({"sampling_rate": rate, "epochs": epochs, "relation": "add-remove"})
@@ -42,7 +42,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
         "steps": int(calibrations[AT_ONE].details["steps"]), "batch": batch, "clip_norm": mechanism.clip_norm, "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
         "rate": mechanism.step_size * setting.unit_step,
-        "width": 0 if setting.m == setting.d else round(setting.m / (setting.d + 1)),
+        "width": trained.units(setting.d) if isinstance(trained, Network) else 0,
     }  # fmt: skip
 
     failures: list[str] = []
@@ -69,15 +69,15 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     mechanism.fit(problem, calibrations[:1], streams[:1], record=False)  # warm
     for k in range(rounds):
         theta = ours.take(lambda: mechanism.fit(problem, calibrations, streams, record=False)).theta
-        if model == "logistic":
+        alone.take(lambda: mechanism.fit(problem, [calibrations[AT_ONE]], many, record=False))
+        if setting.linear:
             limit.take(lambda: products(n * rate, setting.d, request["steps"]))
-            alone.take(lambda: mechanism.fit(problem, [calibrations[AT_ONE]], many, record=False))
         for loader, (mode, count) in ways.items():
             answer = peer.ask("train", mode=mode, threads=count, loader=loader, seed=k, **request)
             theirs[loader].add(answer["wall"], answer["cpu"])
             reached[loader].append(answer["accuracy"])
     mine = float(accuracy(problem.model, theta[AT_ONE], track.bench.test).mean())
-    wanted = 300.0 if model == "logistic" else 10.0
+    wanted = 300.0 if setting.linear else 10.0
     rows = []
     for loader, (mode, count) in ways.items():
         other = statistics.mean(reached[loader])
@@ -94,13 +94,13 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
                 ),
             )
         )  # fmt: skip
-    if model == "logistic":
-        rows.append(
-            faster(
-                f"{named}: the same, {len(many)} seeds with batches of their own", theirs["documented"], alone,
-                notes=("One budget, so that no two models share a batch.",),
-            )
-        )  # fmt: skip
+    rows.append(
+        faster(
+            f"{named}: the same, {len(many)} seeds with batches of their own", theirs["documented"], alone,
+            notes=("One budget, so that no two models share a batch.",),
+        )
+    )  # fmt: skip
+    if setting.linear:
         rows.append(
             faster(
                 f"{named}: the limit, our matrix products alone", theirs["documented"], limit,
@@ -121,13 +121,6 @@ def products(batch: float, d: int, steps: int) -> None:
             (rows @ columns).T @ rows
 
     map_streams(work, SEEDS, lambda done: None)
-
-
-def hidden_layer(track: Track, peer: Callable[[], Peer], threads: int, rounds: int) -> list[Row]:
-    """One hidden layer against Opacus, where this dpviz has one."""
-    if "mlp" not in MODELS:
-        return [Row("DP-SGD, one hidden layer: skipped, this dpviz has no model 'mlp'")]
-    return opacus(track, peer(), threads, model="mlp", batch=1_024, epochs=5.0, rounds=rounds)
 
 
 def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
