@@ -258,6 +258,8 @@ def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
     verdict = planted("ip-beats-objective", **coins)
     assert verdict.outcome is Outcome.UNTESTABLE
     assert verdict.numbers[0][1] == "0, 0, 8"
+    tossed: dict[str, Any] = dict.fromkeys(("pidp_sgd", "dp_sgd"), lambda knobs: Coin())
+    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.UNTESTABLE
     assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).numbers[0][1] == "0, 8, 0"
 
 
