@@ -65,7 +65,7 @@ class Bench:
 
     @cached_property
     def non_private(self) -> Baseline:
-        """The minimiser without privacy."""
+        """The minimiser without privacy; for a network the best of three long trainings."""
         theta = self.problem.optimum
         return Baseline(
             float(accuracy(self.problem.model, theta[None], self.test)[0]),
@@ -91,14 +91,15 @@ class Result:
         accuracy: (S,) test accuracies in [0, 1].
         train_accuracy: (S,) training accuracies in [0, 1].
         objective: (S,) training objectives.
-        optimality_gap: (S,) objective minus the non-private minimum, >= 0 up to the solver's tolerance.
+        optimality_gap: (S,) objective minus that of `non_private`. Where the objective is convex this is the minimum
+            and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
         expected_accuracy: test accuracy averaged over all noise draws in closed form; None where there is no
             closed form. Where training itself is random, over the noise given this run's training randomness.
         calibration: how the noise was set, and what is guaranteed.
         instances: training rows by row id: label, visits, times_noised, noise_norm, passed, rule_margin (means
             over the seeds), margin of the private models (mean) and of the non-private one, and correct (share
             of seeds that predict the row right). Not private: it shows data.
-        non_private: the minimiser without privacy.
+        non_private: the minimiser without privacy; for a network the best of three long trainings.
         majority: the most frequent label.
         bench: data, split and problem.
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.

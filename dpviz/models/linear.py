@@ -28,6 +28,7 @@ class LinearModel:
     id: str
     label: str
     loss: Loss
+    formula: str = r"\langle\theta,x\rangle"
     convex: bool = True
     exact_curvature: bool = True
     factored: bool = False

@@ -57,6 +57,7 @@ class Network:
     label: str = "Neural network (one hidden layer)"
     width: int = 0
     loss: Loss = field(default_factory=Logistic)
+    formula: str = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
     convex: bool = False
     exact_curvature: bool = False
     factored: bool = True
