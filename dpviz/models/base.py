@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.losses import Loss
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
 
@@ -73,6 +74,9 @@ class Model(Protocol):
 
     @property
     def label(self) -> str: ...
+
+    @property
+    def loss(self) -> Loss: ...
 
     @property
     def formula(self) -> str:
