@@ -120,7 +120,7 @@ def how(seen: Inspected) -> None:
         sources.append(
             "For a network H is the Gauss–Newton matrix, which leaves out the curvature of f itself; beyond "
             f"{DENSE_APPROXIMATION:,} parameters it is approximated by Kronecker factors with corrected eigenvalues (EKFAC: "
-            "George et al. 2018). Retraining goes on from the same point to the minimum that it leads to; nothing is proved of it."
+            "George et al. 2018). Retraining goes on from the same point to the minimum it leads to; nothing is proved of it."
         )
     if seen.individual is not None:
         sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
