@@ -164,6 +164,14 @@ class Influence:
         return self.norm / (1.0 - self.leverage)
 
     @cached_property
+    def flip_norm(self) -> Floats:
+        """(n,) how far the parameters move to first order when the row's label is flipped: |H^{-1}(g_i - g_i')|/n."""
+        model = self.problem.model
+        margin = model.margins(self.theta[None], self.problem.rows)[:, 0]
+        # y phi'(m) J against -y phi'(-m) J
+        return np.abs(model.loss.slope(margin) + model.loss.slope(-margin)) / self.problem.n * self._quadratic[0]
+
+    @cached_property
     def published_norm(self) -> Floats:
         """(n,) |c_i|, Kang-PIDP eq. (11) with the regulariser inside each row's loss: c_i = H^{-1}(g_i + lam theta)/n."""
         shift = self.solve(self.theta[None])[0] * (self.problem.lam / self.problem.n)

@@ -92,6 +92,10 @@ class Model(Protocol):
         """(streams, m) starting points that do not depend on data."""
         ...
 
+    def from_one_start(self, seed: int) -> Model:
+        """The same model with one start, known to everybody, for all replicas."""
+        ...
+
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) decision values; a row is predicted +1 where its value is >= 0."""
         ...

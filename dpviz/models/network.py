@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ class Network:
 
     Attributes:
         width: hidden units; 0 for as many as the rows have features, the constant one included.
+        start: seed of one start that all replicas share; None for a start of each replica's own.
     """
 
     id: str = "mlp"
@@ -61,6 +62,7 @@ class Network:
     convex: bool = False
     exact_curvature: bool = False
     factored: bool = True
+    start: int | None = None
 
     def units(self, d: int) -> int:
         """Hidden units for rows of d features."""
@@ -86,6 +88,8 @@ class Network:
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         """(streams, m) normal weights of variance 1/inputs in both layers (LeCun 1998), offsets 0."""
+        if self.start is not None:
+            streams = [np.random.SeedSequence(self.start)] * len(streams)
         theta = np.zeros((len(streams), m))
         W, a, _ = self.split(theta)
         for r, stream in enumerate(streams):
@@ -93,6 +97,9 @@ class Network:
             W[r, :, :-1] = rng.standard_normal(W[r, :, :-1].shape) / np.sqrt(W.shape[2] - 1)
             a[r] = rng.standard_normal(a.shape[1]) / np.sqrt(a.shape[1])
         return theta
+
+    def from_one_start(self, seed: int) -> Network:
+        return replace(self, start=seed)
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))
@@ -219,7 +226,8 @@ class Network:
             return polish(self, rows, lam, start)
         d = rows.X.shape[1]
         streams = [np.random.SeedSequence(k) for k in range(STARTS)]
-        return best_of_starts(self, rows, lam, self.initial(self.setting(len(rows), d, lam).m, streams))
+        starts = replace(self, start=None).initial(self.setting(len(rows), d, lam).m, streams)
+        return best_of_starts(self, rows, lam, starts)
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         margin = rows.y * self._own_scores(theta, rows)
