@@ -193,10 +193,14 @@ def run_epsilons(
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
+    long = 0.0 if problem.model.convex or "optimum" in problem.__dict__ else 0.5  # of the work that is told of
+    problem.find_optimum(lambda done: monitor(long * done))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
-        fit = mechanism.fit(problem, calibrations, streams, record=instances, monitor=monitor)
+        fit = mechanism.fit(
+            problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done)
+        )
     if not np.isfinite(fit.theta).all():
         raise InvalidInput(
             "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."

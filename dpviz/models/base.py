@@ -151,8 +151,14 @@ class Model(Protocol):
         """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
         ...
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
-        """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given."""
+    def minimise(
+        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
+    ) -> Floats:
+        """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
+
+        Args:
+            monitor: told of progress where it takes long; raises to cancel.
+        """
         ...
 
     @property

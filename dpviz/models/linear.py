@@ -125,7 +125,9 @@ class LinearModel:
         slope, curvature = self.slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+    def minimise(
+        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
+    ) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start)[0]
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:

@@ -24,7 +24,7 @@ from dpviz.losses import Logistic, Loss
 from dpviz.models.base import Floats, Rule, Setting
 from dpviz.models.curvature import Curvature, KroneckerCurvature
 from dpviz.models.rows import Rows
-from dpviz.models.training import best_of_starts, polish
+from dpviz.models.training import Monitor, best_of_starts, polish, silent
 from dpviz.noise import generator, substreams
 
 Real = NDArray[Any]  # double or single precision, as theta is
@@ -217,7 +217,7 @@ class Network:
         top = np.linalg.eigvalsh(square)[-1] + delta**2 * (e @ e)
         return float(np.sqrt(max(top, 0.0)))
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.
 
         There may be a better minimum: nobody can tell for a network.
@@ -227,7 +227,7 @@ class Network:
         d = rows.X.shape[1]
         streams = [np.random.SeedSequence(k) for k in range(STARTS)]
         starts = replace(self, start=None).initial(self.setting(len(rows), d, lam).m, streams)
-        return best_of_starts(self, rows, lam, starts)
+        return best_of_starts(self, rows, lam, starts, monitor)
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         margin = rows.y * self._own_scores(theta, rows)
