@@ -31,7 +31,7 @@ from dpviz.validate import InvalidInput, one_of, whole
 Floats = NDArray[np.float64]
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
-_DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
+DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
 _MOST_LEVERAGE = 0.9
 _TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
 _BLOCK_BYTES = 1 << 21  # score gradients worked on at once
@@ -52,7 +52,7 @@ def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str =
     one_of("solver", solver, ("auto", "dense", "cg", "factored"))
     if solver == "auto":
         solver = "dense" if problem.m <= _DENSE_LIMIT else "cg"
-        if problem.m > _DENSE_APPROXIMATION and problem.model.factored:
+        if problem.m > DENSE_APPROXIMATION and problem.model.factored:
             solver = "factored"
     elif solver == "factored" and not problem.model.factored:
         raise InvalidInput("solver", f"{problem.model.id!r} has no factored curvature", "Choose dense or cg.")
@@ -162,6 +162,14 @@ class Influence:
     def newton_norm(self) -> Floats:
         """(n,) |NS_i|: much closer to retraining than `norm`."""
         return self.norm / (1.0 - self.leverage)
+
+    @cached_property
+    def flip_norm(self) -> Floats:
+        """(n,) how far the parameters move to first order when the row's label is flipped: |H^{-1}(g_i - g_i')|/n."""
+        model = self.problem.model
+        margin = model.margins(self.theta[None], self.problem.rows)[:, 0]
+        # y phi'(m) J against -y phi'(-m) J
+        return np.abs(model.loss.slope(margin) + model.loss.slope(-margin)) / self.problem.n * self._quadratic[0]
 
     @cached_property
     def published_norm(self) -> Floats:

@@ -192,7 +192,7 @@ def _chunk(
     steps = np.zeros(len(index), np.intp)
     active, stuck = everyone.copy(), np.zeros(len(index), bool)
     for step in range(_MAX_STEPS):
-        report(step / 4 if step < 4 else 0.99)
+        report((step / 4 if step < 4 else 0.99) * (1.0 if model.convex else 0.1))
         g = gradient(current[active], active)
         new = np.linalg.norm(g, axis=1)
         # the shared Hessian is close to the true one: each step shortens the gradient by much, or something is wrong
@@ -204,8 +204,9 @@ def _chunk(
             break
         current[active] -= fixed.solve(solve, g[going], active)
         steps[active] += 1
-    for k in np.flatnonzero(active | stuck):
-        report(0.99)
+    alone = np.flatnonzero(active | stuck)
+    for done, k in enumerate(alone):
+        report(0.99 if model.convex else 0.1 + 0.9 * done / len(alone))  # most networks end up here
         current[k], size[k] = _alone(problem, int(index[k]), replacement, int(k), lam, current[k])
         steps[k] = -1
     return current, size / lam, steps

@@ -15,7 +15,7 @@ from dpviz.datasets.base import train_size
 from dpviz.engine import bench
 from dpviz.mechanisms import Mechanism, Monitor
 from dpviz.mechanisms.base import silent
-from dpviz.models import Rows
+from dpviz.models import Rows, Setting
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.sensitivity import logistic_worst_pair
@@ -33,6 +33,11 @@ KINDS = {
     "adversarial": "a row is one of two whose gradients differ most at the minimiser, along the flattest direction",
     "worst-case data": "all other rows are equal, and the replaced row is one of two whose gradients differ most",
 }
+
+
+def kinds_of(setting: Setting) -> tuple[str, ...]:
+    """The kinds of neighbours that can be made: where gradients differ most is known for linear models only."""
+    return tuple(KINDS) if setting.m == setting.d else ("random", "flipped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class Moves:
 
 
 def observed_sensitivity(
-    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, kinds: Sequence[str] = tuple(KINDS), seed: int = 0,
+    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, kinds: Sequence[str] | None = None, seed: int = 0,
     streams: int = 2, monitor: Monitor = silent,
 ) -> Moves:  # fmt: skip
     """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` moves.
@@ -64,6 +69,7 @@ def observed_sensitivity(
     Mechanisms whose query is asked at a point are asked at 0, at the minimiser and at random points between.
 
     Args:
+        kinds: all that the model has by default, see `kinds_of`.
         pairs: neighbouring pairs of each kind; one suffices for "worst-case data".
         streams: shared random streams per pair; the largest distance over them counts.
 
@@ -71,9 +77,11 @@ def observed_sensitivity(
         InvalidInput: an unknown kind.
         NotImplementedError: the mechanism protects no query of bounded sensitivity.
     """
+    known = kinds_of(problem.setting)
+    kinds = known if kinds is None else kinds
     for kind in kinds:
-        if kind not in KINDS:
-            raise InvalidInput("kinds", f"unknown kind {kind!r}", f"Choose from: {', '.join(KINDS)}.")
+        if kind not in known:
+            raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(known)}.")
     count = whole("pairs", pairs, 1, 100_000)
     rng = np.random.default_rng(seed)
     pools = spawn(seed, streams)
@@ -99,7 +107,7 @@ def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Proble
     index = int(rng.integers(n))
     if kind == "flipped":
         return problem, problem.replace_row(index, problem.rows.X[index], -problem.rows.y[index])
-    if kind == "random" or problem.m != d:
+    if kind == "random":
         x = rng.standard_normal(d)
         return problem, problem.replace_row(index, np.asarray(x / np.linalg.norm(x), float), float(rng.choice([-1.0, 1.0])))
     if kind == "adversarial":
@@ -178,7 +186,7 @@ class Excess:
         n, d, epsilon, delta: the setting.
         gap: (S,) objective above its minimum.
         noise_scale: of the calibration.
-        eigenvalues: (d,) of the Hessian at the minimum.
+        eigenvalues: (d,) of the Hessian at the minimum; none for a network, where nothing follows from them.
         start: objective at 0 above its minimum.
     """
 
@@ -207,7 +215,9 @@ def excess_risk(
         raise InvalidInput("mechanism", "training diverged with these settings", "Use a smaller step size.")
     e, s, m = fit.theta.shape
     objective = problem.objective(fit.theta.reshape(e * s, m)).reshape(e, s)
-    values: Floats = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
+    values: Floats = np.empty(0)
+    if problem.model.convex:
+        values = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
     start = float(problem.objective(np.zeros((1, m)))[0]) - problem.optimal_value
     return [
         Excess(problem.n, m, b.epsilon, b.delta, gap - problem.optimal_value, cal.noise_scale, values, start)

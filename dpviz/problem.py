@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,11 @@ class Problem:
     def optimum(self) -> Floats:
         """(m,) the non-private minimiser theta*."""
         return self.model.minimise(self.rows, self.lam)
+
+    def find_optimum(self, monitor: Callable[[float], None]) -> None:
+        """Makes `optimum` now where it is not known, and tells of progress; `monitor` raises to cancel."""
+        if "optimum" not in self.__dict__:
+            self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)
 
     @cached_property
     def optimal_value(self) -> float:

@@ -26,7 +26,7 @@ class RunSpec:
 
     Attributes:
         dataset: catalogue name.
-        model: "logistic" or "svm".
+        model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
         mechanism: mechanism id.
         epsilon: privacy budget, > 0.
         delta: failure probability, 0 < delta < 1/n for n training rows; None picks `default_delta(n)`.
@@ -157,17 +157,19 @@ class RunSpec:
                     params[name] = declared.parse(name, text)
                 except InvalidInput as error:
                     found.append(error)
-        spec = None
-        for dropped in (None, "delta", "mechanism", "model"):  # what can only be wrong in company of other fields
-            if dropped is not None:
-                values.pop(dropped, None)
-                params = {} if dropped == "mechanism" else params
+        spec, doubtful = None, ["delta", "mechanism", "model"]  # what can only be wrong in company of other fields
+        while spec is None:
             try:
                 spec = cls(**values, params=params)
-                break
             except InvalidInput as error:
-                if error not in found:
+                if str(error) not in map(str, found):
                     found.append(error)
+                if not doubtful:
+                    break
+                dropped = error.field if error.field in doubtful else doubtful[0]
+                doubtful.remove(dropped)
+                values.pop(dropped, None)
+                params = {} if dropped == "mechanism" else params
         if found and problems is None:
             raise found[0]
         if problems is not None:

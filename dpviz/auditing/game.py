@@ -64,6 +64,7 @@ def watch(
 ) -> Iterator[AuditResult]:
     """The game as it goes on: trains in blocks and yields what the attacker has so far; the last result is the audit.
 
+    Networks start from one point that the attacker knows: it does not depend on data, so guarantees hold at every start.
     The exact likelihood ratio, its threshold and the mid-point come from the declared laws, so all runs are counted.
     A learning attacker is fitted on a quarter of the runs, its threshold chosen on another, and the other half counted.
     Under score="auto" both play where the law is known, the second with a tenth of the error probability, and the
@@ -103,8 +104,13 @@ def watch(
             "pair", f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",
             "Use a pair in which the differing row is zero on one side.",
         )  # fmt: skip
+    if calibration.neighbouring is Neighbouring.ADD_REMOVE and problem.setting.quadratic is None:
+        raise InvalidInput(
+            "pair", f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not "
+            "the same as no row", "Audit it under replace-one, or on a linear model.",
+        )  # fmt: skip
     versions = [*_prefixes(mechanism, iterates), mechanism]
-    sides = (problem, neighbour)
+    sides = (_known_start(problem, seed), _known_start(neighbour, seed))
     outputs: list[list[Floats]] = [[], []]
     laws: Laws | None = None
     line = _line(mechanism, calibration, sides, seed) if _declares_gaussian(calibration) else None
@@ -152,6 +158,11 @@ def audit_pairs(
             confidence=1 - (1 - confidence) / len(pairs), iterates=iterates, monitor=part,
         )  # fmt: skip
     return out
+
+
+def _known_start(problem: Problem, seed: int) -> Problem:
+    model = problem.model.from_one_start(seed)
+    return problem if model is problem.model else dataclasses.replace(problem, model=model)
 
 
 def _prefixes(mechanism: Mechanism, iterates: Sequence[int]) -> list[Mechanism]:

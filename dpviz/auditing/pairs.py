@@ -1,7 +1,7 @@
 """Neighbouring pairs to attack: made-up ones that are as bad as a method's analysis fears, and ones from real data.
 
 All rows lie in the unit ball, and exactly one row differs. A row x = 0 has no gradient in a linear model, so replacing a
-row by it is also what removing it means when n is public.
+row by it is also what removing it means when n is public. In a network it still pulls at the offsets.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.influence import influence_of
 from dpviz.mechanisms import Mechanism
-from dpviz.models import LinearModel, Model, Rows
+from dpviz.models import Model, Rows
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.problem import Problem
@@ -169,17 +170,8 @@ def replace_by(problem: Problem, index: int, x: Floats, y: float) -> Pair:
 def most_influential(problem: Problem) -> Pair:
     """The row whose label flip moves the non-private minimiser most, to first order, with its label flipped.
 
-    (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for models without one, the longest gradient.
+    (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for a network through its approximation.
     """
-    theta, rows = problem.optimum[None], problem.rows
-    if isinstance(problem.model, LinearModel):
-        loss, margin = problem.model.loss, problem.model.margins(theta, rows)[:, 0]
-        hessian = (rows.signed * loss.curvature(margin)[:, None]).T @ rows.signed / problem.n
-        hessian[np.diag_indices_from(hessian)] += problem.lam
-        # y x phi'(m) against -y x phi'(-m)
-        step = rows.signed * (loss.slope(margin) + loss.slope(-margin))[:, None] / problem.n
-        size = np.linalg.norm(np.linalg.solve(hessian, step.T), axis=0)
-    else:
-        size = problem.model.gradient_norms(theta, rows)[:, 0]
-    pair = label_flip(problem, int(np.argmax(size)))
-    return Pair("most-influential", pair.first, pair.second, f"Row {int(np.argmax(size))}, which moves the model most, flipped.")
+    row = int(np.argmax(influence_of(problem).flip_norm))
+    pair = label_flip(problem, row)
+    return Pair("most-influential", pair.first, pair.second, f"Row {row}, which moves the model most, flipped.")

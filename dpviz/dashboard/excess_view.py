@@ -13,7 +13,7 @@ import streamlit as st
 from dpviz import observed
 from dpviz.dashboard import background, parts, words
 from dpviz.dashboard.own import Choice
-from dpviz.dashboard.rates_view import facts_of
+from dpviz.dashboard.rates_view import NO_RATES, facts_of, speaks_of
 from dpviz.dashboard.sensitivity_view import setting_of
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
@@ -112,7 +112,10 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         return
     if not fresh:
         st.caption("These are the points of the previous setting.")
-    parts.not_private("Excess risk compares with the minimum of the training objective, which was found without noise.")
+    convex = speaks_of(spec)
+    parts.not_private(f"Excess risk compares with the training objective of {words.minimum(convex)}.")
+    if not convex:
+        st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     x = [way.at(e) for e in found]
     y = [e.mean for e in found]
     spread = [e.gap.std(ddof=1) / np.sqrt(len(e.gap)) if len(e.gap) > 1 else 0.0 for e in found]
@@ -148,23 +151,26 @@ def excess(spec: RunSpec, theme: Theme) -> None:
             rows.append((label, words.two(fitted), words.three(values[len(y) // 2]), "[ours], no free factor"))
     rows += _published(spec, found, way, x, y, drawn, theme)
     marked = x[len(x) // 2]
-    fig = lines.curves(drawn, theme, x=way.title, y="excess empirical risk", marks=((marked, "rates pass through here"),))
-    summary = (
-        f"Excess empirical risk over {way.title}: observed slope {words.two(slope)}. Published rates hide their "
-        f"constants, so each is drawn through the "
-        f"observed point at {words.three(marked)}: only slopes compare."
-    )
+    marks = ((marked, "rates pass through here"),) if convex else ()
+    fig = lines.curves(drawn, theme, x=way.title, y="excess empirical risk", marks=marks)
+    summary = f"Excess empirical risk over {way.title}: observed slope {words.two(slope)}."
+    if convex:
+        summary += (
+            f" Published rates hide their constants, so each is drawn through the observed point at {words.three(marked)}: "
+            "only slopes compare."
+        )
     parts.chart(fig, f"excess-{way.key}", summary, lambda: _excess_table(found, theory))
     _regime(spec, theory, way)
     parts.table(rows, ("", f"slope over {way.title}", f"value at {words.three(marked)}", "constants"))
     with st.expander("How is this computed?"):
         st.latex(
             r"\mathbb E\,F(\theta)-\min F,\qquad "
-            r"F(\theta)=\tfrac1n\sum_i\varphi(y_i\langle\theta,x_i\rangle)+\tfrac\lambda2\lVert\theta\rVert^2"
+            r"F(\theta)=\tfrac1n\sum_i\varphi(y_if_\theta(x_i))+\tfrac\lambda2\lVert\theta\rVert^2,\quad f_\theta(x)="
+            + get_model(spec.model).formula
         )
         st.markdown(
-            "Bounds with all constants, elementary [ours]: output noise, then noisy full-batch descent for the step 1/L; other "
-            "steps below 2/L contract by 1 − μη(2 − Lη) instead."
+            "Bounds with all constants, elementary [ours], for linear models: output noise, then noisy full-batch descent for "
+            "the step 1/L; other steps below 2/L contract by 1 − μη(2 − Lη) instead."
         )
         st.latex(
             r"\tfrac L2\,\mathbb E\lVert b\rVert^2,\qquad (1-\tfrac\mu "
@@ -175,6 +181,8 @@ def excess(spec: RunSpec, theme: Theme) -> None:
 
 def _theory(spec: RunSpec, e: observed.Excess) -> dict[str, float]:
     here = setting_of(spec)
+    if not speaks_of(spec):
+        return {}
     setting = get_model(spec.model).setting(e.n, e.d if here.m == here.d else here.d, spec.lam)
     return spec.build().excess_theory(setting, e.noise_scale, e.start, e.eigenvalues) if e.noise_scale > 0 else {}
 
@@ -183,6 +191,8 @@ def _published(
     spec: RunSpec, found: list[observed.Excess], way: _Way, x: list[float], y: list[float], drawn: list[lines.Line], theme: Theme
 ) -> list[tuple[str, str, str, str]]:
     """Every published rate through the middle point: the mechanism's own in the picture, all in the table."""
+    if not speaks_of(spec):
+        return []
     base, middle = facts_of(spec), len(x) // 2
     out = []
     seen: set[str] = set()

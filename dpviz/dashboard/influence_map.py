@@ -44,6 +44,7 @@ def headline(seen: Inspected, pull: Influence) -> None:
     label = mechanisms()[seen.spec.mechanism].label
     sentence = (
         f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most: without it the parameters move by "
+        f"{'' if pull.exact_curvature else 'about '}"
         f"{words.three(pull.newton_norm[top])}{times}. With {label} at ε = {words.three(seen.spec.epsilon)}, {met(seen)}."
     )
     with st.container(key="headline"):
@@ -98,10 +99,12 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
         group=bright, kinds=("met none", "met noise"), ticks=scaled, unit="influence",
     )  # fmt: skip
     size = "" if seen.epsilon is None else " Size is individual ε."
+    rough = inspected.approximation(pull)
+    rough = f"; {rough}" if rough else ""
     axes = "" if scaled else " A component's share of the variance stands beside its name."
     summary = (
-        f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton step)."
-        f"{size} The ring is the chosen person.{axes} Click a point to choose a person; "
+        f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton "
+        f"step{rough}).{size} The ring is the chosen person.{axes} Click a point to choose a person; "
         "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
     parts.chart(fig, choice.MAP, summary, lambda: table(seen, pull), on_select=choice.from_map)

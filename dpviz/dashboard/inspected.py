@@ -36,6 +36,11 @@ MAX_BYTES = 256 << 20
 EXACT_WORK = 1e8
 #: rows retrained on larger sets
 SAMPLE = 200
+#: the same for networks, whose every row is a training run: rows of a sample, rows x parameters of one person's run and
+#: rows x rows x parameters of a sample's that are retrained without being asked for
+NETWORK_SAMPLE, NETWORK_PERSON, NETWORK_WORK = 40, 1e7, 5e7
+#: gradients to which a network is retrained, relative to the row's own: its influence is no closer than that
+NETWORK_TOLERANCE = 1e-4
 #: rows x parameters up to which the rule is looked at for other budgets too
 RULE_WORK = 4e6
 
@@ -184,9 +189,14 @@ def influence(spec: RunSpec) -> Influence:
 
 
 def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
-    """Exact minimisers without each of these training rows."""
-    at = np.asarray(positions, np.intp)
-    return _retrained.get(_rows_key(spec, at), lambda: influence(spec).leave_one_out(at, monitor=monitor))
+    """Exact minimisers without each of these training rows; for networks, where training on from the same point leads.
+
+    Raises:
+        InvalidInput: the network's training without privacy reached no minimum.
+    """
+    at, pull = np.asarray(positions, np.intp), influence(spec)
+    tolerance = 1e-9 if pull.problem.model.convex else NETWORK_TOLERANCE
+    return _retrained.get(_rows_key(spec, at), lambda: pull.leave_one_out(at, tolerance=tolerance, monitor=monitor))
 
 
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
@@ -203,11 +213,30 @@ def validation_rows(spec: RunSpec) -> NDArray[np.intp]:
     """Positions to validate the influence on: all rows of small sets; else the most influential and evenly spread ranks."""
     pull = influence(spec)
     n = pull.problem.n
-    if n**2 * pull.problem.m <= EXACT_WORK:
+    if pull.problem.model.convex and n**2 * pull.problem.m <= EXACT_WORK:
         return np.arange(n)
+    half = sample(pull) // 2
     order = np.argsort(-pull.newton_norm, kind="stable")
-    ranks = np.unique(np.r_[np.arange(SAMPLE // 2), np.linspace(0, n - 1, SAMPLE // 2).astype(int)])
+    ranks = np.unique(np.r_[np.arange(min(half, n)), np.linspace(0, n - 1, half).astype(int)])
     return np.sort(order[ranks])
+
+
+def sample(pull: Influence) -> int:
+    """Rows that are retrained where all are too many."""
+    return SAMPLE if pull.problem.model.convex else NETWORK_SAMPLE
+
+
+def unasked(pull: Influence, count: int) -> bool:
+    """Whether retraining without each of `count` rows is cheap enough to do it without being asked."""
+    return pull.problem.n * pull.problem.m * count <= (EXACT_WORK if pull.problem.model.convex else NETWORK_WORK)
+
+
+def approximation(pull: Influence) -> str:
+    """What makes the influence approximate even to first order, "" where nothing does."""
+    if pull.exact_curvature:
+        return ""
+    form = " in Kronecker factors (EKFAC)" if pull.solver == "factored" else ""
+    return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
 
 
 def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:

@@ -80,7 +80,7 @@ def numbers(done: Outcome) -> None:
             words.percent(floor.train_accuracy),
         ),
         ("Training objective", f"{done.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
-        ("Optimality gap", f"{max(done.optimality_gap.mean(), 0):.3g}", "0", "–"),
+        ("Optimality gap", words.three(_gap(done)), "0", "–"),
     ]
     if done.expected_accuracy is not None:
         expected = words.percent(done.expected_accuracy)
@@ -107,10 +107,13 @@ def lines(done: Outcome, theme: Theme) -> bool:
     if dataset.plane is None:
         return False
     st.header("Decision lines", anchor=False)
-    axis = np.linspace(-1.05, 1.05, 43)
+    model = get_model(done.spec.model)
+    # lines of linear models are exact on any grid; curved ones need a fine one, within bounds for many draws
+    straight = done.theta.shape[1] == len(dataset.feature_names)
+    fine = min(161, int((5e5 / len(done.theta)) ** 0.5))
+    axis = np.linspace(-1.05, 1.05, 43 if straight else max(43, fine))
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     rows = Rows(add_intercept(grid) if dataset.intercept else grid, np.ones(len(grid)))
-    model = get_model(done.spec.model)
     assert done.non_private.theta is not None
     theta = np.vstack([done.theta, done.non_private.theta])
     scores = model.scores(theta, rows).T.reshape(len(theta), len(axis), len(axis))
@@ -123,7 +126,8 @@ def lines(done: Outcome, theme: Theme) -> bool:
     crossed = int(((scores[:-1].max(axis=(1, 2)) > 0) & (scores[:-1].min(axis=(1, 2)) < 0)).sum())
     summary = (
         f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
-        f"line is one noise draw. {crossed} of {len(done.theta)} draws cut the picture; the others call every point the same."
+        f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
+        f"{crossed} of {len(done.theta)} draws cut the picture; the others call every point the same."
     )
     parts.not_private("The points are the data, and the thick line was trained without noise.")
     parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
@@ -136,7 +140,10 @@ def weights(done: Outcome, theme: Theme) -> None:
     dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
     names, base = dataset.feature_names, done.non_private.theta
     if base is None or len(names) != done.theta.shape[1]:
-        parts.empty("This model's parameters do not belong to one feature each, so there is nothing to set side by side.")
+        parts.empty(
+            f"The network’s {done.theta.shape[1]:,} weights do not belong to one feature each, and networks that say the same "
+            "can have different weights (hidden units can change places), so there is nothing to set side by side."
+        )
         return
     if not done.theta.any():
         parts.empty("This method releases a label and no weights.")
@@ -158,16 +165,22 @@ def weights(done: Outcome, theme: Theme) -> None:
 def gap(done: Outcome, theme: Theme) -> None:
     """How far the private models are from the minimum."""
     st.header("Optimality gap", anchor=False)
-    mean = max(float(done.optimality_gap.mean()), 0.0)
-    if mean < 1e-12:
-        parts.empty("The gap is zero: this is the minimum itself.")
+    convex = get_model(done.spec.model).convex
+    gaps = np.maximum(done.optimality_gap, 0.0) if convex else done.optimality_gap
+    if np.abs(gaps).max() < 1e-12:
+        parts.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
         return
-    fig = accuracy.optimality_gap(done.optimality_gap, parts.method_look(done.spec.mechanism, theme), theme)
+    reference = "the minimum" if convex else "the best long training"
+    fig = accuracy.optimality_gap(gaps, parts.method_look(done.spec.mechanism, theme), theme, reference=reference)
     summary = (
-        f"Training objective of each noise draw above the non-private minimum {done.non_private.objective:.4g}: "
-        f"{words.three(mean)} on average, from {words.three(max(done.optimality_gap.min(), 0.0))} to "
-        f"{words.three(done.optimality_gap.max())}."
+        f"Training objective of each noise draw minus {done.non_private.objective:.4g}, that of {words.minimum(convex)}: "
+        f"{words.three(_gap(done))} on average, from {words.three(gaps.min())} to {words.three(gaps.max())}."
     )
+    if not convex:
+        summary += f" {words.NO_MINIMUM}"
+        below = int((gaps < 0).sum())
+        if below:
+            summary += f" Here {below} of {len(gaps)} draws did."
     parts.chart(fig, "gap", summary, lambda: per_draw(done))
 
 
@@ -195,7 +208,10 @@ def attacker(done: Outcome, theme: Theme) -> None:
 def how(done: Outcome) -> None:
     """Formulas, sources and calls."""
     cls, cal = mechanisms()[done.spec.mechanism], done.calibration
-    formulas = [r"\min_\theta\; \tfrac1n\sum_i \varphi(y_i\langle\theta,x_i\rangle) + \tfrac{\lambda}{2}\lVert\theta\rVert^2"]
+    formulas = [
+        r"\min_\theta\; \tfrac1n\sum_i \varphi(y_if_\theta(x_i)) + \tfrac{\lambda}{2}\lVert\theta\rVert^2,\qquad f_\theta(x)="
+        + get_model(done.spec.model).formula
+    ]
     if cal.proved is not None:
         formulas.append(
             r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
@@ -228,6 +244,12 @@ def weight_table(done: Outcome, names: tuple[str, ...]) -> pd.DataFrame:
     """One row per feature: the weight without privacy and in every draw."""
     draws = {f"draw {s}": done.theta[s] for s in range(len(done.theta))}
     return pd.DataFrame({"feature": names, "no privacy": done.non_private.theta} | draws)
+
+
+def _gap(done: Outcome) -> float:
+    """Mean optimality gap; where the minimum is known, what lies below 0 is the solver's rounding."""
+    mean = float(done.optimality_gap.mean())
+    return max(mean, 0.0) if get_model(done.spec.model).convex else mean
 
 
 def _mean(values: np.ndarray) -> str:

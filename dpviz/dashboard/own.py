@@ -29,7 +29,9 @@ class Choice:
     help: str = ""
 
     def value(self) -> str:
-        """The value in force; a bad one is reported and replaced."""
+        """The value in force; a bad one is reported and replaced, and where there is nothing to choose it waits."""
+        if not self.options:
+            return self.default
         text = str(st.session_state.get(self.key) or self.default)
         try:
             return one_of(self.key, text, self.options)

@@ -17,6 +17,8 @@ from dpviz.datasets.units import Units
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
+from dpviz.leave_one_out import Retrained
+from dpviz.losses import Logistic
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, attack_accuracy
 from dpviz.validate import InvalidInput
@@ -68,7 +70,7 @@ def _cell(value: object) -> str:
 
 def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
     names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[people]
-    probable = get_model(seen.spec.model).label.lower().startswith("logistic")
+    probable = isinstance(get_model(seen.spec.model).loss, Logistic)
     said = []
     for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
         word = names[int(margin * label >= 0)]
@@ -84,27 +86,30 @@ def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
 def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
     n = len(seen.row_ids)
     rank = [1 + int((pull.newton_norm > pull.newton_norm[i]).sum()) for i in people]
+    rough = "" if pull.exact_curvature else ", approximate"
     lines: list[Line] = [
         (
-            "Influence (Newton step), rank",
+            f"Influence (Newton step{rough}), rank",
             [f"{words.three(pull.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
         ),
         ("Influence function", [words.three(pull.norm[i]) for i in people]),
         ("Leverage", [words.percent(pull.leverage[i]) for i in people]),
         ("Without it, mean training loss", [f"{pull.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
-    if not pull.problem.model.convex:
-        return [*lines, ("Leave-one-out truth", ["no unique minimiser to compare with"] * len(people))]
-    truth = inspected.retrained(seen.spec, people)
+    try:
+        truth = _truth(seen, pull, people)
+    except InvalidInput:
+        return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
+    if truth is None:
+        return [*lines, ("Leave-one-out retraining", ["not done: a training run takes long here"] * len(people))]
     rows = pull.problem.rows.take(np.asarray(people))
     own = truth.on_scores(rows)  # (rows, models)
     margins = seen.rows["margin_non_private"].to_numpy()[people]
-    lines.append(
-        (
-            "Leave-one-out truth",
-            [f"{words.three(v)} ± {words.three(max(c, 1e-15))}" for v, c in zip(truth.norm, truth.certificate, strict=True)],
-        )
-    )
+    if pull.problem.model.convex:
+        error = [f" ± {words.three(max(c, 1e-15))}" for c in truth.certificate]
+        lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
+    else:
+        lines.append(("Leave-one-out retraining, from the same point", [words.three(v) for v in truth.norm]))
     after = [float(m + rows.y[k] * own[k, k]) for k, m in enumerate(margins)]
     lines.append(
         (
@@ -113,6 +118,12 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
         )
     )
     return lines
+
+
+def _truth(seen: Inspected, pull: Influence, people: list[int]) -> Retrained | None:
+    """The model without each person; None where that takes long and is not known."""
+    cheap = pull.problem.model.convex or pull.problem.n * pull.problem.m <= inspected.NETWORK_PERSON
+    return inspected.retrained(seen.spec, people) if cheap or inspected.is_retrained(seen.spec, people) else None
 
 
 def _ordinal(rank: int) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 from dpviz.dashboard import parts, words
 from dpviz.dashboard.own import Choice, Number
 from dpviz.dashboard.sensitivity_view import setting_of
+from dpviz.models import get_model
 from dpviz.privacy import rates
 from dpviz.privacy.rate_tables import NOT_PROVED, ROWS
 from dpviz.spec import RunSpec
@@ -26,6 +27,17 @@ NUMBERS = (
     Number("tk", "k", 1, 10**9, integer=True, help="Rows that affect the model significantly (PIDP only)."),
 )
 CONTROLS = (TABLE, SORT, *NUMBERS)
+
+
+NO_RATES = (
+    "The published rates are functions of G, L and μ: bounds on a row's gradient and curvature, and strong convexity. A network "
+    "has none of them, so no rate speaks of it. Choose a linear model to see the tables."
+)
+
+
+def speaks_of(spec: RunSpec) -> bool:
+    """Whether the rates say anything about a run's model."""
+    return get_model(spec.model).convex
 
 
 def facts_of(spec: RunSpec) -> rates.Facts:
@@ -52,6 +64,9 @@ def facts_of(spec: RunSpec) -> rates.Facts:
 def table(spec: RunSpec) -> None:
     """A paper's table with the reader's numbers."""
     st.header("The papers' tables, live", anchor=False)
+    if not speaks_of(spec):
+        parts.empty(NO_RATES)
+        return
     here = facts_of(spec)
     left, right = st.columns(2)
     with left:

@@ -206,8 +206,8 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         for b in bounds:
             st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")
             st.latex(b.formula)
-        for kind, meaning in observed.KINDS.items():
-            st.markdown(f"- observed, **{kind}**: {meaning}; all randomness is shared by the two runs.")
+        for kind in observed.kinds_of(setting):
+            st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
         st.code(
             "from dpviz.observed import observed_sensitivity\nfrom dpviz.engine import bench\n\n"
             "observed_sensitivity(bench(spec).problem, spec.build(), 8).largest()",

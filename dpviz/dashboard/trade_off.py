@@ -122,7 +122,12 @@ def _summary(view: sweep_job.View, lines: Sequence[figure.Curve]) -> str:
             " and has no band" if view.choices.band == "mean" else ""
         )
     claims = "; thin lines with open marks are claims that nobody proved" if _unproved(summary) else ""
-    return f"{TITLES[view.choices.show].capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
+    text = f"{TITLES[view.choices.show].capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
+    if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
+        text += f" The gap is to {words.minimum(False)}. {words.NO_MINIMUM}"
+        if (summary[["mean", "low"]] < 0).any(axis=None):
+            text += " What lies below 0 is drawn at the lower edge, for the axis is logarithmic."
+    return text
 
 
 def _unproved(summary: pd.DataFrame) -> bool:
@@ -138,6 +143,7 @@ def numbers(view: sweep_job.View) -> None:
     target = view.wanted(table)
     found = {one.mechanism: one for one in curves.needed(summary, target)}
     st.header("Numbers", anchor=False)
+    convex = get_model(view.spec.model).convex
     rows = []
     for mechanism in dict.fromkeys(summary["mechanism"]):
         here, gap, one = (
@@ -153,11 +159,13 @@ def numbers(view: sweep_job.View) -> None:
             (
                 labels()[mechanism], f"{sign} {label}", f"{'≤ ' if one.below else ''}{epsilon}", words.three(here["epsilon"]),
                 f"{words.percent(here['mean'])} ({100 * here['low']:.1f} to {100 * here['high']:.1f})",
-                words.three(max(gap["mean"], 0.0)), str(here["draws"]),
+                words.three(max(gap["mean"], 0.0) if convex else gap["mean"]), str(here["draws"]),
             )
         )  # fmt: skip
     columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
     parts.table(rows, columns)
+    if not convex:
+        st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
         for mechanism in dict.fromkeys(summary["mechanism"]):
             parts.examine(str(mechanism), labels()[mechanism])

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.curves import Needed
 from dpviz.mechanisms import Calibration
+from dpviz.models import STARTS
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
 from dpviz.spec import RunSpec
 
@@ -24,6 +25,14 @@ LABELS = {
     Status.CLAIM: ("paper's claim", "✎", "orange"),
     Status.NONE: ("no guarantee", "✗", "red"),
 }
+
+
+NO_MINIMUM = "Nobody knows the least objective of a network, so a private one may come out below 0."
+
+
+def minimum(convex: bool) -> str:
+    """What gaps are measured against."""
+    return "the minimum without privacy" if convex else f"the best of {STARTS} long trainings without privacy"
 
 
 def percent(share: float) -> str:

@@ -54,24 +54,33 @@ def accuracy_distribution(
     )  # fmt: skip
 
 
-def optimality_gap(gap: Floats, look: Look, theme: Theme) -> go.Figure:
-    """Objective above the non-private minimum, one dot per noise draw, logarithmic.
+def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "the minimum") -> go.Figure:
+    """Objective above a reference, one dot per noise draw; logarithmic unless some lie below it.
 
     Args:
-        gap: (S,), >= 0 up to rounding; below 1e-12 it is drawn at 1e-12.
+        gap: (S,); what is not below 0 but below 1e-12 is drawn at 1e-12.
+        reference: what 0 stands for, in words.
     """
-    shown = np.log10(np.maximum(np.asarray(gap, float), 1e-12))
-    low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
-    x, y = stack(shown, (high - low) / 40)
-    dots = _dots(look, 10**x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
+    gap = np.asarray(gap, float)
+    zero: list[Trace] = []
+    if gap.min() < 0:
+        pad = 0.08 * (max(gap.max(), 0.0) - gap.min())
+        low, high = gap.min() - pad, max(gap.max(), 0.0) + pad
+        x, y = stack(gap, (high - low) / 40)
+        axis: Trace = {"range": [low, high], "nticks": 6}
+        zero = [{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.ink, "width": 3}}]
+    else:
+        shown = np.log10(np.maximum(gap, 1e-12))
+        low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
+        x, y = stack(shown, (high - low) / 40)
+        x = 10**x
+        axis = {
+            "type": "log", "range": [low, high], "exponentformat": "power", "dtick": 1 if high - low <= 8 else 2,
+        }  # fmt: skip
+    dots = _dots(look, x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
     return figure(
-        theme, [dots], height=230,
-        x={
-            "title": "objective above the minimum", "type": "log", "range": [low, high], "exponentformat": "power",
-            "dtick": 1 if high - low <= 8 else 2,
-        },
-        y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]},
-        margin=margin(top=12),
+        theme, [dots], height=230, shapes=zero, x={"title": f"objective above {reference}"} | axis,
+        y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]}, margin=margin(top=12),
     )  # fmt: skip
 
 

@@ -8,13 +8,14 @@ from dpviz.losses import HuberHinge, Logistic
 from dpviz.models.base import Model, Rule, Setting
 from dpviz.models.curvature import Curvature
 from dpviz.models.linear import LinearModel
-from dpviz.models.network import Network
+from dpviz.models.network import STARTS, Network
 from dpviz.models.rows import Batch, Rows
-from dpviz.validate import one_of, whole
+from dpviz.validate import InvalidInput, one_of, show
 
 __all__ = [
     "MODELS",
     "MOST_UNITS",
+    "STARTS",
     "Batch",
     "Curvature",
     "LinearModel",
@@ -33,6 +34,7 @@ MODELS: dict[str, Model] = {
 }
 
 MOST_UNITS = 4096
+_WIDTHS = f'Write "mlp-32" for 32 hidden units (1 to {MOST_UNITS}), or "mlp" for as many as the rows have features.'
 _WIDE = re.compile(r"mlp-([1-9][0-9]{0,5})")
 
 
@@ -44,6 +46,10 @@ def get_model(name: str) -> Model:
     """
     wide = _WIDE.fullmatch(name) if isinstance(name, str) else None
     if wide is None:
+        if isinstance(name, str) and name.startswith("mlp-"):
+            raise InvalidInput("model", f"{show(name)} names no number of hidden units", _WIDTHS)
         return MODELS[one_of("model", name, MODELS)]
-    width = whole("model", int(wide[1]), 1, MOST_UNITS)
+    width = int(wide[1])
+    if width > MOST_UNITS:
+        raise InvalidInput("model", f"{width:,} hidden units are more than {MOST_UNITS}", _WIDTHS)
     return Network(id=name, label=f"Neural network ({width:,} hidden unit{'s' if width > 1 else ''})", width=width)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.losses import Loss
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
 
@@ -80,12 +81,24 @@ class Model(Protocol):
     def label(self) -> str: ...
 
     @property
+    def loss(self) -> Loss: ...
+
+    @property
+    def formula(self) -> str:
+        """LaTeX of the score f_theta(x)."""
+        ...
+
+    @property
     def convex(self) -> bool: ...
 
     def setting(self, n: int, d: int, lam: float) -> Setting: ...
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         """(streams, m) starting points that do not depend on data."""
+        ...
+
+    def from_one_start(self, seed: int) -> Model:
+        """The same model with one start, known to everybody, for all replicas."""
         ...
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
@@ -143,8 +156,14 @@ class Model(Protocol):
         """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
         ...
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
-        """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given."""
+    def minimise(
+        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
+    ) -> Floats:
+        """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
+
+        Args:
+            monitor: told of progress where it takes long; raises to cancel.
+        """
         ...
 
     @property

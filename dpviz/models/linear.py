@@ -28,6 +28,7 @@ class LinearModel:
     id: str
     label: str
     loss: Loss
+    formula: str = r"\langle\theta,x\rangle"
     convex: bool = True
     exact_curvature: bool = True
     factored: bool = False
@@ -43,6 +44,9 @@ class LinearModel:
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         return np.zeros((len(streams), m))
+
+    def from_one_start(self, seed: int) -> LinearModel:
+        return self  # 0 is the only one
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return rows.X @ theta.T
@@ -121,7 +125,9 @@ class LinearModel:
         slope, curvature = self.slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+    def minimise(
+        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
+    ) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start)[0]
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:

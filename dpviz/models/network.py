@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from dpviz.losses import Logistic, Loss
 from dpviz.models.base import Floats, Rule, Setting
 from dpviz.models.curvature import Curvature, KroneckerCurvature
 from dpviz.models.rows import Rows
-from dpviz.models.training import best_of_starts, polish
+from dpviz.models.training import Monitor, best_of_starts, polish, silent
 from dpviz.noise import generator, substreams
 
 Real = NDArray[Any]  # double or single precision, as theta is
@@ -52,15 +52,18 @@ class Network:
 
     Attributes:
         width: hidden units; 0 for as many as the rows have features, the constant one included.
+        start: seed of one start that all replicas share; None for a start of each replica's own.
     """
 
     id: str = "mlp"
     label: str = "Neural network (one hidden layer)"
     width: int = 0
     loss: Loss = field(default_factory=Logistic)
+    formula: str = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
     convex: bool = False
     exact_curvature: bool = False
     factored: bool = True
+    start: int | None = None
 
     def units(self, d: int) -> int:
         """Hidden units for rows of d features."""
@@ -86,6 +89,8 @@ class Network:
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         """(streams, m) normal weights of variance 1/inputs in both layers (LeCun 1998), offsets 0."""
+        if self.start is not None:
+            streams = [np.random.SeedSequence(self.start)] * len(streams)
         theta = np.zeros((len(streams), m))
         W, a, _ = self.split(theta)
         for r, stream in enumerate(streams):
@@ -93,6 +98,9 @@ class Network:
             W[r, :, :-1] = rng.standard_normal(W[r, :, :-1].shape) / np.sqrt(W.shape[2] - 1)
             a[r] = rng.standard_normal(a.shape[1]) / np.sqrt(a.shape[1])
         return theta
+
+    def from_one_start(self, seed: int) -> Network:
+        return replace(self, start=seed)
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))
@@ -210,7 +218,7 @@ class Network:
         top = np.linalg.eigvalsh(square)[-1] + delta**2 * (e @ e)
         return float(np.sqrt(max(top, 0.0)))
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.
 
         There may be a better minimum: nobody can tell for a network.
@@ -219,7 +227,8 @@ class Network:
             return polish(self, rows, lam, start)
         d = rows.X.shape[1]
         streams = [np.random.SeedSequence(k) for k in range(STARTS)]
-        return best_of_starts(self, rows, lam, self.initial(self.setting(len(rows), d, lam).m, streams))
+        starts = replace(self, start=None).initial(self.setting(len(rows), d, lam).m, streams)
+        return best_of_starts(self, rows, lam, starts, monitor)
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         margin = rows.y * self._own_scores(theta, rows)

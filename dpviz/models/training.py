@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from dpviz.models.network import Network
 
 Floats = NDArray[np.float64]
+Monitor = Callable[[float], None]
 
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
@@ -24,27 +27,63 @@ _EPOCHS = 30  # passes in mini-batches before it, where there are many rows
 _BATCH = 256
 _MANY = 4 * _BATCH
 _RATE = 3e-3
+_LOOK = 0.1  # seconds between two reports of progress
+_USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
-def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats) -> Floats:
+class _Stopped(Exception):
+    pass
+
+
+def silent(done: float) -> None:
+    """Ignores progress."""
+
+
+def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
+
+    Args:
+        monitor: told of progress in the caller's thread; raises to cancel.
     """
     _ = rows.extended, rows.extended32  # made before the workers start
+    stop, counts, first = Event(), [0] * len(starts), 0.0
     with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
         if len(rows) > _MANY:
-            starts = _adam(model, rows, lam, starts)
+            first = 0.7
+            starts = _adam(model, rows, lam, starts, lambda done: monitor(first * done))
             starts = starts[np.argsort(model.objective(starts, rows, lam), kind="stable")[:1]]
-        ends = np.array(list(pool.map(lambda start: polish(model, rows, lam, start), starts)))
+
+        def descend(k: int) -> Floats:
+            def count() -> None:
+                counts[k] += 1
+                if stop.is_set():
+                    raise _Stopped
+
+            return polish(model, rows, lam, starts[k], count)
+
+        futures: list[Future[Floats]] = [pool.submit(descend, k) for k in range(len(starts))]
+        try:
+            while wait(futures, _LOOK).not_done:
+                # nobody knows when a descent ends: the bar comes nearer to its end and does not reach it
+                monitor(first + (1 - first) * (1 - 0.5 ** (sum(counts) / (_USUAL * len(starts)))))
+        finally:
+            stop.set()
+        ends = np.array([future.result() for future in futures])
         return ends[model.objective(ends, rows, lam).argmin()]
 
 
-def polish(model: Network, rows: Rows, lam: float, start: Floats) -> Floats:
-    """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes."""
+def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
+    """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
+
+    Args:
+        count: called at every evaluation; raises to stop.
+    """
     allowed = min(_MOST, max(_FEWEST, int(_WORK / (4.0 * len(rows) * len(start)))))
 
     def both(theta: Floats) -> tuple[float, Floats]:
+        count()
         value, gradient = model.value_and_gradient(theta[None], rows, lam)
         return float(value[0]), gradient[0]
 
@@ -55,7 +94,7 @@ def polish(model: Network, rows: Rows, lam: float, start: Floats) -> Floats:
     return np.asarray(found.x, float)
 
 
-def _adam(model: Network, rows: Rows, lam: float, starts: Floats) -> Floats:
+def _adam(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
     """Kingma & Ba 2015, Algorithm 1, on all starts (R, m) together, with a rate that falls to 0 along a half cosine."""
     theta: NDArray[Any] = starts.astype(np.float32)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
@@ -63,6 +102,7 @@ def _adam(model: Network, rows: Rows, lam: float, starts: Floats) -> Floats:
     for t in range(_EPOCHS * each):
         if t % each == 0:
             order = rng.permutation(len(rows))
+            monitor(t / (_EPOCHS * each))
         batch = rows.batch(order[t % each * _BATCH :][:_BATCH])
         gradient = (model.sum_gradient(theta, batch) / _BATCH).astype(np.float32) + np.float32(lam) * theta
         first += np.float32(0.1) * (gradient - first)

@@ -1,0 +1,73 @@
+"""The network in a real browser: its line bends, its width is in the address and goes along from page to page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+import pytest
+
+Make = Callable[..., Any]
+
+
+def model_of(page: Any) -> str | None:
+    return parse_qs(urlparse(page.url).query).get("model", [None])[-1]
+
+
+def bend(page: Any) -> float:
+    """How far the line without privacy leaves every straight line, in the drawn plane."""
+    ends = page.evaluate(
+        """() => { const t = document.querySelector('.st-key-lines .js-plotly-plot')._fullData.find(t => t.name === 'no privacy');
+        return [Array.from(t.x), Array.from(t.y)] }"""
+    )
+    points = np.array(ends, float).T
+    points = points[np.isfinite(points).all(axis=1)]
+    assert len(points) > 20
+    spread = points - points.mean(axis=0)
+    across = np.linalg.svd(spread, full_matrices=False)[2][-1]
+    return float(np.abs(spread @ across).max())
+
+
+@pytest.mark.parametrize(("model", "curved"), [("mlp-12", True), ("logistic", False)])
+def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> None:
+    page = reader().open(f"?dataset=teaching&model={model}&lam=0.0001&seeds=3")
+    assert (bend(page) > 0.1) == curved
+    assert curved or bend(page) < 1e-6
+
+
+def test_the_width_goes_along_and_back(reader: Make) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&model=mlp-12&seeds=2")
+    page.get_by_text("Advanced").click()
+    units = page.get_by_role("spinbutton", name="Hidden units")
+    assert units.input_value() == "12"
+    before = one.sentence
+    units.fill("5")
+    units.press("Enter")
+    page.wait_for_function("t => document.querySelector('.st-key-headline').innerText !== t", arg=before)
+    one.settled()
+    assert model_of(page) == "mlp-5"
+    page.get_by_role("link", name="Privacy accounting", exact=True).click()
+    page.wait_for_function(
+        "() => location.pathname.length > 1 && document.querySelector('h1')?.innerText === 'Privacy accounting'"
+    )
+    one.settled()
+    assert model_of(page) == "mlp-5"
+    page.get_by_text("Advanced").click()
+    assert page.get_by_role("spinbutton", name="Hidden units").input_value() == "5"
+    page.go_back()
+    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")
+    one.settled()
+    assert model_of(page) == "mlp-5"
+
+
+def test_a_method_that_does_not_fit_is_explained_once(reader: Make) -> None:
+    one = reader(width=400, scheme="dark")
+    page = one.open("?dataset=teaching&model=mlp&mechanism=cms-output&seeds=2")
+    warnings = [w.inner_text() for w in page.locator("[data-testid=stAlert]").all() if "mechanism" in w.inner_text()]
+    assert len(warnings) == 1
+    assert "strongly convex" in warnings[0]
+    assert one.sentence.startswith("At ε = 1 ")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -1,0 +1,198 @@
+"""Every page with the network: what it can do is offered, what has no meaning says so, what is approximate is labelled."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from streamlit.testing.v1 import AppTest
+from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
+
+import dpviz
+from dpviz.dashboard import cached, inspected
+from dpviz.engine import bench
+
+APP = Path(__file__).parents[2] / "app.py"
+SETTING = dpviz.engine.get_model("mlp").setting(320, 3, 1e-3)
+FITS = [name for name, cls in dpviz.mechanisms().items() if cls.refusal(SETTING) is None]
+
+
+def first(**query: str) -> AppTest:
+    page = AppTest.from_file(str(APP), default_timeout=90)
+    for key, value in ({"dataset": "teaching", "seeds": "2", "model": "mlp"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def units(page: AppTest) -> object:
+    return next(n for n in page.number_input if n.label == "Hidden units")
+
+
+def model_of(page: AppTest) -> str:
+    value = page.query_params["model"]
+    return value if isinstance(value, str) else value[-1]
+
+
+def notes(page: AppTest) -> str:
+    return " ".join(i.value for i in page.info).replace("\\", "")
+
+
+@pytest.mark.parametrize("mechanism", FITS)
+def test_every_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
+    page = first(mechanism=mechanism)
+    assert not page.error
+    assert not page.warning
+    mean = dpviz.run(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism=mechanism, seeds=2)).accuracy.mean()
+    assert f"{100 * mean:.1f}" in next(m.value for m in page.markdown if "the model is right" in m.value)
+    assert "weights do not belong to one feature each" in notes(page)
+    for name in ("Influence_and_noise", SENSITIVITY, ACCOUNTING):
+        page = opened(name, model="mlp", mechanism=mechanism)
+        assert not page.error
+        assert not page.warning
+
+
+@pytest.mark.parametrize("mechanism", [name for name in dpviz.mechanisms() if name not in FITS])
+def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
+    page = first(mechanism=mechanism, delta="1e-6")
+    reason = dpviz.mechanisms()[mechanism].refusal(SETTING)
+    assert reason
+    assert [w.value.replace("\\", "").startswith(f"**mechanism**: {reason}") for w in page.warning] == [True]
+    assert mechanism not in page.selectbox(key="mechanism").options
+    assert page.text_input(key="delta").value == "1e-06", "the rest of the address is kept"
+    assert model_of(page) == "mlp"
+
+
+@pytest.mark.parametrize("bad", ["mlp-0", "mlp-99999", "mlp-9999999", "mlp-x", "mlp-", "mlp-2.5", "mlp--3"])
+def test_widths_that_are_none_are_explained(bad: str) -> None:
+    page = first(model=bad)
+    assert len(page.warning) == 1
+    said = page.warning[0].value.replace("\\", "")
+    assert said.startswith("**model**")
+    assert '"mlp-32"' in said
+    assert page.selectbox(key="model").value == "logistic"
+
+
+def test_hidden_units_in_address_and_control_agree() -> None:
+    page = first(model="mlp-12")
+    assert units(page).value == 12
+    units(page).set_value(5).run()
+    assert model_of(page) == "mlp-5"
+    units(page).set_value(0).run()
+    assert model_of(page) == "mlp"
+    page.query_params["model"] = "mlp-9"
+    page.run()
+    assert (units(page).value, page.selectbox(key="model").value) == (9, "mlp-9")
+    page.selectbox(key="model").set_value("logistic").run()
+    assert not [n for n in page.number_input if n.label == "Hidden units"]
+
+
+def test_a_private_network_below_the_best_long_training_is_shown_as_it_is() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd", epsilon=7.0, seeds=2)
+    made = cached.outcome(spec)
+    cached._store[spec.key()] = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
+    try:
+        page = first(mechanism="dp-sgd", epsilon="7.0")
+    finally:
+        cached.clear()
+    said = text(page)
+    assert "best of 3 long trainings without privacy: −0.005 on average, from −0.02 to 0.01" in said
+    assert "may come out below 0. Here 1 of 2 draws did." in said
+    table = next(t.value for t in page.table if "Optimality gap" in t.value.index)
+    assert "−0.005" in table.loc["Optimality gap"].iloc[0]
+
+
+def test_formulas_are_those_of_the_model() -> None:
+    network, linear = first(), first(model="logistic")
+    assert r"\tanh" in network.latex[0].value
+    assert r"\langle\theta,x\rangle" in linear.latex[0].value
+    assert "long trainings" not in text(linear)
+
+
+def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", model="mlp", seeds=2)
+    page = opened("Influence_and_noise", model="mlp")
+    said = text(page)
+    at = inspected.validation_rows(spec)
+    pull = inspected.influence(spec)
+    truth = pull.leave_one_out(at, tolerance=inspected.NETWORK_TOLERANCE)
+    likeness = spearmanr(pull.norm[at], truth.norm).statistic
+    assert likeness > 0.9
+    assert f"Rank correlation with retraining (Spearman): {likeness:.2f}, over {len(at)} rows" in said.replace("**", "")
+    assert said.count("approximate: its curvature is the Gauss–Newton matrix, not the Hessian") >= 2
+    assert "parameters move by about" in said
+    assert "retrained exactly" not in said
+    assert "Nothing is proved for a network" in said
+    table = next(t.value for t in page.table if "Label" in t.value.index)
+    shown = table.loc["Leave-one-out retraining, from the same point"].iloc[0]
+    best = int(pull.newton_norm.argmax())
+    assert float(shown) == pytest.approx(truth.norm[at.tolist().index(best)], rel=6e-3)
+    assert "certificate" not in " ".join(formula.value for formula in page.latex)
+
+
+def test_influence_beyond_a_matrix_says_that_it_is_factored() -> None:
+    page = opened("Influence_and_noise", model="mlp-400")
+    assert dpviz.engine.get_model("mlp-400").setting(320, 3, 1e-3).m > 1500
+    assert "Gauss–Newton matrix in Kronecker factors (EKFAC)" in text(page)
+
+
+def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspected, "NETWORK_WORK", 1.0)
+    monkeypatch.setattr(inspected, "NETWORK_PERSON", 1.0)
+    inspected.clear()
+    page = opened("Influence_and_noise", model="mlp", lam="0.002")
+    table = next(t.value for t in page.table if "Label" in t.value.index)
+    assert table.loc["Leave-one-out retraining"].iloc[0].replace("\\", "") == "not done: a training run takes long here"
+    assert "Rank correlation" not in text(page)
+    next(b for b in page.button if b.label.startswith("Retrain without each of")).click().run()
+    assert not page.exception
+    assert "Rank correlation" in text(page)
+
+
+def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    inspected.clear()
+    spec = dpviz.RunSpec(dataset="teaching", model="mlp", lam=0.003)
+    problem = bench(spec).problem
+    monkeypatch.setitem(problem.__dict__, "optimum", problem.optimum + 0.05)
+    page = opened("Influence_and_noise", model="mlp", lam="0.003")
+    table = next(t.value for t in page.table if "Label" in t.value.index)
+    assert table.loc["Leave-one-out retraining"].iloc[0] == "training without privacy reached no minimum here"
+    assert "is not at a minimum" in page.error[0].value
+    inspected.clear()
+
+
+def test_rates_have_nothing_to_say_about_a_network() -> None:
+    page = settled(opened(SENSITIVITY, model="mlp"))
+    assert "no rate speaks of it" in notes(page)
+    assert "of this run" not in text(page)
+    assert "adversarial" not in text(page)
+    linear = settled(opened(SENSITIVITY))
+    assert "no rate speaks of it" not in notes(linear)
+    assert "adversarial" in text(linear)
+
+
+def test_progress_of_training_without_privacy_and_its_cancel() -> None:
+    class Enough(Exception):
+        pass
+
+    told: list[float] = []
+    spec = dpviz.RunSpec(dataset="census-2000", model="mlp-3", seeds=2)
+    dpviz.run(spec, monitor=told.append)
+    assert told == sorted(told)
+    assert min(told) < 0.1
+    assert max(told) <= 1
+
+    def stop(done: float) -> None:
+        if done > 0.2:
+            raise Enough
+
+    other = dataclasses.replace(spec, lam=0.0021)
+    with pytest.raises(Enough):
+        dpviz.run(other, monitor=stop)
+    assert "optimum" not in bench(other).problem.__dict__
+    assert math.isfinite(dpviz.run(other).objective.mean())
