@@ -73,7 +73,7 @@ def beats(mechanism: str, other: str, other_grid: Grid, full_model: str = "logis
         except InvalidInput as problem:
             return Verdict(
                 Outcome.UNTESTABLE, "Testable once the engine has this model.",
-                (("Models", ", ".join(MODELS)), ("Model asked for", model)), f"There is no model {model!r} here: {problem.cause}.",
+                (("Models", ", ".join(MODELS)), ("Model asked for", model)), f"No model {model!r} here: {problem.cause}.",
             )  # fmt: skip
         nowhere = "zero" if get_model(model).convex else "a random point"
         setting = get_model(model).setting(1000, 5, 1e-3)
