@@ -38,7 +38,8 @@ def choose(spec: RunSpec) -> tuple[list[Claim], bool]:
     left, right = st.columns([3, 2])
     about = left.selectbox("Claims", list(options), key="about", format_func=options.__getitem__)
     full = right.selectbox(
-        "How thoroughly", ["", "yes"], key="thorough", format_func=lambda k: "In full: minutes each" if k else "Seconds each, a minute for networks"
+        "How thoroughly", ["", "yes"], key="thorough",
+        format_func=lambda k: "In full: minutes each" if k else "Seconds each, a minute for networks",
     )  # fmt: skip
     if about == MECHANISM:
         return list(concerning(spec.mechanism)), bool(full)
