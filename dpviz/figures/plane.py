@@ -10,6 +10,8 @@ from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, 
 
 Floats = NDArray[np.float64]
 
+_MOST = 20_000  # segments that are joined
+
 
 def decision_lines(
     points: Floats, labels: Floats, outlier: NDArray[np.bool_], axes: tuple[Floats, Floats], private: Floats, non_private: Floats,
@@ -52,7 +54,7 @@ def decision_lines(
         (private, name, thin),
         (non_private[None], "no privacy", {"color": theme.ink, "width": 5}),
     ):
-        x, y = zero_lines(values, axes)
+        x, y = joined(*zero_lines(values, axes))
         traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line, "hoverinfo": "skip"})
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
@@ -90,4 +92,40 @@ def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Flo
             ends.append(xy[row, alone] + share[:, None] * (xy[row, other] - xy[row, alone]))
         segments.append(np.stack([*ends, np.full_like(ends[0], np.nan)], axis=1))
     line = np.concatenate(segments).reshape(-1, 2)
+    return line[:, 0], line[:, 1]
+
+
+def joined(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The segments of `zero_lines` with those that meet drawn in one go, so that a thick bent line has a smooth edge.
+
+    Beyond `_MOST` segments they stay as they are: joining would take longer than it is worth.
+    """
+    segments = np.column_stack([x, y]).reshape(-1, 3, 2)[:, :2]
+    if not 0 < len(segments) <= _MOST:
+        return x, y
+    names = [[(a, b) for a, b in pair] for pair in np.round(segments, 9).tolist()]
+    names = [pair for pair in names if pair[0] != pair[1]]  # a zero at a corner of the grid
+    if not names:
+        return np.empty(0), np.empty(0)
+    at: dict[tuple[float, float], list[int]] = {}
+    for k, pair in enumerate(names):
+        for end in pair:
+            at.setdefault(end, []).append(k)
+    left = set(range(len(names)))
+    # open lines from one of their ends, then closed ones from anywhere
+    order = [k for k, (a, b) in enumerate(names) if min(len(at[a]), len(at[b])) == 1]
+    out: list[tuple[float, float]] = []
+    for k in (*order, *range(len(names))):
+        if k not in left:
+            continue
+        a, b = names[k] if len(at[names[k][0]]) == 1 else names[k][::-1]
+        left.discard(k)
+        out += [a, b]
+        while (following := next((j for j in at[b] if j in left), None)) is not None:
+            left.discard(following)
+            first, second = names[following]
+            b = second if first == b else first
+            out.append(b)
+        out.append((np.nan, np.nan))
+    line = np.array(out)
     return line[:, 0], line[:, 1]

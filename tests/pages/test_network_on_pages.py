@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard import cached, inspected
+from dpviz.dashboard import audits, cached, inspected, tasks
 from dpviz.engine import bench
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -196,3 +197,19 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
         dpviz.run(other, monitor=stop)
     assert "optimum" not in bench(other).problem.__dict__
     assert math.isfinite(dpviz.run(other).objective.mean())
+
+
+@pytest.mark.parametrize("pair", ["", "most-influential", "label-flip"])
+def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audits, "ROWS", 60)
+    page = opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200")
+    for _ in range(600):
+        if all(task.over for task in tasks.worker("short")._tasks.values()):
+            break
+        time.sleep(0.1)
+    page.run()
+    assert not page.exception
+    assert not page.error
+    shown = {m.label: m.value for m in page.metric}
+    assert float(shown["Audited ε, at least"]) <= float(shown["Claimed ε"])
+    assert "no violation found" in text(page)
