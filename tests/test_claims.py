@@ -263,12 +263,6 @@ def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
     assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).numbers[0][1] == "0, 8, 0"
 
 
-@pytest.mark.skipif("mlp" in dpviz.models(), reason="the model is here, so these claims are tested")
-@pytest.mark.parametrize("name", [name for name in claims() if name.endswith("-mlp")])
-def test_claims_about_a_network_wait_for_it(name: str) -> None:
-    assert check(name).verdict.outcome is Outcome.UNTESTABLE
-
-
 def test_rsgd_ar_is_compared_as_published_and_as_well_as_can_be() -> None:
     """Better only with the published calibrations: neither holds nor fails."""
 
