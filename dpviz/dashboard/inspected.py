@@ -199,6 +199,13 @@ def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) ->
     return _retrained.get(_rows_key(spec, at), lambda: pull.leave_one_out(at, tolerance=tolerance, monitor=monitor))
 
 
+def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
+    """`retrained` for a page that is being drawn; None where it takes long and is not in memory."""
+    problem = influence(spec).problem
+    cheap = problem.model.convex or problem.n * problem.m <= NETWORK_PERSON
+    return retrained(spec, people) if cheap or is_retrained(spec, people) else None
+
+
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
     """Whether `retrained` has it in memory."""
     at = np.asarray(positions, np.intp)

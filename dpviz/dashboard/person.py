@@ -17,7 +17,6 @@ from dpviz.datasets.units import Units
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
-from dpviz.leave_one_out import Retrained
 from dpviz.losses import Logistic
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, attack_accuracy
@@ -97,7 +96,7 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
         ("Without it, mean training loss", [f"{pull.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
     try:
-        truth = _truth(seen, pull, people)
+        truth = inspected.retrained_at_once(seen.spec, people)
     except InvalidInput:
         return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
     if truth is None:
@@ -118,12 +117,6 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
         )
     )
     return lines
-
-
-def _truth(seen: Inspected, pull: Influence, people: list[int]) -> Retrained | None:
-    """The model without each person; None where that takes long and is not known."""
-    cheap = pull.problem.model.convex or pull.problem.n * pull.problem.m <= inspected.NETWORK_PERSON
-    return inspected.retrained(seen.spec, people) if cheap or inspected.is_retrained(seen.spec, people) else None
 
 
 def _ordinal(rank: int) -> str:

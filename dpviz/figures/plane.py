@@ -55,7 +55,8 @@ def decision_lines(
         (non_private[None], "no privacy", {"color": theme.ink, "width": 5}),
     ):
         x, y = joined(*zero_lines(values, axes))
-        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line, "hoverinfo": "skip"})
+        # plotly would make corners out of bends
+        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
         theme, traces, height=620, margin=margin(left=64, top=20 + LEGEND_LINE * len(traces)),
