@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
 DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
+_FEW = 16  # vectors are few if this many times their number is below the number of parameters
 _MOST_LEVERAGE = 0.9
 _TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
 _BLOCK_BYTES = 1 << 21  # score gradients worked on at once
@@ -106,8 +107,13 @@ class Influence:
         return self.problem.model.hessian(self.theta, self.problem.rows, self.problem.lam)
 
     @cached_property
+    def _factor(self) -> tuple[Floats, bool]:
+        factor, lower = cho_factor(self.hessian)
+        return factor, bool(lower)
+
+    @cached_property
     def _inverse(self) -> Floats:
-        inverse = cho_solve(cho_factor(self.hessian), np.eye(len(self.theta)))
+        inverse = cho_solve(self._factor, np.eye(len(self.theta)))
         return 0.5 * (inverse + inverse.T)
 
     @cached_property
@@ -117,6 +123,8 @@ class Influence:
     def solve(self, vectors: Floats) -> Floats:
         """(k, m) H^{-1} v for k vectors (k, m)."""
         if self.solver == "dense":
+            if "_inverse" not in self.__dict__ and _FEW * len(vectors) < len(self.theta):
+                return cho_solve(self._factor, vectors.T).T  # the inverse costs as much as m such vectors
             return vectors @ self._inverse
         if self.solver == "factored":
             return self._factored.solve(vectors)
