@@ -6,7 +6,7 @@ values are reported, and going back and forward restores the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -46,9 +46,26 @@ def arrive(own: Sequence[str] = ()) -> None:
         seed(given if given or known is None else known, own)
     elif given != known and not moved:
         seed(given, own)  # back, forward, or an address changed by hand
+    else:
+        _tell_again(widgets)
     typed = st.session_state.pop(_TYPED, None)
     if typed is not None:
         report(typed)
+
+
+def _tell_again(keys: Iterable[str]) -> None:
+    """Tells the browser once more what controls say that it has not drawn yet.
+
+    Streamlit sends a control's state in one run of the page only. A browser that is still loading meets just the next
+    run's control, draws it at its minimum, and would send that as the reader's choice with the next click.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    state = context.session_state._state  # nothing public says which controls the browser has spoken of
+    for key in keys:
+        if key in st.session_state and state._get_widget_id(key) not in state._new_widget_state.states:
+            st.session_state[key] = st.session_state[key]
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields
@@ -192,3 +193,44 @@ def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> N
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
     assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_controls(reader: Make) -> None:
+    one = reader()
+    # the code of the controls comes late, as on a slow line
+    late = re.compile(r"/static/js/(Slider|NumberInput|Selectbox|Checkbox|TextInput)[^/]*\.js")
+    one.page.route(late, lambda route: (one.page.wait_for_timeout(3000), route.continue_()))
+    page = open_page(one, QUICK)
+    one.page.get_by_role("slider", name="Privacy budget ε").wait_for()
+    over(page)
+    assert query(page)["lam"] == "0.01"
+    page.get_by_text("Range of ε, bands and axes").click()
+    box = page.get_by_role("spinbutton", name="Budgets")
+    box.fill("4")
+    box.press("Enter")
+    page.wait_for_function("() => location.search.includes('points=4')")
+    over(page)
+    asked = query(page)
+    assert (asked["lam"], asked["mechanism"], asked["seeds"]) == ("0.01", "cms-output", "3")
+
+
+def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: Any, reader: Make) -> None:
+    one = reader(address=own_server.address)
+    page = open_page(one, f"{QUICK}&mechanism=dp-gd&dp-gd.steps=20".replace("mechanism=cms-output&", ""))
+    page.get_by_text("Tune DP-GD at ε = 1").click()
+    page.locator(".st-key-tune-start button").click()
+    page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
+    page.wait_for_selector(".st-key-tune-cancel", state="detached")
+    assert page.get_by_text("costs privacy").count() == 1
+    best = page.locator(".st-key-tune-best button")
+    words = best.inner_text()
+    best.click()
+    page.wait_for_function("() => !location.search.includes('dp-gd.steps=20')")
+    over(page)
+    page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
+    spec = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
+    assert spec.mechanism == "dp-gd"
+    first, second = query(page)["tune"].split(",")
+    label = spec.build().knobs()[first].label.lower()
+    assert f"{label} {getattr(spec.build(), first):.3g}" in words
+    assert second != first
