@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import sys
 import threading
@@ -41,10 +43,13 @@ def serve(script: Path, port: int | None = None, *, browser: bool = True) -> Non
 
 def _warm() -> None:
     """Loads the libraries and trains the first page's model while the server and the browser start."""
-    from dpviz.dashboard import cached, one_run  # noqa: F401
+    from dpviz.dashboard import cached, one_run, trade_off  # noqa: F401
     from dpviz.spec import RunSpec
 
-    try:
+    # the page meets the same problem and tells the person
+    with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
         cached.outcome(RunSpec())
-    except (InvalidInput, OSError, RuntimeError, MemoryError):
-        return  # the page meets the same and tells the person
+    # Streamlit collects garbage after every run of a page and of each part that watches a job, 0.1 s in which nothing
+    # else in the server moves; nearly all of it is spent on libraries, which live as long as the server
+    gc.collect()
+    gc.freeze()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -19,6 +19,8 @@ from dpviz.mechanisms import mechanisms
 from dpviz.spec import RunSpec
 from dpviz.sweeps import SweepSpec, in_order
 from dpviz.validate import InvalidInput
+
+T = TypeVar("T")
 
 AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
 EVERY = 0.7  # seconds between two looks at a job at work
@@ -35,7 +37,7 @@ class View:
     job: jobs.Job
     choices: Choices
     theme: Theme
-    _known: dict[Any, Any] = field(default_factory=dict)
+    _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Finished rows in order."""
@@ -44,17 +46,28 @@ class View:
             table = self.job.table()
             return in_order(table, self.sweep) if len(table) else table
 
-        return self._once("table", make)
+        return self.once("table", make)
 
     def summary(self, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
         """`curves.summarise` of the finished rows."""
-        return self._once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
+        return self.once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
 
-    def _once(self, name: Any, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """Looks at a job are more frequent than news from it, and all of them together must not slow others down."""
-        version = self.status().version
-        if self._known.get(name, (None,))[0] != version:
-            self._known[name] = (version, make())
+    def needed(self, target: float) -> list[curves.Needed]:
+        """`curves.needed` of the finished rows, for test accuracy."""
+        return self.once(("needed", target), lambda: curves.needed(self.summary(), target))
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made again only after news from the job: looks at it are more frequent.
+
+        All looks together must not slow others down.
+
+        Args:
+            name: of what is made and of all that it depends on beside the job and the page's choices.
+        """
+        status = self.status()
+        now = (status.version, status.state.over)
+        if self._known.get(name, (None,))[0] != now:
+            self._known[name] = (now, make())
         return self._known[name][1]
 
     def status(self) -> jobs.Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ def headline(view: sweep_job.View) -> None:
     table = view.table()
     target = view.wanted(table)
     if len(table):
-        sentence = words.needs(curves.needed(view.summary(), target), target, labels())
+        sentence = words.needs(view.needed(target), target, labels())
     else:
         sentence = "The first numbers are on their way."
     with st.container(key="headline"):
@@ -48,7 +49,7 @@ def headline(view: sweep_job.View) -> None:
 
 def picture(view: sweep_job.View) -> None:
     """Curves over epsilon. Until new ones are there the old ones stay, dimmed."""
-    table, chosen, theme = view.table(), view.choices, view.theme
+    table, chosen = view.table(), view.choices
     old: tuple[str, pd.DataFrame] | None = st.session_state.get(_OLD)
     place = f"{view.spec.dataset} {view.spec.model}"
     kept = old[1] if old is not None and (old[0] == place or not len(table)) else pd.DataFrame()
@@ -63,6 +64,19 @@ def picture(view: sweep_job.View) -> None:
         with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
+    made, lines, said = view.once(("picture", *(kept["mechanism"].unique() if len(kept) else ())), lambda: _drawn(view, kept))
+    clicked = parts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
+    st.caption("A click on a point opens that run on the first page.")
+    for where in clicked[:1]:
+        index, _, epsilon = where.partition("|")
+        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
+        if name in view.sweep.named:
+            urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
+
+
+def _drawn(view: sweep_job.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
+    """The picture, its lines, and its content in words."""
+    table, chosen = view.table(), view.choices
     lines = _curves(view, view.summary(chosen.show, chosen.band), False) if len(table) else []
     lines += _curves(view, curves.summarise(kept, chosen.show, chosen.band), True) if len(kept) else []
     base = table if len(table) else kept
@@ -78,20 +92,14 @@ def picture(view: sweep_job.View) -> None:
         if chosen.odds and view.sweep.epsilons[0] <= e <= view.sweep.epsilons[-1]
     ]
     made = figure.trade_off(
-        lines, theme, quantity=chosen.show, title=TITLES[chosen.show], baselines=baselines, odds=odds,
+        lines, view.theme, quantity=chosen.show, title=TITLES[chosen.show], baselines=baselines, odds=odds,
         wanted=target if chosen.show == "accuracy" else None, span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
     )  # fmt: skip
-    clicked = parts.chart(made, "trade-off", _summary(view, lines), lambda: _data(view), clicks=True)
-    st.caption("A click on a point opens that run on the first page.")
-    for where in clicked[:1]:
-        index, _, epsilon = where.partition("|")
-        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
-        if name in view.sweep.named:
-            urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
+    return made, lines, _summary(view, lines)
 
 
 def _curves(view: sweep_job.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
-    needs = {} if dim else {one.mechanism: one.epsilon for one in curves.needed(summary, view.wanted(view.table()))}
+    needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
     made = []
     for mechanism, part in summary.groupby("mechanism", sort=False):
         name, status = str(mechanism), str(part["status"].iloc[0])
@@ -141,7 +149,7 @@ def numbers(view: sweep_job.View) -> None:
         return
     summary, gaps = view.summary(), view.summary("optimality_gap")
     target = view.wanted(table)
-    found = {one.mechanism: one for one in curves.needed(summary, target)}
+    found = {one.mechanism: one for one in view.needed(target)}
     st.header("Numbers", anchor=False)
     convex = get_model(view.spec.model).convex
     rows = []
