@@ -17,6 +17,7 @@ if outcome is not None:
         one_run.accuracies(outcome, theme)
     with right:
         one_run.bets(outcome, theme)
+    parts.top_first()
     one_run.numbers(outcome)
     one_run.weights(outcome, theme)
     left, right = st.columns(2, gap="large")

@@ -13,6 +13,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.dashboard import urls
+
 FIRST = "One private model"
 
 
@@ -35,7 +37,7 @@ def to(name: str, label: str, **more: str) -> None:
     """A link to the page with this title that carries the run, and more; nothing where there is no such page."""
     path = next((path for path, known in pages().items() if known == name), None)
     if path is not None:
-        st.page_link(path, label=label, query_params=dict(st.query_params.to_dict()) | more)
+        st.page_link(path, label=label, query_params=urls.full(st.query_params.to_dict() | more))
 
 
 def links(query: Mapping[str, str]) -> None:
@@ -43,4 +45,4 @@ def links(query: Mapping[str, str]) -> None:
     found = pages()
     if len(found) > 1:
         for path, label in found.items():
-            st.page_link(path, label=label, query_params=dict(query), width="stretch")
+            st.page_link(path, label=label, query_params=urls.full(query), width="stretch")

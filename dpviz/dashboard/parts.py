@@ -21,6 +21,7 @@ from dpviz.validate import InvalidInput
 T = TypeVar("T")
 
 SHOW_PROGRESS, OFFER_CANCEL = 0.8, 4.0  # seconds of work
+TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
 ABOUT = "About this guarantee"
 _CANCELLED = "dpviz.cancelled"
 #: the two lines that stand beside every result, also when they are the result: colour of the theme, and dash
@@ -48,6 +49,14 @@ def page(title: str) -> Theme:
     st.html(_CSS)
     st.title(title, anchor=False)
     return THEMES["dark" if st.context.theme.type == "dark" else "light"]
+
+
+def top_first() -> None:
+    """Lets the browser draw what is above before it hears of what is below; call once, below what people look at.
+
+    A browser that gets a whole page at once draws all of it before it shows any.
+    """
+    time.sleep(TOP)
 
 
 def method_look(mechanism: str, theme: Theme) -> Look:

@@ -120,8 +120,19 @@ def amend(own: Sequence[str]) -> None:
 
 def go(page: str, query: Mapping[str, str]) -> None:
     """Opens another page at an address; an empty one means the defaults there too."""
-    st.session_state[_ADDRESS] = dict(query)
-    st.switch_page(page, query_params=dict(query))
+    there = full(query)
+    st.session_state[_ADDRESS] = there
+    st.switch_page(page, query_params=there)
+
+
+def full(query: Mapping[str, str]) -> dict[str, str]:
+    """An address as the page that it leads to will write it.
+
+    A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
+    """
+    kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
+    more = {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
+    return RunSpec.from_query(query, []).to_query() | kept | more
 
 
 def before(key: str, otherwise: Any) -> Any:

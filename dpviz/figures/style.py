@@ -22,6 +22,7 @@ LEAST_CONTRAST = 3.0  # of lines against paper (WCAG 2.2, 1.4.11)
 FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
 FONT_SIZE = 16
 HEIGHT = 320
+CHECKED = False  # plotly's checks take ten times as long as the figure; the tests have them made on every figure
 LEGEND_LINE = 23  # pixels of one entry
 
 Trace = dict[str, Any]
@@ -187,7 +188,7 @@ def figure(
                 "yref": "paper", "textangle": -90, "showarrow": False,
             },
         ]  # fmt: skip
-    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings})
+    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings}, _validate=CHECKED)
 
 
 def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) -> Trace:

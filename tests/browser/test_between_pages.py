@@ -30,6 +30,22 @@ def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> 
     assert one.sentence.startswith("At ε = 0.5 ")
 
 
+@pytest.mark.parametrize("link", ["Attack it", "claim"])
+def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None:
+    one = reader()
+    page = one.open("?dataset=teaching&epsilon=0.5&seeds=3&mechanism=dp-gd&dp-gd.steps=20")
+    before = page.evaluate("history.length")
+    page.locator("[data-testid=stPageLink]", has_text=link).first.locator("a").click()
+    page.wait_for_function("() => location.pathname.length > 1 && document.querySelector('h1')?.innerText.trim().length")
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)  # an address that is corrected later makes a second entry
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    page.wait_for_function(
+        "() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText.startsWith('At ε = 0.5 ')"
+    )
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> None:
     one = reader(width=400)

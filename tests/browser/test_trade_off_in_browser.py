@@ -137,6 +137,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     )
     assert marks.count() == 3
     box = marks.nth(1).bounding_box()
+    entries = page.evaluate("history.length")
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname === '/'")
     one.settled()
@@ -146,6 +147,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1, lam=0.01, seeds=3, params={"steps": 20})
     assert asked == spec
     assert f"{100 * dpviz.run(spec).accuracy.mean():.1f} %" in one.sentence
+    assert page.evaluate("history.length") == entries + 2, "the page left, at this run, and the page opened"
     page.go_back()
     page.wait_for_function("() => location.pathname.includes('Trade-off')")
     over(page)

@@ -1,0 +1,116 @@
+"""How long a person waits after moving ε: the first page in Chromium, from the key to the finished picture.
+
+    python benchmarks/page.py [--dataset breast-cancer] [--mechanism objective-exact ...] [--moves 50]
+
+Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart.
+The picture is there when the sentence speaks of the new ε, the first figure was drawn anew, and two frames have passed;
+the whole page when moreover nothing on it is marked as stale, its script has ended, and two frames have passed. Needs
+Chromium and Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+WAIT = """([before, start]) => new Promise((done, fail) => {
+  const found = {};
+  const frames = (name) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    found[name] = performance.now() - start;
+    if ('whole' in found && 'picture' in found) done([found.picture, found.whole]);
+  }));
+  const asked = {};
+  const once = (name) => { if (!asked[name]) { asked[name] = true; frames(name); } };
+  const look = () => {
+    const said = document.querySelector('.st-key-headline')?.innerText ?? '';
+    const plot = document.querySelector('.js-plotly-plot');
+    if (said !== before && said.startsWith('At ε') && plot) {
+      if (!plot.seen && plot.querySelector('.cartesianlayer path')) once('picture');  // drawn anew
+      if (!document.querySelector('[data-stale=true]')
+          && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')) { once('picture'); once('whole'); }
+    }
+    if (asked.whole) return;
+    if (performance.now() - start > 20000) fail(new Error('no new picture in 20 s')); else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def moves(page: Any, count: int, pause: float) -> np.ndarray:
+    """(count, 2) seconds from the key to the first picture, and to the whole page, for moves to and fro."""
+    slider = page.get_by_role("slider", name="Privacy budget ε")
+    slider.focus()
+    taken = []
+    for k in range(count):
+        before = page.locator(".st-key-headline").inner_text()
+        page.evaluate("for (const plot of document.querySelectorAll('.js-plotly-plot')) plot.seen = true")
+        start = page.evaluate("performance.now()")
+        page.keyboard.press("ArrowRight" if k % 20 < 10 else "ArrowLeft")
+        taken.append(page.evaluate(WAIT, [before, start]))
+        page.wait_for_timeout(1000 * pause)
+    return np.array(taken) / 1000
+
+
+def main() -> None:
+    """Prints median, 90th percentile and maximum for each mechanism."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--dataset", default="breast-cancer")
+    parser.add_argument("--mechanism", nargs="*", default=["cms-objective", "dp-gd", "dp-sgd", "rsgd-ar"])
+    parser.add_argument("--moves", type=int, default=50)
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between two moves")
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    given = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": cache}
+        command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(port), "--no-browser"]
+        quiet = subprocess.DEVNULL
+        server = subprocess.Popen(command, cwd=cache, env=environment, stdout=quiet, stderr=quiet)
+        try:
+            for _ in range(300):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            print(f"load {os.getloadavg()[0]:.1f}; {given.dataset}, {given.moves} moves, {given.pause:g} s between two of them")
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=given.chromium, args=["--headless", "--no-sandbox"])
+                for mechanism in given.mechanism:
+                    page = browser.new_page(viewport={"width": 1280, "height": 900})
+                    page.goto(f"http://127.0.0.1:{port}/?dataset={given.dataset}&mechanism={mechanism}")
+                    page.wait_for_selector(".js-plotly-plot .main-svg", timeout=120_000)
+                    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
+                    page.wait_for_timeout(3000)
+                    taken = moves(page, given.moves, given.pause)
+                    said = re.sub(r"\s+", " ", page.locator(".st-key-headline").inner_text())[:60]
+                    print(f"{mechanism} ({said} …)")
+                    for name, column in zip(("picture", "whole page"), taken.T, strict=True):
+                        print(
+                            f"  {name}: median {np.median(column):.3f} s, worst of {len(column)} {max(column):.3f} s", flush=True
+                        )
+                    page.close()
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait(10)
+
+
+if __name__ == "__main__":
+    main()
