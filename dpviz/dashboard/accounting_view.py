@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard import background, parts, words
+from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.own import Choice
 from dpviz.dashboard.sensitivity_view import setting_of
 from dpviz.engine import bench
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Calibration, Mechanism, mechanisms
+from dpviz.mechanisms import Calibration, Mechanism, Monitor, mechanisms
 from dpviz.models import Setting
 from dpviz.noise import spawn
 from dpviz.privacy import compare
@@ -133,9 +133,7 @@ def _options_table(found: Sequence[Option]) -> pd.DataFrame:
     )
 
 
-def accuracies(
-    spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: background.Monitor
-) -> np.ndarray:
+def accuracies(spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: Monitor) -> np.ndarray:
     """(E, S) test accuracies of a mechanism trained with each noise scale, with the draws of `dpviz.run`."""
     shared = bench(spec)
     calibrations = [replace(cal, noise_scale=s) for s in scales]
@@ -147,11 +145,12 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     finite = [o for o in found if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
-    result, _ = background.observe(
+    result, _ = tasks.observe(
         f"accounting {mechanism.id} {scales} {spec.key()}",
         "Training with each of these noises",
         lambda monitor: accuracies(spec, mechanism, cal, scales, monitor),
         section="accountant-accuracy",
+        dataset=spec.dataset,
         ask="" if size < 200_000 else "Train with each of these noises and show the accuracy",
     )
     if result is None or len(result) != len(finite):

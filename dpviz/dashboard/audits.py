@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
-from dpviz.dashboard import parts, tasks, urls, words
+from dpviz.dashboard import jobs, parts, tasks, urls, words
+from dpviz.dashboard.job import State
 from dpviz.engine import bench
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -113,14 +114,9 @@ def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: i
         ):  # fmt: skip
             yield chosen, result
 
-    for old in st.session_state.get("dpviz.audits", []):  # what nobody looks at any more
-        if old.key != key:
-            old.cancel()
-    known = tasks.worker("short").find(key)
-    task = known if known is not None and known.state in ("cancelled", "failed") else tasks.worker("short").submit(key, work)
-    st.session_state["dpviz.audits"] = [task]
-    if task.state in ("cancelled", "failed"):
-        st.button("Start again", on_click=tasks.start, args=(key, work))
+    task = tasks.watch("audit", tasks.Task(key, work, dataset=fixed.dataset))
+    if task.state in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=jobs.pool().again, args=(task,))
     return task
 
 

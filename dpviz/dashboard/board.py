@@ -13,6 +13,7 @@ import streamlit as st
 from dpviz.auditing import audit, worst_case
 from dpviz.auditing.result import EXCEEDED
 from dpviz.dashboard import parts, tasks, words
+from dpviz.dashboard.job import State
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Monitor, mechanisms
@@ -40,9 +41,9 @@ def board(spec: RunSpec, theme: Theme) -> None:
             "It takes a minute or two."
         )
     )
-    task = tasks.worker("long").find(key)
-    if task is None or task.state in ("cancelled", "failed"):
-        st.button("Audit them all", on_click=tasks.start, args=(key, partial(_attacks, spec), "long", True))
+    task = tasks.find(key)
+    if task is None or task.state in (State.CANCELLED, State.FAILED):
+        st.button("Audit them all", on_click=_start, args=(key, spec))
     if task is None:
         return
 
@@ -69,6 +70,10 @@ def board(spec: RunSpec, theme: Theme) -> None:
 
     was_over = task.over
     live()
+
+
+def _start(key: str, spec: RunSpec) -> None:
+    tasks.start(tasks.Task(key, partial(_attacks, spec), keep_all=True))
 
 
 def _attacks(spec: RunSpec, monitor: Monitor) -> Iterator[tuple[str, float, float, float, float, str, str] | None]:

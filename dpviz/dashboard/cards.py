@@ -11,6 +11,7 @@ import streamlit as st
 from dpviz._version import engine_version
 from dpviz.claims import PAPERS, Claim, Finding, Outcome, check, claims, concerning
 from dpviz.dashboard import parts, tasks, urls, words
+from dpviz.dashboard.job import State
 from dpviz.figures import claims as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Monitor, mechanisms
@@ -58,7 +59,7 @@ def submit(shown: Sequence[Claim], full: bool, seed: int) -> None:
         def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
             yield check(name, full=full, seed=seed, monitor=monitor)
 
-        tasks.worker("long").submit(key_of(claim, full, seed), work)
+        tasks.start(tasks.Task(key_of(claim, full, seed), work, line="claims"))
 
 
 def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
@@ -69,8 +70,8 @@ def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
 
 def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
     """How many hold, in one sentence, and buttons for all of them."""
-    found = [tasks.worker("long").find(key_of(c, full, seed)) for c in shown]
-    done = [t.results[-1].verdict.outcome for t in found if t is not None and t.state == "done"]
+    found = [tasks.find(key_of(c, full, seed)) for c in shown]
+    done = [t.results[-1].verdict.outcome for t in found if t is not None and t.state is State.DONE]
     counts = ", ".join(f"{done.count(o)} {words.markdown(str(o))}" for o in Outcome if done.count(o))
     with st.container(key="headline"):
         st.markdown(
@@ -85,22 +86,22 @@ def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
 
 def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> None:
     """One claim."""
-    task = tasks.worker("long").find(key_of(claim, full, seed))
+    task = tasks.find(key_of(claim, full, seed))
 
     @st.fragment(run_every=None if task is None or task.over else 1.0)
     def live() -> None:
-        if tasks.worker("long").find(key_of(claim, full, seed)) is not task:
+        if tasks.find(key_of(claim, full, seed)) is not task:
             st.rerun()  # started by the button below, which reruns this part alone
         with st.container(border=True):
             st.header(words.markdown(claim.meaning), anchor=False)
             st.caption(words.markdown(f"{PAPERS[claim.paper]}, {claim.place}. {claim.matters}"))
-            if task is not None and task.state != "done":
+            if task is not None and task.state is not State.DONE:
                 tasks.controls(task, claim.id)
-            if task is None or task.state in ("cancelled", "failed"):
+            if task is None or task.state in (State.CANCELLED, State.FAILED):
                 left, right = st.columns([1, 3], vertical_alignment="center")
                 left.button("Test it now", key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed), width="stretch")
                 right.markdown("Not tested yet.")
-            elif task.state == "done":
+            elif task.state is State.DONE:
                 _finding(task.results[-1], theme, opened)
         if task is not None and task.over and not was_over:
             st.rerun()

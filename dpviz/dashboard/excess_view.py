@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import observed
-from dpviz.dashboard import background, parts, words
+from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.own import Choice
 from dpviz.dashboard.rates_view import NO_RATES, facts_of, speaks_of
 from dpviz.dashboard.sensitivity_view import setting_of
@@ -100,11 +100,12 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         parts.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return
     light = way.key == "epsilon" and setting.n * setting.m < 200_000
-    found, fresh = background.observe(
+    found, fresh = tasks.observe(
         f"excess {way.key} {way.grid} {spec.key()}",
         f"Training on {way.seconds}",
         way.work,
         section=f"excess-{way.key}",
+        dataset=spec.dataset,
         ask="" if light else f"Train on {way.seconds} and draw what happens",
     )
     if found is None:

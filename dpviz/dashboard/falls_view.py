@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import observed
-from dpviz.dashboard import background, parts, words
+from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.own import Choice
 from dpviz.dashboard.sensitivity_view import setting_of
 from dpviz.engine import bench
@@ -154,7 +154,7 @@ def _retrained(spec: RunSpec, name: str, grid: list[float]) -> list[tuple[float,
         sizes = st.session_state.get("sizes") or "quick"
         chosen = (*SIZES, 100_000) if sizes == "large" else SIZES
         what, rows = "Retraining on neighbouring censuses", chosen
-        work: background.Work = lambda monitor: [  # noqa: E731
+        work: tasks.Work[Any] = lambda monitor: [  # noqa: E731
             (float(n), m) for n, m in observed.sensitivity_over_n(spec, rows, 4, monitor=monitor)
         ]
         key = f"moves n {chosen} {spec.key()}"
@@ -174,8 +174,13 @@ def _retrained(spec: RunSpec, name: str, grid: list[float]) -> list[tuple[float,
                     continue
             return out
 
-    found, _ = background.observe(
-        key, what, work, section=f"moves-{name}", ask="Retrain on neighbouring datasets and draw what happens"
+    found, _ = tasks.observe(
+        key,
+        what,
+        work,
+        section=f"moves-{name}",
+        dataset=spec.dataset,
+        ask="Retrain on neighbouring datasets and draw what happens",
     )
     if found is not None:
         parts.not_private("Observed points come from training on the rows without noise, again and again.")

@@ -1,4 +1,4 @@
-"""Long work in the background: it streams, can be cancelled, survives page switches, and resumes from finished cells.
+"""Long work in the background: it streams, can be cancelled, and survives other clicks and page switches.
 
 Every job starts at once. One that is still at work after `LIGHT` seconds is heavy and needs one of `HEAVY` places; the
 others wait in the order in which they became heavy, in the middle of what they were doing. Heavy jobs step aside while
@@ -9,58 +9,53 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+import uuid
 
 import streamlit as st
 
-from dpviz.cells import Cell, CellStore
 from dpviz.dashboard import cached
-from dpviz.dashboard.job import Job, State, Status
+from dpviz.dashboard.job import Job
+from dpviz.datasets import uploads
 
 HEAVY = 2
 LIGHT = 2.0  # seconds of work
-AT_ONCE = 8  # jobs at work or waiting in the middle of it; more of them wait for their start
-KEPT = 24  # finished jobs in memory
+AT_ONCE = 8  # jobs at work; more of them wait for their start, and heavy ones in the middle of what they do
+KEPT = 64  # finished jobs in memory
 ASIDE = 0.5  # longest step aside, in seconds, so that nothing starves
 
-__all__ = ["Job", "Pool", "State", "Status", "pool"]
+_ME = "dpviz.session"
 
 
 class Pool:
     """All jobs of one server."""
 
     def __init__(self) -> None:
-        self._turn = threading.Condition()
+        self._turn = threading.Condition(threading.RLock())
         self._jobs: dict[str, Job] = {}
         self._alive: list[Job] = []  # have a thread
         self._starting: list[Job] = []  # wait for one
         self._heavy: list[Job] = []
         self._line: list[Job] = []
 
-    def knows(self, key: str) -> bool:
-        """Whether there is a job with this key."""
+    def find(self, key: str) -> Job | None:
+        """The job with this key, if it was asked for before."""
         with self._turn:
-            return key in self._jobs
+            return self._jobs.get(key)
 
-    def submit(self, key: str, cells: Sequence[Cell], store: CellStore | None, who: str = "") -> Job:
-        """The job with this key: the one that is there, or a new one.
+    def submit(self, job: Job, who: str = "") -> Job:
+        """The job with this one's key: the one that is there, or this one, which starts.
 
         Args:
             who: the session that wants it; a job that nobody wants any more is stopped.
         """
         with self._turn:
-            known = self._jobs.get(key)
-            if known is not None:
-                known.wanted_by.add(who)
-                return known
-            job = Job(key, cells, store, {who})
-            self._jobs[key] = job
-            self._starting.append(job)
-            over = [k for k, other in self._jobs.items() if other not in self._alive and other not in self._starting]
-            for k in over[: max(0, len(over) - KEPT)]:
-                del self._jobs[k]
-            self._start()
-            return job
+            known = self._jobs.setdefault(job.key, job)
+            known.wanted_by.add(who)
+            if known is job:
+                self._starting.append(job)
+                self.tidy()
+                self._start()
+            return known
 
     def leave(self, job: Job, who: str) -> None:
         """A session wants something else; where it was the last one, the job is stopped and can be taken up later."""
@@ -71,7 +66,7 @@ class Pool:
             self.again(job)
 
     def again(self, job: Job) -> None:
-        """Forgets a job, so that it can be submitted anew; finished cells come from the store."""
+        """Forgets a job, so that it can be submitted anew; a sweep's finished cells come from the store."""
         job.cancel()
         with self._turn:
             if self._jobs.get(job.key) is job:
@@ -80,14 +75,13 @@ class Pool:
                 self._starting.remove(job)
             self._turn.notify_all()
 
-    def status(self, job: Job) -> Status:
-        """How far a job is, and how many come before it."""
+    def ahead(self, job: Job) -> int:
+        """How many come before a job, itself included; 0 where it is at work or over."""
         with self._turn:
-            if job in self._starting:
-                ahead = len(self._line) + self._starting.index(job) + 1
-            else:
-                ahead = self._line.index(job) + 1 if job in self._line else 0
-        return job.status(ahead)
+            for queue in (self._line, self._starting):
+                if job in queue:
+                    return queue.index(job) + 1
+        return 0
 
     def gate(self, job: Job, worked: float) -> None:
         """Called by a job between two pieces of work: waits while it is not its turn.
@@ -100,6 +94,7 @@ class Pool:
         with self._turn:
             if job not in self._heavy:
                 self._line.append(job)
+                self._start()
                 try:
                     while not (self._line[0] is job and len(self._heavy) < HEAVY):
                         self._turn.wait(0.2)
@@ -127,16 +122,44 @@ class Pool:
             self._start()
             self._turn.notify_all()
 
+    def clear(self) -> None:
+        """Stops everything and forgets it."""
+        with self._turn:
+            for job in list(self._jobs.values()):
+                self.again(job)
+
+    def tidy(self) -> None:
+        """Stops and forgets jobs about uploads that are gone, and forgets the oldest that are over."""
+        with self._turn:
+            for job in list(self._jobs.values()):
+                if not uploads.there(job.dataset):
+                    self.again(job)
+            over = [job for job in self._jobs.values() if job not in self._alive and job not in self._starting]
+            for job in over[: max(0, len(over) - KEPT)]:
+                del self._jobs[job.key]
+
     def _start(self) -> None:
         self._starting = [job for job in self._starting if not job.cancelled]
-        while self._starting and len(self._alive) < AT_ONCE:
-            job = self._starting.pop(0)
+        for job in list(self._starting):
+            if len(self._alive) - len(self._line) >= AT_ONCE:
+                return
+            if job.line and any(other.line == job.line for other in self._alive):
+                continue
+            self._starting.remove(job)
             self._alive.append(job)
             # a daemon: the server can be stopped in the middle of the work
             threading.Thread(target=job.run, args=(self,), name="dpviz-job", daemon=True).start()
 
 
-@st.cache_resource(show_spinner=False)
+_pool = Pool()
+
+
 def pool() -> Pool:
     """The server's jobs."""
-    return Pool()
+    return _pool
+
+
+def me() -> str:
+    """This session's name among those that want jobs."""
+    name: str = st.session_state.setdefault(_ME, uuid.uuid4().hex)
+    return name

@@ -9,8 +9,9 @@ import streamlit as st
 
 from dpviz import presets
 from dpviz.cells import Cell
-from dpviz.dashboard import choices, jobs, parts, sweep_job, urls, words
+from dpviz.dashboard import choices, jobs, parts, sweep_view, urls, words
 from dpviz.dashboard.choices import Choices
+from dpviz.dashboard.sweep_job import SweepJob
 from dpviz.mechanisms import mechanisms
 from dpviz.models import MODELS
 from dpviz.spec import RunSpec
@@ -20,7 +21,7 @@ _TIMES = "dpviz.times"
 _SIGNS = {True: "✓ shown", False: "✗ not shown", None: "– cannot be judged"}
 
 
-def section(spec: RunSpec, chosen: Choices, view: sweep_job.View | None) -> None:
+def section(spec: RunSpec, chosen: Choices, view: sweep_view.View | None) -> None:
     """A figure to choose, its settings and its statements, folded away until somebody asks."""
     with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
         known = presets.panels()
@@ -77,13 +78,13 @@ def _start(name: str, spec: RunSpec) -> None:
     choices.forget_sidebar()
 
 
-def _judged(figure: presets.Figure, setup: presets.Setup, view: sweep_job.View) -> None:
+def _judged(figure: presets.Figure, setup: presets.Setup, view: sweep_view.View) -> None:
     """Every statement with its verdict, drawn again while numbers come in."""
     changed = _changes(setup, view)
     if changed:
         st.markdown(words.markdown(f"Changed since it was set up: {', '.join(changed)}."))
 
-    def verdicts(view: sweep_job.View) -> None:
+    def verdicts(view: sweep_view.View) -> None:
         status = view.status()
         if not status.state.over:
             st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
@@ -92,7 +93,7 @@ def _judged(figure: presets.Figure, setup: presets.Setup, view: sweep_job.View) 
             found = presets.judge(figure, view.table())
         _table(found)
 
-    sweep_job.live(view, verdicts)
+    sweep_view.live(view, verdicts)
 
 
 def _table(found: list[tuple[Statement, Verdict]]) -> None:
@@ -107,7 +108,7 @@ def _labelled(text: str) -> str:
     return text
 
 
-def _changes(setup: presets.Setup, view: sweep_job.View) -> list[str]:
+def _changes(setup: presets.Setup, view: sweep_view.View) -> list[str]:
     sweep, given = view.sweep, setup.values
     now = {"dataset": sweep.dataset, "model": sweep.model, "λ": sweep.lam, "draws": sweep.seeds, "methods": set(sweep.named)}
     then = {
@@ -132,7 +133,7 @@ def _times_section() -> None:
         st.markdown(words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}. {'; '.join(figure.given)}."))
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
-        job: jobs.Job | None = st.session_state.get(_TIMES)
+        job: SweepJob | None = st.session_state.get(_TIMES)
         st.button("Measure", key="times-start", on_click=_measure, disabled=job is not None and not job.over)
         if job is not None:
             working = not job.over
@@ -142,7 +143,7 @@ def _times_section() -> None:
                 if working and job.over:
                     st.rerun()
 
-            st.fragment(run_every=sweep_job.EVERY if working else None)(again)()
+            st.fragment(run_every=sweep_view.EVERY if working else None)(again)()
 
 
 def _measure() -> None:
@@ -150,11 +151,11 @@ def _measure() -> None:
     if old is not None:
         jobs.pool().again(old)
     # no store: times are measured anew
-    st.session_state[_TIMES] = jobs.pool().submit("times", presets.times().cells(), None)
+    sweep_view.submit("times", presets.times().cells(), None, _TIMES)
 
 
-def _draw_times(figure: presets.Times, job: jobs.Job) -> None:
-    status = jobs.pool().status(job)
+def _draw_times(figure: presets.Times, job: SweepJob) -> None:
+    status = sweep_view.status(job)
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(status.done, 1.0), f"{status.done:.0%} measured")

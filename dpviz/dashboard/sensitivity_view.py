@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import observed
-from dpviz.dashboard import background, parts, why, words
+from dpviz.dashboard import parts, tasks, why, words
 from dpviz.dashboard.own import Choice
 from dpviz.engine import bench
 from dpviz.figures import lines, recursion
@@ -171,14 +171,15 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
     problem = bench(spec).problem
     key = f"moves here {spec.key()}"
-    work: background.Work = lambda monitor: observed.observed_sensitivity(  # noqa: E731
+    work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
         problem, mechanism, 8, seed=spec.seed, monitor=monitor
     )
-    moves, fresh = background.observe(
+    moves, fresh = tasks.observe(
         key,
         "Retraining on neighbouring datasets",
         work,
         section="moves-here",
+        dataset=spec.dataset,
         ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
     )
     text = ""

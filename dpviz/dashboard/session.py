@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.dashboard import jobs
 from dpviz.datasets import uploads
 from dpviz.datasets.uploads import Upload
 
@@ -59,6 +60,7 @@ def _keep_watch() -> None:
         if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
             time.sleep(1.0)
             gc.collect()  # a session and its parts refer to each other
+            jobs.pool().tidy()
             with suppress(OSError, AttributeError):  # glibc keeps what was freed; others have no such call
                 ctypes.CDLL(None).malloc_trim(0)
 

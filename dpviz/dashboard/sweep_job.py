@@ -1,162 +1,145 @@
-"""The trade-off page's sweep as a job: started, watched, cancelled, taken up again."""
+"""A sweep as a job: cells computed one after the other, with partial results and an estimate of the time left."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
-import streamlit as st
 
-from dpviz import curves
-from dpviz.cells import Cell, CellStore
-from dpviz.dashboard import jobs, parts, words
-from dpviz.dashboard.choices import Choices
-from dpviz.figures.style import Theme
-from dpviz.mechanisms import mechanisms
-from dpviz.spec import RunSpec
-from dpviz.sweeps import SweepSpec, in_order
+from dpviz.cells import Cell, CellStore, problems, seconds
+from dpviz.dashboard.job import Cancelled, Job, State, Status
+from dpviz.mechanisms import Monitor
 from dpviz.validate import InvalidInput
-
-T = TypeVar("T")
-
-AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
-EVERY = 0.7  # seconds between two looks at a job at work
-PICTURES = 2.0  # between two drawings: those of all who watch cost the server and the browser more than the sweep does
-_MINE, _STARTED, _ME = "dpviz.sweep", "dpviz.started", "dpviz.session"
 
 
 @dataclass(frozen=True)
-class View:
-    """What the parts of the page share: the sweep, its job, and how to look at it."""
+class SweepStatus(Status):
+    """A sweep at one moment.
 
-    spec: RunSpec
-    sweep: SweepSpec
-    job: jobs.Job
-    choices: Choices
-    theme: Theme
-    _known: dict[Hashable, Any] = field(default_factory=dict)
+    Attributes:
+        version: grows with every finished cell.
+        problems: what could not be computed: (cell index, epsilon, why).
+        notices: what the store has to say.
+    """
+
+    version: int
+    problems: tuple[tuple[int, float, InvalidInput], ...]
+    notices: tuple[str, ...]
+
+
+class SweepJob(Job):
+    """Cells that are computed one after the other.
+
+    Attributes:
+        cells: the work, coarse picture first.
+        store: where finished cells are kept; None measures them afresh.
+    """
+
+    def __init__(self, key: str, cells: Sequence[Cell], store: CellStore | None) -> None:
+        super().__init__(key, dataset=cells[0].spec.dataset if cells else "")
+        self.cells, self.store = cells, store
+        self._tables: dict[int, pd.DataFrame] = {}
+        self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
+        self._times: dict[int, float] = {}
+
+    def tables(self) -> dict[int, pd.DataFrame]:
+        """Finished cells' tables by index into `cells`."""
+        with self._lock:
+            return dict(self._tables)
+
+    def seconds(self) -> dict[int, float]:
+        """How long the cells took that were computed and not in the store, by index."""
+        with self._lock:
+            return dict(self._times)
 
     def table(self) -> pd.DataFrame:
-        """Finished rows in order."""
+        """All finished rows, cells in order."""
+        parts = [part for _, part in sorted(self.tables().items()) if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-        def make() -> pd.DataFrame:
-            table = self.job.table()
-            return in_order(table, self.sweep) if len(table) else table
+    def status(self, ahead: int = 0) -> SweepStatus:
+        """How far it is."""
+        with self._lock:
+            weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
+            finished = sum(weights[k] for k in self._tables)
+            at_work = next((k for k in range(len(weights)) if k not in self._tables), None)
+            partly = weights[at_work] * self._share if at_work is not None else 0.0
+            found = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
+            return SweepStatus(
+                self._state, (finished + partly) / max(sum(weights), 1), self._left(at_work), ahead, len(self._tables),
+                tuple(found), tuple(self.store.notices if self.store else ()),
+            )  # fmt: skip
 
-        return self.once("table", make)
+    def _left(self, at_work: int | None) -> float | None:
+        """Seconds left: each mechanism at the pace that its own finished cells had, others at the mean pace."""
+        if at_work is None or self._state.over:
+            return None
+        paces: dict[str, float] = {}
+        for k, took in self._times.items():
+            cell = self.cells[k]
+            paces[_name(cell)] = took / (len(cell.replicas) * len(cell.epsilons))
+        if not paces:
+            return None
+        mean = sum(paces.values()) / len(paces)
+        open_ones = [k for k in range(len(self.cells)) if k not in self._tables]
+        total = sum(
+            paces.get(_name(self.cells[k]), mean) * len(self.cells[k].replicas) * len(self.cells[k].epsilons)
+            * (1 - self._share if k == at_work else 1)
+            for k in open_ones
+        )  # fmt: skip
+        return float(total)
 
-    def summary(self, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
-        """`curves.summarise` of the finished rows."""
-        return self.once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
+    def work(self, monitor: Monitor) -> State:
+        """Computes what the store does not have."""
+        failed: set[str] = set()
+        todo = []
+        for k, cell in enumerate(self.cells):  # what is on disk comes first, all of it
+            self.check()
+            known = self.store.get(cell) if self.store else None
+            if known is None:
+                todo.append(k)
+            else:
+                self._finish(k, known)
+        self._since = time.monotonic()  # reading is no work
+        for k in todo:
+            cell = self.cells[k]
+            if _name(cell) in failed:
+                self._finish(k, pd.DataFrame())
+                continue
+            monitor(0.0)
+            try:
+                table = cell.attempt(monitor)
+            except (Cancelled, KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                logging.getLogger(__name__).exception("cell failed: %s", cell)
+                why = "needs more memory than there is" if isinstance(error, MemoryError) else str(error) or type(error).__name__
+                table = pd.DataFrame()
+                table.attrs["problems"] = [
+                    [e, cell.spec.mechanism, f"could not be computed: {why}", "Leave it out."] for e in cell.epsilons
+                ]
+                self._finish(k, table)
+                failed.add(_name(cell))
+                continue
+            monitor(1.0)
+            if self.store:
+                self.store.put(cell, table)
+            self._times[k] = seconds(table)
+            self._finish(k, table)
+            if not len(table):
+                failed.add(_name(cell))
+        return State.DONE
 
-    def needed(self, target: float) -> list[curves.Needed]:
-        """`curves.needed` of the finished rows, for test accuracy."""
-        return self.once(("needed", target), lambda: curves.needed(self.summary(), target))
-
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made again only after news from the job: looks at it are more frequent.
-
-        All looks together must not slow others down.
-
-        Args:
-            name: of what is made and of all that it depends on beside the job and the page's choices.
-        """
-        status = self.status()
-        now = (status.version, status.state.over)
-        if self._known.get(name, (None,))[0] != now:
-            self._known[name] = (now, make())
-        return self._known[name][1]
-
-    def status(self) -> jobs.Status:
-        return jobs.pool().status(self.job)
-
-    def wanted(self, table: pd.DataFrame) -> float:
-        """The accuracy wanted: as chosen, or two thirds of the way from majority to no privacy."""
-        if self.choices.want is not None:
-            return self.choices.want
-        if not len(table):
-            return 0.8
-        top, floor = (float(table[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
-        return round(floor + 2 / 3 * (top - floor), 2)
-
-
-def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
-    """The page's sweep as a job at work; None where there is none, said so."""
-    if not chosen.methods:
-        parts.empty("**No method is chosen.** Choose at least one below.")
-        return None
-    try:
-        sweep = chosen.sweep(spec)
-        key = sweep.key()
-    except InvalidInput as problem:
-        parts.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
-        return None
-    work = spec.n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
-    if work > AUTOMATIC and st.session_state.get(_STARTED) != key and not jobs.pool().knows(key):
-        with st.container(border=True):
-            st.markdown(
-                f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
-                f"{spec.n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
-            )
-            st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
-        return None
-    me = st.session_state.setdefault(_ME, uuid.uuid4().hex)
-    job = jobs.pool().submit(key, sweep.cells(), CellStore.personal(), me)
-    before = st.session_state.get(_MINE)
-    if before is not None and before is not job:
-        jobs.pool().leave(before, me)
-    st.session_state[_MINE] = job
-    return View(spec, sweep, job, chosen, theme)
-
-
-def live(view: View | None, *draw: Callable[[View], None], every: float = EVERY) -> None:
-    """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
-    if view is None:
-        return
-    working = not view.status().state.over
-
-    def again() -> None:
-        for part in draw:
-            part(view)
-        if working and view.status().state.over:
-            st.rerun()
-
-    st.fragment(run_every=every if working else None)(again)()
+    def _finish(self, k: int, table: pd.DataFrame) -> None:
+        with self._lock:
+            self._share = 0.0
+            self._tables[k] = table
+            self._problems[k] = problems(table)
 
 
-def progress(view: View) -> None:
-    """Where the job is, with a way to cancel it or to go on."""
-    status = view.status()
-    with st.container(key="progress", horizontal=True, vertical_alignment="center"):
-        if status.state is jobs.State.CANCELLED:
-            st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
-            if st.button("Go on", key="go-on"):
-                jobs.pool().again(view.job)
-                st.rerun()  # the whole page: this part of it belongs to the job that was cancelled
-        elif not status.state.over:
-            left = f", about {words.duration(status.left)} left" if status.left is not None else ""
-            text = f"{status.done:.0%} done{left}"
-            if status.ahead:
-                text = f"{status.done:.0%} done, waiting: number {status.ahead} in the queue of long computations"
-            st.progress(min(status.done, 1.0), text)
-            st.button("Cancel", on_click=view.job.cancel, key="cancel-sweep")
-    for notice in status.notices:
-        st.warning(words.markdown(notice), icon="⚠️")
-    for line in refused_cells(view.job.cells, status.problems):
-        st.warning(line, icon="⚠️")
-
-
-def refused_cells(cells: Sequence[Cell], problems: Sequence[tuple[int, float, InvalidInput]]) -> list[str]:
-    """What could not be computed, one line per method and reason."""
-    found: dict[tuple[str, str, str], set[float]] = {}
-    for k, epsilon, problem in problems:
-        name = mechanisms()[cells[k].spec.mechanism].label
-        found.setdefault((name, problem.cause, problem.fix), set()).add(epsilon)
-    return [
-        f"**{words.markdown(name)}** is missing at ε = {', '.join(words.three(e) for e in sorted(which))}: "
-        f"{words.markdown(cause)}. {words.markdown(fix)}"
-        for (name, cause, fix), which in found.items()
-    ]
+def _name(cell: Cell) -> str:
+    """Cells that behave alike: the same run but for its seeds."""
+    return f"{cell.spec.dataset} {cell.spec.mechanism} {sorted(cell.spec.params.items())} {cell.spec.lam}"

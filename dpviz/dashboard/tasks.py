@@ -1,147 +1,165 @@
-"""One piece of work in the background at a time: it streams what it has, can be cancelled, and survives other clicks.
-
-Sweeps are made of cells and have jobs of their own; this is for work that is not, such as attacks and tests of claims.
-"""
+"""Work that yields one result after the other, as a job: attacks, tests of claims, observations."""
 
 from __future__ import annotations
 
 import logging
-import threading
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
-from cachetools import LRUCache
 
-from dpviz.dashboard import parts
+from dpviz.dashboard import jobs, parts, words
+from dpviz.dashboard.job import Cancelled, Job, State, Status
 from dpviz.mechanisms import Monitor
 from dpviz.validate import InvalidInput
 
 T = TypeVar("T")
 
-KEPT = 64  # results in memory
-Work = Callable[[Monitor], Iterator[T]]
+Stream = Callable[[Monitor], Iterator[T]]
+Work = Callable[[Monitor], T]
+
+POLL = 0.4  # seconds between two looks at an observation under way
+PATIENCE = 0.6  # an observation that is done by then needs no progress bar
 
 
-class Cancelled(Exception):
-    """The work is not wanted any more."""
-
-
-@dataclass(eq=False)
-class Task(Generic[T]):
-    """Work that yields one result after the other; the last one stands.
+class Task(Job, Generic[T]):
+    """Work whose results come one after the other; the last one stands.
 
     Attributes:
-        key: equal keys are the same work, whoever asks.
-        done: share of the work, in [0, 1].
-        results: what was yielded; where only the last one counts, what came before it is dropped.
-        problem: why it stopped early, "" where it did not.
-        state: "waiting", "running", "done", "cancelled" or "failed".
+        results: what was yielded; only the last one where `keep_all` is false.
+        problem: (cause, fix) where it failed.
     """
 
-    key: str
-    work: Work[T]
-    keep_all: bool = False
-    done: float = 0.0
-    results: list[T] = field(default_factory=list)
-    problem: str = ""
-    state: str = "waiting"
-    _stop: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, key: str, stream: Stream[T], *, dataset: str = "", line: str = "", keep_all: bool = False) -> None:
+        super().__init__(key, dataset=dataset, line=line)
+        self._stream: Stream[T] | None = stream
+        self._keep_all = keep_all
+        self._begun = time.monotonic()
+        self.results: list[T] = []
+        self.problem: tuple[str, str] | None = None
 
     @property
-    def over(self) -> bool:
-        """Whether nothing more will come."""
-        return self.state in ("done", "cancelled", "failed")
+    def done(self) -> float:
+        """Share of the work, in [0, 1]."""
+        return 1.0 if self.state is State.DONE else self._share
 
-    def cancel(self) -> None:
-        """Stops the work at its next sign of life; what it has found stays."""
-        self._stop.set()
-        if self.state == "waiting":
-            self.state = "cancelled"
+    def status(self, ahead: int = 0) -> Status:
+        """How far it is."""
+        left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
+        return Status(self.state, self.done, left, ahead)
 
-    def _monitor(self, done: float) -> None:
-        self.done = min(max(done, 0.0), 1.0)
-        if self._stop.is_set():
-            raise Cancelled
-
-    def run(self) -> None:
-        """The work; called in the worker's thread."""
-        if self._stop.is_set():
-            return
-        self.state = "running"
+    def work(self, monitor: Monitor) -> State:
+        """Takes the results as they come."""
+        stream, self._stream = self._stream, None  # it may hold a person's data; nobody needs it again
+        assert stream is not None
         try:
-            for result in self.work(self._monitor):
-                self.results = [*self.results, result] if self.keep_all else [result]
-                self._monitor(self.done)
-            self.done, self.state = 1.0, "done"
+            for result in stream(monitor):
+                self.results = [*self.results, result] if self._keep_all else [result]
+                monitor(self._share)
+            return State.DONE
         except Cancelled:
-            self.state = "cancelled"
+            raise
         except InvalidInput as problem:
-            self.problem, self.state = f"{problem.field}: {problem.cause}. {problem.fix}", "failed"
+            self.problem = (f"{problem.field}: {problem.cause}", str(problem.fix))
         except MemoryError:
-            self.problem, self.state = "This needs more memory than there is.", "failed"
+            self.problem = ("this needs more memory than there is", "Choose fewer rows, draws or trainings.")
         except Exception as error:
             logging.getLogger(__name__).exception("task failed: %s", self.key)
-            self.problem, self.state = str(error) or type(error).__name__, "failed"
+            self.problem = (str(error) or type(error).__name__, "Change a setting; the others still work.")
+        return State.FAILED
 
 
-class Worker:
-    """A thread that does one task after the other, and remembers the last ones."""
-
-    def __init__(self) -> None:
-        self._turn = threading.Condition()
-        self._tasks: LRUCache[str, Task[Any]] = LRUCache(KEPT)
-        self._queue: list[Task[Any]] = []
-        self._thread: threading.Thread | None = None
-
-    def find(self, key: str) -> Task[Any] | None:
-        """The task with this key, if it was asked for before."""
-        with self._turn:
-            return self._tasks.get(key)
-
-    def submit(self, key: str, work: Work[Any], *, keep_all: bool = False) -> Task[Any]:
-        """The task with this key: the one that is under way or done, or a new one."""
-        with self._turn:
-            known = self._tasks.get(key)
-            if known is not None and known.state in ("waiting", "running", "done"):
-                return known
-            task: Task[Any] = Task(key, work, keep_all)
-            self._tasks[key] = task
-            self._queue.append(task)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="dpviz-tasks", daemon=True)
-                self._thread.start()
-            self._turn.notify_all()
-            return task
-
-    def _serve(self) -> None:
-        while True:
-            with self._turn:
-                self._turn.wait_for(lambda: self._queue)
-                task = self._queue.pop(0)
-            task.run()
+def find(key: str) -> Task[Any] | None:
+    """The task with this key, if it was asked for before."""
+    found = jobs.pool().find(key)
+    return found if isinstance(found, Task) else None
 
 
-@st.cache_resource(show_spinner=False)
-def worker(kind: str) -> Worker:
-    """The server's worker for "short" work, which somebody looks at, or for "long" work, which must not hold it up."""
-    return Worker()
+def start(task: Task[T], who: str = "") -> Task[T]:
+    """The task with this key that waits, runs or is done; or this one, from now on."""
+    pool, known = jobs.pool(), find(task.key)
+    if known is not None and known.state in (State.CANCELLED, State.FAILED):
+        pool.again(known)
+    found = pool.submit(task, who)
+    assert isinstance(found, Task)
+    return found
 
 
-def start(key: str, work: Work[Any], kind: str = "short", keep_all: bool = False) -> None:
-    """Submits a task; for buttons."""
-    worker(kind).submit(key, work, keep_all=keep_all)
+def watch(section: str, task: Task[T]) -> Task[T]:
+    """The same task, as the one that this session's section looks at; what it looked at before may stop."""
+    who = jobs.me()
+    known = jobs.pool().submit(task, who)
+    assert isinstance(known, Task)
+    before = st.session_state.get(f"watched.{section}")
+    if before is not None and before is not known:
+        jobs.pool().leave(before, who)
+    st.session_state[f"watched.{section}"] = known
+    return known
 
 
 def controls(task: Task[Any], what: str) -> None:
     """Progress with a way to cancel, or what became of the work."""
     if not task.over:
         left, right = st.columns([4, 1], vertical_alignment="center")
-        waiting = "waits for other work" if task.state == "waiting" else f"{task.done:.0%}"
-        left.progress(task.done, f"{what}: {waiting}")
+        left.progress(task.done, progress(task, what))
         right.button("Cancel", on_click=task.cancel, key=f"cancel-{what}", width="stretch")
-    elif task.state == "cancelled":
+    elif task.state is State.CANCELLED:
         st.info(f"**Cancelled** after {task.done:.0%}. What was found by then is shown.", icon="ℹ️")
-    elif task.state == "failed":
-        parts.failed(task.problem, "Change a setting and start again.")
+    elif task.problem is not None:
+        parts.failed(*task.problem)
+
+
+def progress(task: Task[Any], what: str) -> str:
+    """In words: how far a task is, or how many come before it."""
+    status = task.status(jobs.pool().ahead(task))
+    if status.ahead:
+        return f"{what}: {status.done:.0%}, waiting: number {status.ahead} in the queue"
+    left = f", about {words.duration(status.left)} left" if status.left is not None else ""
+    return f"{what}: {status.done:.0%}{left}"
+
+
+def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str, ask: str = "") -> tuple[Any, bool]:
+    """(result, whether it is of this very setting); draws progress, buttons and problems.
+
+    While something new is computed the section's last result comes back with False, and (None, False) where there is none.
+
+    Args:
+        key: names everything the result depends on.
+        what: for people, what is being computed.
+        work: called with a monitor in a thread of its own.
+        section: one place of one page; remembers its last result.
+        dataset: what the work learns from.
+        ask: words of a button without which nothing starts; "" starts at once.
+    """
+    key = f"observe {key}"
+    last = st.session_state.get(f"observed.{section}")
+    if find(key) is None and ask and not st.button(ask, key=f"start.{section}", type="primary"):
+        return last, False
+
+    def stream(monitor: Monitor) -> Iterator[Any]:
+        yield work(monitor)
+
+    task = watch(section, Task(key, stream, dataset=dataset))
+    if not task.wait(PATIENCE):
+        _progress(task, what, section)
+        return last, False
+    if task.state is State.DONE:
+        st.session_state[f"observed.{section}"] = task.results[-1]
+        return task.results[-1], True
+    problem = ("cancelled; nothing was kept", "Start it again, or choose something smaller.")
+    parts.failed(*(task.problem or problem))
+    if st.button("Start again", key=f"again.{section}"):
+        jobs.pool().again(task)
+        st.rerun()
+    return last, False
+
+
+@st.fragment(run_every=POLL)
+def _progress(task: Task[Any], what: str, section: str) -> None:
+    if task.over:
+        st.rerun()
+        return
+    with st.container(border=True):
+        st.progress(task.done, progress(task, what))
+        st.button("Cancel", key=f"cancel.{section}", on_click=task.cancel)

@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import curves
-from dpviz.dashboard import jobs, parts, sweep_job, urls, words
+from dpviz.dashboard import parts, sweep_view, urls, words
+from dpviz.dashboard.job import State
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import mechanisms
 from dpviz.models import get_model
@@ -24,7 +25,7 @@ BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the
 _OLD = "dpviz.picture"
 
 
-def headline(view: sweep_job.View) -> None:
+def headline(view: sweep_view.View) -> None:
     """The answer in one sentence."""
     table = view.table()
     target = view.wanted(table)
@@ -47,13 +48,13 @@ def headline(view: sweep_job.View) -> None:
         )
 
 
-def picture(view: sweep_job.View) -> None:
+def picture(view: sweep_view.View) -> None:
     """Curves over epsilon. Until new ones are there the old ones stay, dimmed."""
     table, chosen = view.table(), view.choices
     old: tuple[str, pd.DataFrame] | None = st.session_state.get(_OLD)
     place = f"{view.spec.dataset} {view.spec.model}"
     kept = old[1] if old is not None and (old[0] == place or not len(table)) else pd.DataFrame()
-    if view.status().state is jobs.State.DONE:
+    if view.status().state is State.DONE:
         kept = pd.DataFrame()
     if len(kept):
         computed = set(table["mechanism"]) if len(table) else set()
@@ -74,7 +75,7 @@ def picture(view: sweep_job.View) -> None:
             urls.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
 
 
-def _drawn(view: sweep_job.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
+def _drawn(view: sweep_view.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
     """The picture, its lines, and its content in words."""
     table, chosen = view.table(), view.choices
     lines = _curves(view, view.summary(chosen.show, chosen.band), False) if len(table) else []
@@ -98,7 +99,7 @@ def _drawn(view: sweep_job.View, kept: pd.DataFrame) -> tuple[Any, list[figure.C
     return made, lines, _summary(view, lines)
 
 
-def _curves(view: sweep_job.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
+def _curves(view: sweep_view.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
     made = []
     for mechanism, part in summary.groupby("mechanism", sort=False):
@@ -110,7 +111,7 @@ def _curves(view: sweep_job.View, summary: pd.DataFrame, dim: bool) -> list[figu
     return made
 
 
-def _summary(view: sweep_job.View, lines: Sequence[figure.Curve]) -> str:
+def _summary(view: sweep_view.View, lines: Sequence[figure.Curve]) -> str:
     new = [line.points for line in lines if not line.dim]
     summary = pd.concat(new or [line.points for line in lines], ignore_index=True)
     low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
@@ -142,7 +143,7 @@ def _unproved(summary: pd.DataFrame) -> bool:
     return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
 
 
-def numbers(view: sweep_job.View) -> None:
+def numbers(view: sweep_view.View) -> None:
     """One row per method, and everything to take away."""
     table = view.table()
     if not len(table):
@@ -179,7 +180,7 @@ def numbers(view: sweep_job.View) -> None:
             parts.examine(str(mechanism), labels()[mechanism])
 
 
-def take_away(view: sweep_job.View) -> None:
+def take_away(view: sweep_view.View) -> None:
     """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
     with st.container(horizontal=True):
         parts.download(view.table, "draws", "Save every draw (CSV)")
@@ -189,7 +190,7 @@ def take_away(view: sweep_job.View) -> None:
         )  # fmt: skip
 
 
-def best(view: sweep_job.View) -> None:
+def best(view: sweep_view.View) -> None:
     """A button that opens the proved method that needs least for the accuracy wanted."""
     table = view.table()
     if not len(table):
@@ -205,7 +206,7 @@ def best(view: sweep_job.View) -> None:
         urls.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
 
 
-def how(view: sweep_job.View) -> None:
+def how(view: sweep_view.View) -> None:
     """Formulas, sources and calls."""
     with st.expander("How is this computed?"):
         st.markdown(
@@ -233,7 +234,7 @@ def labels() -> dict[str, str]:
     return {name: cls.label for name, cls in mechanisms().items()}
 
 
-def _data(view: sweep_job.View) -> pd.DataFrame:
+def _data(view: sweep_view.View) -> pd.DataFrame:
     table = view.table()
     if not len(table):
         return pd.DataFrame({"mechanism": np.array([], str)})

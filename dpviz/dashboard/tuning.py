@@ -10,8 +10,10 @@ import streamlit as st
 
 from dpviz import tuning
 from dpviz.cells import CellStore
-from dpviz.dashboard import choices, jobs, parts, sweep_job, trade_off, words
+from dpviz.dashboard import choices, jobs, parts, sweep_view, trade_off, words
 from dpviz.dashboard.choices import Choices
+from dpviz.dashboard.job import State
+from dpviz.dashboard.sweep_job import SweepJob
 from dpviz.figures import heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import mechanisms
@@ -68,18 +70,16 @@ def _key(spec: RunSpec, grid: tuning.Grid) -> str:
 
 
 def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
-    pool, key = jobs.pool(), _key(spec, grid)
-    old = st.session_state.get(_JOB)
-    if old is not None and old.key != key:
-        old.cancel()
-    if old is not None and old.status().state is jobs.State.CANCELLED:
-        pool.again(old)
-    st.session_state[_JOB] = pool.submit(key, [cell for _, _, cell in grid.cells], CellStore.personal())
+    key = _key(spec, grid)
+    old = jobs.pool().find(key)
+    if old is not None and old.cancelled:
+        jobs.pool().again(old)
+    sweep_view.submit(key, [cell for _, _, cell in grid.cells], CellStore.personal(), _JOB)
     st.session_state[_GRID] = grid
     choices.keep(tune=",".join(pair))
 
 
-def _live(job: jobs.Job, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
     working = not job.over
 
     def again() -> None:
@@ -89,16 +89,16 @@ def _live(job: jobs.Job, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         if working and job.over:
             st.rerun()
 
-    st.fragment(run_every=sweep_job.EVERY if working else None)(again)()
+    st.fragment(run_every=sweep_view.EVERY if working else None)(again)()
 
 
-def _draw(job: jobs.Job, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
-    status = jobs.pool().status(job)
+def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+    status = sweep_view.status(job)
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(status.done, 1.0), f"{len(job.tables())} of {len(grid.cells)} settings tried")
             st.button("Cancel", key="tune-cancel", on_click=job.cancel)
-    elif status.state is jobs.State.CANCELLED:
+    elif status.state is State.CANCELLED:
         st.markdown("**Cancelled.** What was finished is kept; “Try” goes on from there.")
     means = grid.means(job.tables(), chosen.by)
     percent = chosen.by == "accuracy"
@@ -124,7 +124,7 @@ def _draw(job: jobs.Job, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     )
     parts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
     st.button(f"Use the best: {settings}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
-    for line in sweep_job.refused_cells([cell for _, _, cell in grid.cells], status.problems):
+    for line in sweep_view.refused_cells([cell for _, _, cell in grid.cells], status.problems):
         st.caption(line)
 
 

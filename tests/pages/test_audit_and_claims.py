@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.dashboard import audits, board, cards, tasks
+from dpviz.dashboard import audits, board, cards, jobs
+from dpviz.dashboard.tasks import Task
 from dpviz.validate import InvalidInput
 
 PAGES = Path(__file__).parents[2] / "pages"
@@ -33,7 +34,7 @@ def opened(name: str, **query: str) -> AppTest:
 
 def finished(page: AppTest) -> AppTest:
     for _ in range(300):
-        if all(t.over for kind in ("short", "long") for t in tasks.worker(kind)._tasks.values()):
+        if all(job.over for job in jobs.pool()._jobs.values()):
             break
         time.sleep(0.1)
     page.run()
@@ -150,17 +151,18 @@ def _later(results: list[int], wait: float = 0.0) -> Callable[[Any], Any]:
 
 
 def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
-    worker = tasks.Worker()
-    done = worker.submit("a", _later([1, 2, 3]), keep_all=True)
-    assert worker.submit("a", _later([9])) is done
-    slow = worker.submit("b", _later(list(range(1000)), 0.02))
+    pool = jobs.Pool()
+    done = pool.submit(Task("a", _later([1, 2, 3]), keep_all=True, line="one"))
+    assert pool.submit(Task("a", _later([9]))) is done
+    slow = pool.submit(Task("b", _later(list(range(1000)), 0.02), line="one"))
 
     def broken(monitor: Any) -> Any:
         yield 1
         raise InvalidInput("field", "is wrong", "Change it.")
 
-    bad = worker.submit("c", broken)
-    queued = worker.submit("d", _later([1]))
+    bad = pool.submit(Task("c", broken, line="one"))
+    queued = pool.submit(Task("d", _later([1]), line="one"))
+    assert pool.ahead(queued) >= 2, "one after the other"
     queued.cancel()
     time.sleep(0.3)
     slow.cancel()
@@ -171,6 +173,10 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     assert (done.state, done.results) == ("done", [1, 2, 3])
     assert slow.state == "cancelled"
     assert 0 < len(slow.results) <= 1
-    assert (bad.state, bad.problem) == ("failed", "field: is wrong. Change it.")
+    assert (bad.state, bad.problem) == ("failed", ("field: is wrong", "Change it."))
     assert (queued.state, queued.results) == ("cancelled", [])
-    assert worker.submit("d", _later([5])) is not queued
+    pool.again(queued)
+    again = pool.submit(Task("d", _later([5])))
+    assert again is not queued
+    assert again.wait(10)
+    assert again.results == [5]

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard import audits, cached, inspected, tasks
+from dpviz.dashboard import audits, cached, inspected, jobs
 from dpviz.engine import bench
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -204,7 +204,7 @@ def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch
     monkeypatch.setattr(audits, "ROWS", 60)
     page = opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200")
     for _ in range(600):
-        if all(task.over for task in tasks.worker("short")._tasks.values()):
+        if all(job.over for job in jobs.pool()._jobs.values()):
             break
         time.sleep(0.1)
     page.run()

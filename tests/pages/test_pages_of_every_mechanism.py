@@ -8,14 +8,14 @@ import pytest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, text
 
 import dpviz
-from dpviz.dashboard import background
+from dpviz.dashboard import jobs
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    background.forget()
+    jobs.pool().clear()
     yield
-    background.forget()
+    jobs.pool().clear()
 
 
 @pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard import background, rates_view, sensitivity_view, why
+from dpviz.dashboard import jobs, rates_view, sensitivity_view, why
 from dpviz.models import get_model
 from dpviz.privacy import compare
 from dpviz.privacy.budget import Budget
@@ -18,9 +17,9 @@ from dpviz.privacy.budget import Budget
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    background.forget()
+    jobs.pool().clear()
     yield
-    background.forget()
+    jobs.pool().clear()
 
 
 def test_a_student_finds_the_four_answers() -> None:
@@ -107,21 +106,6 @@ def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.Mo
     page = settled(opened(SENSITIVITY))
     assert any("the method diverged" in e.value for e in page.error)
     assert any(b.label == "Start again" for b in page.button)
-
-
-def test_work_can_be_cancelled() -> None:
-    task = background.Task()
-
-    def forever(monitor: background.Monitor) -> None:
-        while True:
-            time.sleep(0.01)
-            monitor(0.5)
-
-    task.stop.set()
-    task.run(forever)
-    assert task.over.is_set()
-    assert task.problem is not None
-    assert task.problem[0].startswith("cancelled")
 
 
 def test_every_option_has_a_source_and_a_formula() -> None:

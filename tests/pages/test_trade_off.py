@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz import presets
 from dpviz.cells import Cell
-from dpviz.dashboard import choices, jobs, sweep_job
+from dpviz.dashboard import choices, jobs, sweep_view
 from dpviz.sweeps import run_sweep
 
 PAGE = next((Path(__file__).parents[2] / "pages").glob("*Trade-off.py"))
@@ -23,7 +23,7 @@ FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-outp
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    jobs.pool.clear()
+    jobs.pool().clear()
 
 
 def opened(**query: str) -> AppTest:
@@ -121,7 +121,7 @@ def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.M
     page.multiselect(key="page.methods").set_value([]).run()
     assert not page.exception
     assert page.multiselect(key="page.methods").value, "an empty choice is the first view again"
-    monkeypatch.setattr(sweep_job, "AUTOMATIC", 10)
+    monkeypatch.setattr(sweep_view, "AUTOMATIC", 10)
     page = opened(points="5")
     assert "This is much work" in texts(page)
     assert "dpviz.sweep" not in page.session_state
