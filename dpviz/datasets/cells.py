@@ -86,12 +86,19 @@ def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
         if changed:
             notes.append(f"Accents in {changed:,} values of {name} were written in another form of Unicode (NFC).")
         cells = normal
-    text = cells.dictionary_encode().combine_chunks().to_pandas()
-    levels = sorted(text.cat.categories)
-    hidden = [level for level in levels if not level.isprintable()]
+    text = cells.dictionary_encode().combine_chunks()
+    order = pc.array_sort_indices(text.dictionary)  # of UTF-8: that of the characters, as Python sorts them
+    levels = text.dictionary.take(order)
+    rare = levels.filter(pc.match_substring_regex(levels, r"[^ -~]")).to_pylist()
+    hidden = [level for level in rare if not level.isprintable()]
     if hidden:
         notes.append(f"{len(hidden):,} values of {name} hold characters that cannot be seen, such as {ascii(hidden[0])[:60]}.")
-    return pd.Series(text.cat.set_categories(levels))
+    place = np.empty(len(order) + 1, np.int32)
+    place[order.to_numpy()] = np.arange(len(order))
+    place[-1] = -1  # gaps
+    codes = pc.fill_null(text.indices, -1).to_numpy(zero_copy_only=False)
+    dtype = pd.CategoricalDtype(pd.Index(levels.to_pandas()), ordered=False)
+    return pd.Series(pd.Categorical.from_codes(place[codes], dtype=dtype))
 
 
 def _merges(cells: pa.ChunkedArray, numbers: NDArray[np.float64]) -> bool:
