@@ -178,7 +178,15 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         "what a correct mechanism can be seen to spend is far less, because its worst errors are too rare to be counted.",
     )
     st.caption(words.markdown(_apart(result, claim, by, final)))
-    st.caption(words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. Attacker: {result.score}."))
+    start = (
+        ""
+        if pair.first.setting.linear
+        else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the one row "
+        "behind its own noise, and no guarantee counts on that."
+    )
+    st.caption(
+        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. Attacker: {result.score}.{start}")
+    )
     for warning in result.warnings:
         st.warning(words.markdown(warning), icon="⚠️")
 

@@ -128,12 +128,12 @@ def _noise(seen: Inspected, people: list[int]) -> list[Line]:
     facts = seen.rows.iloc[people]
     if seen.noised is None:
         return [("Noise on this very row", ["none: the method puts none on rows"] * len(people))]
-    used = [f"used {words.three(v)} times" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
+    used = [f"used {words.times(v)}" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
     lines: list[Line] = [
         (
             "Noise, mean over the draws",
             [
-                f"{u}, noised {words.three(t)}, passed {words.three(p)} times"
+                f"{u}, noised {words.times(t)}, passed {words.times(p)}"
                 for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
             ],
         ),

@@ -50,6 +50,11 @@ def three(value: float) -> str:
     return text.replace("e-0", "e-").replace("-", "−")
 
 
+def times(value: float) -> str:
+    """ "1 time", "0.4 times"."""
+    return f"{three(value)} time{'' if value == 1 else 's'}"
+
+
 def two(value: float) -> str:
     """A slope: −1.97."""
     return "none" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")

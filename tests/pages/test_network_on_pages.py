@@ -213,3 +213,4 @@ def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch
     shown = {m.label: m.value for m in page.metric}
     assert float(shown["Audited ε, at least"]) <= float(shown["Claimed ε"])
     assert "no violation found" in text(page)
+    assert "starts from the same weights" in text(page)
