@@ -1,6 +1,6 @@
 """How long a person waits after moving ε: the first page in Chromium, from the key to the finished picture.
 
-    python benchmarks/page.py [--dataset breast-cancer] [--mechanism objective-exact ...] [--moves 50]
+    python benchmarks/page.py [--dataset breast-cancer] [--mechanism dp-gd ...] [--moves 50]
 
 Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart.
 The picture is there when the sentence speaks of the new ε, the first figure was drawn anew, and two frames have passed;
