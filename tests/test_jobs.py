@@ -24,8 +24,8 @@ SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilon
 LONG = 60.0
 
 
-def until(true: Callable[[], bool], seconds: float = LONG) -> None:
-    end = time.monotonic() + seconds
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG
     while not true():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.005)
@@ -98,7 +98,7 @@ def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: P
     threads = threading.active_count()
     job.cancel()
     assert state_of(pool, job).state is State.CANCELLED, "said at once"
-    until(lambda: threading.active_count() < threads, 1.0)
+    until(lambda: threading.active_count() < threads)
     slow.go.set()
     assert start(pool) is job, "nobody asked to go on"
     pool.again(job)

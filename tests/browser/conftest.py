@@ -63,7 +63,7 @@ class Server:
         self._process = subprocess.Popen(
             command, cwd=self._cache, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        for _ in range(300):
+        for _ in range(1200):
             assert self._process.poll() is None, "the server stopped"
             try:
                 urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=1).close()
@@ -112,7 +112,7 @@ class Reader:
 
     def __init__(self, browser: Any, address: str, width: int, scheme: str) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.context.set_default_timeout(30_000)
+        self.context.set_default_timeout(120_000)  # a busy machine loads a page in half a minute
         self.page = self.context.new_page()
         self.address = address
         self.errors: list[str] = []
