@@ -45,4 +45,4 @@ def links(query: Mapping[str, str]) -> None:
     found = pages()
     if len(found) > 1:
         for path, label in found.items():
-            st.page_link(path, label=label, query_params=urls.full(query), width="stretch")
+            st.page_link(path, label=label, query_params=dict(query), width="stretch")
