@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpviz.privacy import rdp
@@ -89,20 +87,6 @@ def test_rdp_curve_against_its_integral(q: float, z: float) -> None:
         assert rdp.sampled_gaussian(q, z, (order,))[0] == pytest.approx(math.log(moment) / (order - 1), rel=1e-6)
 
 
-@pytest.mark.parametrize(("q", "z", "order"), [(1.4e-6, 15.4, 2), (1e-4, 30.0, 17), (1e-3, 1.0, 64), (0.2, 2.0, 255)])
-def test_small_divergences_keep_their_digits(q: float, z: float, order: int) -> None:
-    # the sum of Mironov, Talwar, Zhang (2019) in 60 digits
-    with localcontext(prec=60):
-        rate, scale = Decimal(q), Decimal(z)
-        terms = (
-            math.comb(order, k) * (1 - rate) ** (order - k) * rate**k * (k * (k - 1) / (2 * scale**2)).exp()
-            for k in range(order + 1)
-        )
-        exact = float(sum(terms, Decimal(0)).ln() / (order - 1))
-    assert rdp.sampled_gaussian(q, z, (order,))[0] == pytest.approx(exact, rel=1e-11)
-    assert rdp.sampled_gaussian(q, z * 1.05, (order,))[0] < exact * 0.95
-
-
 # one step against closed forms ------------------------------------------------------------------------------
 
 
@@ -137,28 +121,12 @@ def test_one_step_without_replacement_is_the_amplified_gaussian() -> None:
         assert 0 <= log_delta(Pair("symmetric", q, s), 1, eps, -60.0) - exact < 2e-3
 
 
-@pytest.mark.parametrize(("q", "z", "delta"), [(1.7e-4, 0.78, 2.7e-7), (1e-3, 1.0, 1e-8), (2e-3, 1.5, 1e-5), (1e-2, 0.5, 1e-10)])
-def test_one_rare_step_is_not_blurred_by_the_grid(q: float, z: float, delta: float) -> None:
-    # nearly all losses lie near 0, in a range far smaller than the few that make up delta; removing a row is the worse
-    # direction, with the profile q delta_G(ln(1 + (e^eps - 1)/q), 1/z) (Balle, Barthe, Gaboardi 2018, Theorem 9)
-    exact = brentq(
-        lambda eps: math.log(q / delta) + float(log_gaussian_delta(math.log1p(math.expm1(eps) / q), 1 / z)), 1e-9, 20, xtol=1e-14
-    )
-    assert exact * (1 - 1e-6) <= epsilon_of(Steps(z, q, 1), Method(), delta) <= exact * (1 + 1e-3)
-    assert epsilon_of(Steps(z * 1.05, q, 1), Method(), delta) < exact * (1 - 1e-3), "5 % of noise is seen"
-
-
 @pytest.mark.parametrize("kind", ["remove", "add", "symmetric"])
 @pytest.mark.parametrize(("mu", "count", "eps"), [(0.05, 400, 2.0), (0.05, 400, 9.0), (0.02, 10_000, 30.0), (3.0, 1, 4.0)])
 def test_gaussian_composition_is_never_below_the_exact_value(kind: str, mu: float, count: int, eps: float) -> None:
     exact = float(log_gaussian_delta(eps, mu * math.sqrt(count)))
     found = log_delta(Pair(kind, 1.0, mu), count, eps, exact - 40)
     assert 0 <= found - exact < 5e-3 * max(1.0, abs(exact) / 10), "tail probabilities keep their relative precision"
-
-
-def test_delta_falls_with_epsilon_at_low_rates() -> None:
-    values = [log_delta(Pair("remove", 1e-3, 1.0), 20, eps, -60.0) for eps in np.linspace(0.05, 0.8, 16)]
-    assert all(b < a for a, b in itertools.pairwise(values))
 
 
 # against dp_accounting --------------------------------------------------------------------------------------
@@ -295,13 +263,6 @@ def test_bad_noise_raises_and_never_becomes_a_number(bad: object) -> None:
         rdp.sampled_gaussian(0.1, bad)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
         rdp.gaussian(bad)  # type: ignore[arg-type]
-
-
-@pytest.mark.filterwarnings("error")
-def test_budgets_beyond_the_orders_of_rdp_are_refused() -> None:
-    with pytest.raises(CannotAccount, match="rdp"):
-        noise_multiplier_for(Budget(1e-3, 1e-12), Method("rdp"), rate=0.01, count=10)
-    assert noise_multiplier_for(Budget(1e-3, 1e-12), Method("pld"), rate=0.01, count=10) > 1
 
 
 def test_nan_curves_and_impossible_budgets_raise() -> None:
