@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpviz.privacy import compare, rdp
+from dpviz.privacy import compare, individual, rdp
 from dpviz.privacy.accounting import CannotAccount, Method, Steps, epsilon_of, noise_multiplier_for
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import log_gaussian_delta
@@ -74,3 +74,18 @@ def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
 def test_a_law_of_runs_that_does_not_exist_is_named() -> None:
     with pytest.raises(InvalidInput, match="eta"):
         random_search(1.0, -1.0)
+
+
+def test_rows_with_small_gradients_get_no_more_individual_epsilon_than_they_spend() -> None:
+    # the exact sum of Mironov, Talwar, Zhang (2019) per step, against chords between knots
+    shares, q, z, steps = np.array([[0.002, 0.0005, 0.001, 0.003]]), 0.0065, 0.68, 1458
+    one_step = sum(rdp.sampled_gaussian(q, z / u, individual.ORDERS) for u in shares[0])
+    exact = float(rdp.epsilons(one_step * steps, 1e-6, individual.ORDERS))
+    path = individual.PoissonPath(q, z)
+    found = float(rdp.epsilons(path.divergence(shares)[0] * steps, 1e-6, individual.ORDERS))
+    assert exact * (1 - 1e-9) <= found <= 1.02 * exact
+    # 5 % of gradient is seen where it matters
+    shares, exact = 0.5 * np.ones((1, 100)), 100 * rdp.sampled_gaussian(q, z / 0.5, individual.ORDERS)
+    assert float(rdp.epsilons(path.divergence(1.05 * shares)[0], 1e-6, individual.ORDERS)) > 1.03 * float(
+        rdp.epsilons(exact, 1e-6, individual.ORDERS)
+    )

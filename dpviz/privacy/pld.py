@@ -229,7 +229,7 @@ def _saddle(pair: Pair, steps: int, epsilon: float, floor: float) -> tuple[float
         low, high = (low, theta) if error > 0 else (theta, high)
         step = theta - error / (steps * v) if v > 0 else math.inf
         theta = step if low < step < high else 0.5 * (low + high)
-    best: tuple[float, float, float, float, float] | None = None
+    best = None
     # at low rates the saddle tilts towards losses far above those that make up delta, which the window then has to hold
     for share in (1.0, 0.6, 0.35):
         less, (at, m, v) = share * theta, moments(share * theta)
