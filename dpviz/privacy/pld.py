@@ -23,7 +23,7 @@ _TAIL = 30.0  # -ln of what windows may leave out, relative to what is computed
 _FINE = 25.0  # grid cells per (spread / root of steps): the cells add at most a 1e-4 of the variance of the loss
 _MOVED = 1.5e-4  # how far the cells may move epsilon, as a share of it, or ...
 _RAISED = 1e-5  # ... raise delta, as a share of it
-_LARGEST_GRID = 1 << 22
+_FINEST_GRID, _LARGEST_GRID = 1 << 20, 1 << 22  # for accuracy, and where windows are wide
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,7 @@ def _log_bins(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:
 def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
     """An upper bound on ln delta(epsilon) of `steps` adaptive repetitions of a pair, tight to about 2e-4 of epsilon.
 
-    Where few large losses make up delta (rates below 1e-3, few steps) that holds down to about delta = 1e-12, below which
-    rounding, which is added, keeps the bound up.
+    Where few large losses make up delta (rates below 1e-3) that ends near delta = 1e-12: rounding is added.
 
     Every approximation errs upwards: losses are spread to the ends of their grid cell with P- and Q-mass kept
     (connect the dots, Doroshenko et al. 2022), mass below the grid moves up to it, and mass that the grid and the
@@ -143,10 +142,10 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
         # each; where ln delta falls by `slope` per unit of epsilon this moves epsilon by about:
         moved = (1 + slope) / 2 * (steps * blur + 10 * h * h / 6)
         excess = moved * min(1 / (_MOVED * epsilon), slope / _RAISED)
-        if result < floor or excess <= 1 or size >= _LARGEST_GRID:
+        if result < floor or excess <= 1 or size >= _FINEST_GRID:
             return result
         # the steps' spread does not say how fine the grid must be where a loss is nearly always near 0
-        size *= min(8.0, 1.1 * math.sqrt(excess))
+        size = min(size * min(8.0, 1.1 * math.sqrt(excess)), _FINEST_GRID)
 
 
 def _composed(
