@@ -134,8 +134,9 @@ def test_gaussian_composition_is_never_below_the_exact_value(kind: str, mu: floa
 
 @pytest.mark.parametrize(
     ("q", "z", "count", "grid"),
-    [(0.01, 1.0, 1000, 1e-4), (0.1, 3.0, 200, 1e-4), (0.1, 0.6, 100, 1e-4), (0.002, 0.5, 500, 1e-4), (0.5, 5.0, 10, 5e-5)],
-)
+    [(0.01, 1.0, 1000, 1e-4), (0.1, 3.0, 200, 1e-4), (0.1, 0.6, 100, 1e-4), (0.002, 0.5, 500, 1e-4), (0.5, 5.0, 10, 5e-5),
+     (1e-3, 0.8, 100, 1e-5)],
+)  # fmt: skip
 def test_pld_within_half_a_percent_of_the_referee_and_never_below(q: float, z: float, count: int, grid: float) -> None:
     logging.getLogger().setLevel(logging.ERROR)
     ours = epsilon_of(Steps(z, q, count), Method(), 1e-5)

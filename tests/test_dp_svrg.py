@@ -130,3 +130,10 @@ def test_visits_count_full_gradients_and_batches() -> None:
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(InvalidInput, match="inner_steps"):
         build(rounds=1000, inner_steps=100_000).calibrate(get_model("logistic").setting(1000, 3, 0.1), Budget(1.0, 1e-5))
+
+
+def test_a_budget_below_what_the_largest_order_proves_is_refused() -> None:
+    setting = get_model("logistic").setting(500, 4, 1e-2)
+    for relation in (r.value for r in Neighbouring):
+        with pytest.raises(InvalidInput, match="order"):
+            build(relation=relation).calibrate(setting, Budget(1e-3, 1e-12))

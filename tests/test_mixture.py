@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant
 from scipy.integrate import quad
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from dpviz.privacy.budget import Budget
@@ -116,3 +117,17 @@ def test_impossible_requests_are_named() -> None:
         mixture_rdp(1.0, SPREAD, WEIGHTS, 1.0)
     with pytest.raises(InvalidInput, match="conversion"):
         mixture_rdp_sigma(Budget(1.0, 1e-5), SPREAD, WEIGHTS, "best")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("conversion", ["mironov", "improved"])
+def test_sensitivities_that_are_many_powers_of_ten_apart(conversion: str) -> None:
+    # what steps above 2/L make of Algorithm 2; a row that is nearly always harmless costs ln(weight) at most
+    budget, sens, weights = Budget(0.0113, 4.4e-11), np.geomspace(1e-30, 1.0, 20), np.full(20, 0.05)
+    sigma = mixture_rdp_sigma(budget, sens, weights, conversion)
+    orders = 1 + np.geomspace(1, 1e6, 200_001)
+    curve = logsumexp((orders * (orders - 1))[:, None] * (sens / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
+    reached = rdp_to_epsilon(orders, curve, budget.delta, conversion).min()
+    assert reached == pytest.approx(budget.epsilon, rel=1e-6)
+    worse = logsumexp((orders * (orders - 1))[:, None] * (sens * 1.05 / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
+    assert rdp_to_epsilon(orders, worse, budget.delta, conversion).min() > budget.epsilon * 1.01

@@ -251,6 +251,10 @@ def test_diameter_of_logistic_gradients() -> None:
     assert logistic_diameter(0.0) == pytest.approx(1.0, rel=1e-9)
     values = [logistic_diameter(r) for r in np.linspace(0, 60, 40)]
     assert all(a < b < 2 for a, b in itertools.pairwise(values))
+    # near r = 0 the largest value is at p = q = -r/2, where D = 1 + r^2/8 to second order
+    for r in (1e-3, 1e-2):
+        assert logistic_diameter(r) >= 2 * np.sqrt(1 - r * r / 4) / (1 + np.exp(-r * r / 2))
+        assert logistic_diameter(r) - 1 == pytest.approx(r * r / 8, rel=1e-3)
 
 
 def test_no_pair_of_gradients_differs_by_more_than_the_diameter() -> None:

@@ -151,6 +151,9 @@ class DPSVRG(Mechanism):
         low = high = 0.0
         while excess(low) > 0:
             low -= 1.0
+            if low < -50:  # even without any divergence the largest order does not reach this delta
+                cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"
+                raise InvalidInput("epsilon", cause, "Choose a larger epsilon or delta, or another method.")
         while excess(high) <= 0:
             high += 1.0
         root = brentq(excess, low, high, xtol=1e-10)

@@ -215,9 +215,9 @@ def noise_multiplier_for(
     def both(log_z: float) -> float:
         return excess(log_z, ("remove", "add"))
 
-    found = _descend(excess, _guess(budget, rate, count))
+    found = _descend(excess, _guess(budget, rate, count), method)
     # removing a row is the worse direction in every case seen, which is checked and not assumed
-    return math.exp(found if both(found) <= 0 else _descend(both, found))
+    return math.exp(found if both(found) <= 0 else _descend(both, found, method))
 
 
 def _guess(budget: Budget, rate: float, count: int) -> float:
@@ -228,7 +228,7 @@ def _guess(budget: Budget, rate: float, count: int) -> float:
     return -0.5 * math.log(2 * math.log(ratio) if ratio > 1e6 else math.log1p(ratio**2))
 
 
-def _descend(excess: Callable[[float], float], start: float) -> float:
+def _descend(excess: Callable[[float], float], start: float, method: Method) -> float:
     """A point just above the root of a decreasing function, with excess <= 0 there."""
     step = 0.05
     here = excess(start)
@@ -242,7 +242,8 @@ def _descend(excess: Callable[[float], float], start: float) -> float:
         here = there
         step *= 2
         if abs(other) > 300:
-            raise CannotAccount("epsilon", "no noise multiplier meets this budget", "Choose a larger epsilon or fewer steps.")
+            cause = f"no noise multiplier meets this budget by {method.accountant}"
+            raise CannotAccount("epsilon", cause, "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand.")
     low, high = sorted((start, other))
     root = brentq(excess, low, high, xtol=4e-6, rtol=1e-12) + 4e-6
     while excess(root) > 0:

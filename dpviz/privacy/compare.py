@@ -133,8 +133,10 @@ def _improved_sigma(budget: Budget) -> float:
     def excess(log_mu: float) -> float:
         return rdp.zcdp_epsilon(math.exp(2 * log_mu) / 2, budget.delta, "cks") - budget.epsilon
 
-    centre = 0.5 * math.log(2 * rdp.zcdp_rho(budget))
-    return math.exp(-brentq(excess, centre - 0.1, centre + 3, xtol=1e-13))
+    low = high = 0.5 * math.log(2 * rdp.zcdp_rho(budget)) - 0.1
+    while excess(high) <= 0:  # far above where delta is large beside epsilon
+        low, high = high, high + 2.0
+    return math.exp(-brentq(excess, low, high, xtol=1e-13))
 
 
 def _sampled(r: Releases, budget: Budget, mu: float) -> list[Option]:

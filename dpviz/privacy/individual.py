@@ -31,7 +31,7 @@ DIAGNOSTIC = (
 ORDERS: tuple[int, ...] = (*range(2, 64), *(int(64 * 2 ** (k / 6)) for k in range(25)))
 
 _KNOTS = 4000  # exact values below many Gaussian epsilons
-_SQUARES = 64  # intervals between exact divergences of a Poisson step
+_SHARES = 128  # intervals between exact divergences of a Poisson step, even in u and so fine where u^2 is small
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class PoissonPath:
 
     @cached_property
     def table(self) -> Floats:
-        """(knots, orders) divergence of one step at u^2 = 0, 1/K, ..., 1 and at `ORDERS`."""
-        shares = np.sqrt(np.arange(1, _SQUARES + 1) / _SQUARES)
+        """(knots, orders) divergence of one step at u = 0, 1/K, ..., 1 and at `ORDERS`."""
+        shares = np.arange(1, _SHARES + 1) / _SHARES
         rows = [sampled_gaussian(self.rate, positive("noise_multiplier", self.noise_multiplier) / u, ORDERS) for u in shares]
         return np.vstack([np.zeros(len(ORDERS)), *rows])
 
@@ -156,15 +156,15 @@ class PoissonPath:
         """
         if shares.ndim != 2 or not (np.all(shares >= 0) and np.all(shares <= 1 + 1e-9)):
             raise InvalidInput("shares", "must be (rows, steps) numbers in [0, 1]", "Divide clipped norms by the clip norm.")
-        place = np.minimum(np.square(shares) * _SQUARES, _SQUARES)
-        low = np.minimum(place.astype(np.int32), _SQUARES - 1)
-        place -= low
-        low += np.arange(0, len(low) * (_SQUARES + 1), _SQUARES + 1, dtype=np.int32)[:, None]
-        size, low, place = len(low) * (_SQUARES + 1), low.ravel(), place.ravel()
+        place = np.minimum(shares * _SHARES, _SHARES)
+        low = np.minimum(place.astype(np.int32), _SHARES - 1)
+        place = (np.square(place) - np.square(low)) / (2 * low + 1)  # between the squares of two knots
+        low += np.arange(0, len(low) * (_SHARES + 1), _SHARES + 1, dtype=np.int32)[:, None]
+        size, low, place = len(low) * (_SHARES + 1), low.ravel(), place.ravel()
         upper = np.bincount(low, place, minlength=size)
         weights = np.bincount(low, minlength=size) - upper
         weights[1:] += upper[:-1]
-        return np.maximum(weights.reshape(-1, _SQUARES + 1) @ self.table, 0.0)
+        return np.maximum(weights.reshape(-1, _SHARES + 1) @ self.table, 0.0)
 
 
 def objective_ex_post(slope: Floats, curvature: Floats, norm: Floats, leverage: Floats, noise: Floats, sigma: float) -> Floats:

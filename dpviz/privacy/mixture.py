@@ -98,11 +98,12 @@ def mixture_rdp_epsilon(
 
     def epsilon(log_order: Floats | float) -> Floats:
         a = 1 + np.exp(log_order)
-        return rdp_to_epsilon(a, _rdp(a, sens, q, scale), delta, conversion)
+        return np.minimum(rdp_to_epsilon(a, _rdp(a, sens, q, scale), delta, conversion), 1e300)
 
     # the best order for the largest sensitivity alone is 1 + sqrt(2 ln(1/delta)) sigma/Delta
     centre = math.log(math.sqrt(-2 * math.log(delta)) * scale / sens.max())
-    grid = centre + np.linspace(-8.0, 8.0, 65)
+    # nearer to 1 than e^-16 no order gives an epsilon that anybody asks for, and R loses its digits
+    grid = max(centre, -8.0) + np.linspace(-8.0, 8.0, 65)
     k = int(np.clip(np.argmin(epsilon(grid)), 1, len(grid) - 2))
     found = minimize_scalar(epsilon, bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": 1e-11})
     return float(found.fun), 1 + math.exp(found.x)
@@ -113,7 +114,8 @@ def mixture_rdp_sigma(budget: Budget, sensitivities: Floats, weights: Floats, co
     sens, q = _checked(sensitivities, weights)
     single = mironov_sigma(budget, 1.0)
     # the improved conversion can ask for much less noise than Mironov's, so the lower end is searched
-    low, high = math.log(single * sens.min()) - 1.0, math.log(single * sens.max() * _UP)
+    high = math.log(single * sens.max() * _UP)
+    low = max(math.log(single * sens.min()) - 1.0, high - 50.0)  # sensitivities can be hundreds of powers of ten apart
 
     def excess(log_sigma: float) -> float:
         return mixture_rdp_epsilon(budget.delta, sens, q, math.exp(log_sigma), conversion)[0] - budget.epsilon

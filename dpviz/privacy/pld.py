@@ -21,7 +21,9 @@ Floats = NDArray[np.float64]
 
 _TAIL = 30.0  # -ln of what windows may leave out, relative to what is computed
 _FINE = 25.0  # grid cells per (spread / root of steps): the cells add at most a 1e-4 of the variance of the loss
-_LARGEST_GRID = 1 << 22
+_MOVED = 1.5e-4  # how far the cells may move epsilon, as a share of it, or ...
+_RAISED = 1e-5  # ... raise delta, as a share of it
+_FINEST_GRID, _LARGEST_GRID = 1 << 20, 1 << 22  # for accuracy, and where windows are wide
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,9 @@ def _log_bins(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:
 
 
 def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
-    """An upper bound on ln delta(epsilon) of `steps` adaptive repetitions of a pair, tight to about 1e-4 in epsilon.
+    """An upper bound on ln delta(epsilon) of `steps` adaptive repetitions of a pair, tight to about 2e-4 of epsilon.
+
+    Where few large losses make up delta (rates below 1e-3) that ends near delta = 1e-12: rounding is added.
 
     Every approximation errs upwards: losses are spread to the ends of their grid cell with P- and Q-mass kept
     (connect the dots, Doroshenko et al. 2022), mass below the grid moves up to it, and mass that the grid and the
@@ -127,13 +131,30 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
     found = _saddle(pair, steps, epsilon, floor)
     if found is None:
         return floor - 1.0
-    theta, spread, low, high, rate = found
+    _, spread, low, high, _ = found
     size = (high - low) / spread * math.sqrt(steps) * _FINE
-    size = next_fast_len(int(min(max(size, 1 << 12), _LARGEST_GRID)), real=True)
-    deepest = floor - math.log(steps) - _TAIL
-    ends = _ends(pair, deepest)
-    h = max((high - low) / (size - 4), (ends[1] - ends[0]) / _LARGEST_GRID)
-    first, mass, log_scale, lost = _cells(pair, h, theta, ends)
+    ends = _ends(pair, floor - math.log(steps) - _TAIL)
+    while True:
+        size = next_fast_len(int(min(max(size, 1 << 12), _LARGEST_GRID)), real=True)
+        h = max((high - low) / (size - 4), (ends[1] - ends[0]) / _LARGEST_GRID)
+        result, slope, blur = _composed(pair, steps, epsilon, h, size, ends, found)
+        # Spreading widens the law of the sum by steps x blur, and the few large losses that matter at low rates by h^2/6
+        # each; where ln delta falls by `slope` per unit of epsilon this moves epsilon by about:
+        moved = (1 + slope) / 2 * (steps * blur + 10 * h * h / 6)
+        excess = moved * min(1 / (_MOVED * epsilon), slope / _RAISED)
+        if result < floor or excess <= 1 or size >= _FINEST_GRID:
+            return result
+        # the steps' spread does not say how fine the grid must be where a loss is nearly always near 0
+        size = min(size * min(8.0, 1.1 * math.sqrt(excess)), _FINEST_GRID)
+
+
+def _composed(
+    pair: Pair, steps: int, epsilon: float, h: float, size: int, ends: tuple[float, float],
+    window: tuple[float, float, float, float, float],
+) -> tuple[float, float, float]:  # fmt: skip
+    """ln delta(epsilon) on a grid of `size` losses h apart, -d ln delta/d epsilon there, and `_cells`' blur."""
+    theta, _, low, _, rate = window
+    first, mass, log_scale, lost, blur = _cells(pair, h, theta, ends)
     total = mass.sum()
     log_scale += math.log(total)
     mass = mass / total
@@ -146,15 +167,15 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
     composed = np.roll(composed, -(start % size))
     beyond = sums > epsilon
     gap = sums[beyond] - epsilon
-    weight = np.exp(-theta * gap) * -np.expm1(-gap)
-    inside = float(np.maximum(composed[beyond], 0.0) @ weight)
+    weight = np.exp(-theta * gap) * np.maximum(composed[beyond], 0.0)
+    inside, falls = float(weight @ -np.expm1(-gap)), float(weight @ np.exp(-gap))
     inside += steps * math.sqrt(size) * 2e-16  # rounding of the FFT
-    # what the FFT wraps round from below only adds; what lies above is bounded (Chernoff) and added
+    # what the FFT wraps round only adds; what lies above the window is bounded (Chernoff) and added
     end = h * (start + size)
     exponent = steps * math.log(float(mass @ np.exp(rate * h * (index - index[-1])))) + rate * (steps * h * index[-1] - end)
     outside = math.exp(min(exponent, 0.0) - theta * max(end - epsilon, 0.0))
     result = steps * log_scale - theta * epsilon + math.log(inside + outside)
-    return min(0.0, float(np.logaddexp(result, math.log(steps) + lost)))
+    return min(0.0, float(np.logaddexp(result, math.log(steps) + lost))), falls / inside, blur
 
 
 def _ends(pair: Pair, floor: float) -> tuple[float, float]:
@@ -207,24 +228,33 @@ def _saddle(pair: Pair, steps: int, epsilon: float, floor: float) -> tuple[float
         low, high = (low, theta) if error > 0 else (theta, high)
         step = theta - error / (steps * v) if v > 0 else math.inf
         theta = step if low < step < high else 0.5 * (low + high)
-    mean, spread = steps * m, math.sqrt(steps * v)
-    below = above = math.inf
-    chosen = 0.0
-    for multiple in (0.5, 1.5, 4, 8):
-        lam = multiple / spread
-        below = min(below, (steps * (moments(theta - lam)[0] - k + lam * m) + _TAIL) / lam)
-        # above epsilon the weight e^(-theta (loss - epsilon)) helps
-        bound = (steps * (moments(theta + lam)[0] - k - lam * m) + _TAIL) / (lam + theta)
-        if bound < above:
-            above, chosen = bound, lam
-    return theta, spread, mean - below, max(mean, epsilon) + above, chosen
+    best = None
+    # at low rates the saddle tilts towards losses far above those that make up delta, which the window then has to hold
+    for share in (1.0, 0.6, 0.35):
+        less, (at, m, v) = share * theta, moments(share * theta)
+        if best is not None and (best[3] - best[2] < 12 * best[1] or steps * (at - k) + (theta - less) * epsilon > 3):
+            break
+        mean, spread = steps * m, math.sqrt(steps * v)
+        below = above = math.inf
+        chosen = 0.0
+        for multiple in (0.5, 1.5, 4, 8):
+            lam = multiple / spread
+            below = min(below, (steps * (moments(less - lam)[0] - at + lam * m) + _TAIL) / lam)
+            # the weight e^(-theta (loss - epsilon)) above epsilon does not count: what the FFT wraps round loses it
+            bound = (steps * (moments(less + lam)[0] - at - lam * m) + _TAIL) / lam
+            if bound < above:
+                above, chosen = bound, lam
+        if best is None or max(mean, epsilon) + above - mean + below < best[3] - best[2]:
+            best = less, spread, mean - below, max(mean, epsilon) + above, chosen
+    return best
 
 
-def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tuple[int, Floats, float, float]:
+def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tuple[int, Floats, float, float, float]:
     """One step on the grid of losses j h, tilted by e^(theta loss).
 
     Returns:
-        first j, tilted masses, ln of the factor taken out of them, ln of the untilted mass above the grid.
+        first j, tilted masses, ln of the factor taken out of them, ln of the untilted mass above the grid, and the most
+        that spreading a cell's mass to its two ends adds to the variance of the loss under P.
     """
     j0 = 0 if pair.kind == "symmetric" else math.floor(ends[0] / h)
     j1 = max(math.ceil(ends[1] / h), j0 + 1)
@@ -239,6 +269,7 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
     with np.errstate(invalid="ignore"):
         rounding = 1e-15 * (1 + np.where(p > 0, np.abs(log_p), 0.0)) / h  # the cancellation above, made to err upwards
     up = np.clip(up + rounding * p, 0.0, p)
+    blur = h * h * float(np.exp(log_p) @ (up * (p - up) / np.maximum(p * p, 1e-300)))
     mass = np.zeros(len(losses))
     mass[:-1] += p - up
     mass[1:] += up * math.exp(theta * h)
@@ -249,10 +280,10 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
         plain = mass * np.exp(-theta * losses)
         rest = max(0.0, math.exp(-log_scale) - float((plain + mirrored * np.exp(theta * losses))[1:].sum()) - plain[0])
         mass[0] += rest
-        return -(len(mass) - 1), np.concatenate([mirrored[:0:-1], mass]), log_scale, lost
+        return -(len(mass) - 1), np.concatenate([mirrored[:0:-1], mass]), log_scale, lost, 2 * blur
     below = float(logsumexp([math.log(w) + log_ndtr(y[0] - m) for w, m in pair.p])) if y[0] > -np.inf else -np.inf
     mass[0] += math.exp(below + theta * losses[0] - log_scale)
-    return j0, mass, log_scale, lost
+    return j0, mass, log_scale, lost, blur
 
 
 def _power(values: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:

@@ -46,11 +46,16 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[int, ..
         return gaussian(1 / z, orders)
     table, power, owner = _binomials(orders)
     alpha = np.asarray(orders, float)
-    terms = table + power * math.log(q) + (alpha[owner] - power) * math.log1p(-q) + power * (power - 1) / (2 * z * z)
+    exponent = power * (power - 1) / (2 * z * z)
+    # the binomial weights sum to 1, so the sum is 1 + sum_k C(a,k) (1-q)^(a-k) q^k (e^(k(k-1)/(2 z^2)) - 1): small
+    # divergences keep their digits
+    with np.errstate(divide="ignore"):
+        above = exponent + np.log(-np.expm1(-exponent))
+    terms = table + power * math.log(q) + (alpha[owner] - power) * math.log1p(-q) + above
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    largest = np.maximum.reduceat(terms, starts)
+    largest = np.maximum(np.maximum.reduceat(terms, starts), -1e300)  # all terms are 0 where z^2 overflows
     total = np.add.reduceat(np.exp(terms - largest[owner]), starts)
-    return np.maximum(largest + np.log(total), 0.0) / (alpha - 1)
+    return np.logaddexp(0.0, largest + np.log(np.maximum(total, 1e-300))) / (alpha - 1)
 
 
 @cache

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from dpviz.privacy.algorithm2 import (
     LIMIT,
@@ -241,7 +242,12 @@ def _worst_pair(radius: float) -> tuple[float, float, float]:
     if not (isinstance(radius, int | float) and math.isfinite(radius) and radius >= 0):
         raise InvalidInput("radius", f"must be a finite number of at least 0, got {radius!r}", "Give a radius.")
     low, high = np.full(2, -1.0), np.full(2, 1.0)
-    best, pair = 1.0, (0.0, 0.0)
+
+    def alike(x: float) -> float:  # p = q = -x, where the largest value is for small r, between the points of any grid
+        return 2 * math.sqrt(1 - x * x) / (1 + math.exp(-radius * x))
+
+    x = float(minimize_scalar(lambda x: -alike(x), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12}).x)
+    best, pair = max((alike(x) ** 2, (-x, -x)), (1.0, (0.0, 0.0)))
     for _ in range(14):  # a grid that closes in on its best point; the error is quadratic in the last spacing
         p, q = np.meshgrid(*(np.linspace(a, b, 61) for a, b in zip(low, high, strict=True)), indexing="ij")
         with np.errstate(over="ignore"):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from dpviz.privacy.budget import Budget
-from dpviz.validate import number, positive, whole
+from dpviz.validate import InvalidInput, number, positive, whole
 
 
 def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
@@ -53,5 +53,5 @@ def random_search(epsilon: float, eta: float = 1.0) -> float:
     """
     value = number("eta", eta)
     if value <= -1:
-        raise ValueError("eta must be above -1")
+        raise InvalidInput("eta", f"must be above -1, got {value:g}", "Give 1 for the geometric or 0 for the logarithmic law.")
     return (2 + value) * positive("epsilon", epsilon)
