@@ -22,7 +22,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Monitor
 from dpviz.models import get_model
 from dpviz.privacy.audit import epsilon_ceiling, power
-from dpviz.privacy.budget import Budget, trade_off
+from dpviz.privacy.budget import Budget, corner, trade_off
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, whole
 
@@ -236,7 +236,7 @@ def _curve(result: AuditResult, theme: Theme) -> None:
     claim = result.calibration.claimed or result.calibration.proved
     allowed, label = None, ""
     if claim is not None:
-        alarms = np.linspace(0, 1, 201)
+        alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(claim)])
         allowed, label = (alarms, 1 - trade_off(claim, alarms)), words.budget(claim)
     counts = result.counts
     summary = (

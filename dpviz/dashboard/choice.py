@@ -63,12 +63,18 @@ def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
     group = _group(seen)
     person, other = _row("row", seen), _row("other", seen)
     axes = _axes(load_dataset(seen.spec.dataset, intercept=seen.spec.intercept))
+    by = "chosen"
+    if person is None and group.any():
+        person, by = int(np.where(group, strength, -1.0).argmax()), "the most influential of the group"
+    elif person is None:
+        person, by = int(strength.argmax()), "the most influential of all"
+    if other == person:
+        other = None
+        fix = "Give the id of another training row to compare."
+        urls.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
+        st.session_state["other"] = ""
     urls.amend(OWN)
-    if person is not None:
-        return Chosen(person, other, group, "chosen", axes)
-    if group.any():
-        return Chosen(int(np.where(group, strength, -1.0).argmax()), other, group, "the most influential of the group", axes)
-    return Chosen(int(strength.argmax()), other, group, "the most influential of all", axes)
+    return Chosen(person, other, group, by, axes)
 
 
 def row_position(name: str, text: str, seen: Inspected) -> int:

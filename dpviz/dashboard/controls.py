@@ -48,7 +48,7 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
         names = (*dataset_names(), *session.held())
         st.selectbox(
             "Dataset", [*names, *([] if state["dataset"] in names else [state["dataset"]])], key="dataset",
-            format_func=_dataset_label, accept_new_options=True, on_change=_dataset_typed,
+            format_func=dataset_label, accept_new_options=True, on_change=_dataset_typed,
             help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
         )  # fmt: skip
         models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
@@ -161,7 +161,8 @@ def _dataset_there() -> None:
         urls.report(problem)
 
 
-def _dataset_label(name: str) -> str:
+def dataset_label(name: str) -> str:
+    """What people call a dataset."""
     if uploads.is_upload(name):
         return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
     if name.startswith(FOLDER):

@@ -15,7 +15,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.preprocessing import add_intercept
-from dpviz.privacy.budget import Status, attack_accuracy, trade_off
+from dpviz.privacy.budget import Status, attack_accuracy, corner, trade_off
 
 
 def headline(done: Outcome) -> None:
@@ -190,8 +190,7 @@ def attacker(done: Outcome, theme: Theme) -> None:
     if proved is None:
         return
     st.header("What an attacker can reach", anchor=False)
-    corner = (1 - proved.delta) / (1 + np.exp(proved.epsilon))
-    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner])
+    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(proved)])
     reached = 1 - trade_off(proved, alarms)
     best = int(np.argmax(reached - alarms))
     at = 0.01

@@ -105,7 +105,8 @@ def controls(task: Task[Any], what: str) -> None:
         left.progress(task.done, progress(task, what))
         right.button("Cancel", on_click=task.cancel, key=f"cancel-{what}", width="stretch")
     elif task.state is State.CANCELLED:
-        st.info(f"**Cancelled** after {task.done:.0%}. What was found by then is shown.", icon="ℹ️")
+        kept = "What was found by then is shown." if task.results else "Nothing was found by then."
+        st.info(f"**Cancelled** after {task.done:.0%}. {kept}", icon="ℹ️")
     elif task.problem is not None:
         parts.failed(*task.problem)
 

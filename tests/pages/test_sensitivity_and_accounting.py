@@ -148,3 +148,8 @@ def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
 def test_methods_that_release_once_take_a_usual_number_of_steps() -> None:
     facts = rates_view.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
     assert facts.steps == 50
+
+
+def test_the_budget_alone_allows_what_the_first_page_says() -> None:
+    """(1 + tanh(1/2))/2, at a corner of the curve that lies between the points of any grid."""
+    assert "would allow 73.1 %" in text(opened(ACCOUNTING, epsilon="1")).replace("\xa0", " ")
