@@ -62,7 +62,7 @@ class RunSpec:
         put("dataset", canonical_name(self.dataset))
         get_model(self.model)
         get_mechanism(self.mechanism)
-        put("epsilon", in_range("epsilon", Budget(self.epsilon).epsilon, LEAST_EPSILON, MOST_EPSILON))
+        put("epsilon", check_epsilon(self.epsilon))
         n = self.n_train
         put("delta", default_delta(n) if self.delta is None else check_delta(self.delta, n))
         put("lam", positive("lam", self.lam, fix="Give an l2 regularisation above 0, for example 0.001."))
@@ -144,7 +144,7 @@ class RunSpec:
                     if f.name not in ("delta", "mechanism", "model"):
                         cls(**{f.name: values[f.name]})
                     elif f.name == "delta":
-                        check_delta(values["delta"], 1)
+                        cls(dataset=values.get("dataset", cls.dataset), delta=values["delta"])
                     else:
                         {"mechanism": get_mechanism, "model": get_model}[f.name](values[f.name])
                 except InvalidInput as error:
@@ -189,12 +189,17 @@ def _rebuild(values: dict[str, Any]) -> RunSpec:
     return RunSpec(**values)
 
 
+def check_epsilon(value: object) -> float:
+    """`value` as an epsilon that can be counted with."""
+    return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
+
+
 def check_delta(value: object, n: int) -> float:
     """`value` as a delta that means something for n rows: `LEAST_DELTA` <= delta < 1/n."""
     fix = f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}."
     delta = positive("delta", value, fix=fix)
     if delta < LEAST_DELTA:
-        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g}, got {delta:g}", fix)
+        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g}, got {delta:.3g}", fix)
     if delta >= 1 / n:
         raise InvalidInput(
             "delta",

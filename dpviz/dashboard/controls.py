@@ -14,8 +14,8 @@ from dpviz.datasets.base import train_size
 from dpviz.datasets.folder import PREFIX as FOLDER
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
 from dpviz.models import MODELS, MOST_UNITS, Network, get_model
-from dpviz.privacy.budget import Budget, default_delta
-from dpviz.spec import MAX_SEEDS, RunSpec
+from dpviz.privacy.budget import default_delta
+from dpviz.spec import MAX_SEEDS, RunSpec, check_epsilon
 from dpviz.validate import InvalidInput, number
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
@@ -76,7 +76,7 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
     for problem in problems:
         if str(problem) not in map(str, urls.problems()):
             urls.report(problem)
-    query = urls.leave(spec, keys, own)
+    query = urls.leave(spec, [*keys, "epsilon_typed"], own)
     with pages:
         nav.links(query)
     return spec
@@ -197,7 +197,7 @@ def _epsilon_typed() -> None:
             value = float(text)
         except ValueError:
             value = number("epsilon", text)
-        st.session_state["epsilon"] = Budget(value).epsilon
+        st.session_state["epsilon"] = check_epsilon(value)
         st.session_state["epsilon_typed"] = ""
     except InvalidInput as problem:
         urls.report_typed(problem)

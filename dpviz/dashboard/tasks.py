@@ -135,8 +135,11 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
     """
     key = f"observe {key}"
     last = st.session_state.get(f"observed.{section}")
-    if find(key) is None and ask and not st.button(ask, key=f"start.{section}", type="primary"):
-        return last, False
+    if find(key) is None and ask:
+        slot = st.empty()
+        if not slot.button(ask, key=f"start.{section}", type="primary"):
+            return last, False
+        slot.empty()  # what it starts may be there before the page is drawn again
 
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
