@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.figures import data, lines, plane
+from dpviz.figures import data, heat, lines, plane
 from dpviz.figures.style import ABOVE, DARK, LEGEND_LINE, LEGEND_WIDTH, LIGHT, THEMES, Look, Theme, contrast, look
 from dpviz.mechanisms.base import FAMILIES
 
@@ -132,3 +132,16 @@ def test_feature_ranges_below_zero_are_in_the_picture() -> None:
 def test_ticks_follow_what_is_in_sight_and_not_what_lies_below() -> None:
     line = lines.Line("", [1, 10], [1e-300, 1.0], Look("", "#000000", "solid", "x"))
     assert lines.curves([line], LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+@pytest.mark.parametrize("family", FAMILIES[1:])
+def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: Theme, family: str) -> None:
+    for k in (0, 1, 5):
+        hue = look(theme, "", family, k).colour
+        means = np.linspace(0.4, 0.9, 49).reshape(7, 7)
+        ticks = [str(n) for n in range(7)]
+        made = heat.heat(means, (ticks, ticks), ("a", "b"), theme, percent=True, best=None, present=None, hue=hue)
+        shares = (means.ravel() - 0.4) / 0.5
+        grounds = [heat._mix(theme.grid, hue, float(s)) for s in shares]
+        assert min(map(contrast, made.data[1].textfont.color, grounds)) >= 3.9
