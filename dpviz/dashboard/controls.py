@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,13 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(own: Sequence[str] = ()) -> RunSpec:
+def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
         own: keys of `st.session_state` that the page keeps in the address beside the run.
+        check: drops what does not fit the run from them before the address is written: an address that is corrected later
+            is a second step for "Back", which would lead from the first one forward again.
     """
     state = st.session_state
     wanted = session.wanted()
@@ -76,6 +78,8 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
     for problem in problems:
         if str(problem) not in map(str, urls.problems()):
             urls.report(problem)
+    if check is not None:
+        check(spec)
     query = urls.leave(spec, [*keys, "epsilon_typed"], own)
     with pages:
         nav.links(query)

@@ -262,3 +262,20 @@ def test_times_that_were_cancelled_get_no_verdict() -> None:
     assert any("verdicts need all times" in i.value for i in page.info)
     assert any("50,000 rows" in t.value.columns for t in page.table)
     assert not any("is the fastest" in " ".join(map(str, t.value.index)) and "Numbers" in t.value.columns for t in page.table)
+
+
+@pytest.mark.parametrize(("shown", "kept"), [(("epochs", "batch_size"), False), (("steps", "step_size"), True)])
+def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kept: bool) -> None:
+    """A click in the middle of a run makes Streamlit tell of controls that the run had set."""
+
+    def script(shown: tuple[str, str]) -> None:
+        import streamlit as st
+
+        from dpviz.dashboard import tuning
+
+        st.session_state["page.tune0"], st.session_state["page.tune1"] = "epochs", "batch_size"
+        tuning._pair(shown)
+
+    page = AppTest.from_function(script, args=(shown,)).run()
+    assert not page.exception
+    assert ("tune" in page.session_state) == kept
