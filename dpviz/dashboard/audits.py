@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
+from dpviz.auditing.scores import SCORES
 from dpviz.dashboard import jobs, parts, tasks, urls, words
 from dpviz.dashboard.job import State
 from dpviz.engine import bench
@@ -178,9 +179,17 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         "what a correct mechanism can be seen to spend is far less, because its worst errors are too rare to be counted.",
     )
     st.caption(words.markdown(_apart(result, claim, by, final)))
-    st.caption(words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. Attacker: {result.score}."))
+    st.caption(
+        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}")
+    )
     for warning in result.warnings:
         st.warning(words.markdown(warning), icon="⚠️")
+
+
+def attacker_words(score: str) -> str:
+    """What the attacker looks at, and what that is called in code."""
+    known = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
+    return f"Attacker: {known} (In code: {score}.)" if known else f"Attacker: {score}."
 
 
 def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:

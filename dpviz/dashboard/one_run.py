@@ -127,7 +127,8 @@ def lines(done: Outcome, theme: Theme) -> bool:
     summary = (
         f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
         f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
-        f"{crossed} of {len(done.theta)} draws cut the picture; the others call every point the same."
+        f"{crossed} of {len(done.theta)} draws cut the picture"
+        + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
     parts.not_private("The points are the data, and the thick line was trained without noise.")
     parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
