@@ -15,9 +15,11 @@ from dpviz.datasets.base import train_size
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, default_delta
-from dpviz.validate import InvalidInput, number, one_of, positive, show, truth, whole
+from dpviz.validate import InvalidInput, in_range, number, one_of, positive, show, truth, whole
 
 MAX_SEEDS = 10_000
+#: wider than any use, and within what every calibration can count with
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-9, 1e6, 1e-100
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class RunSpec:
         dataset: catalogue name.
         model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
         mechanism: mechanism id.
-        epsilon: privacy budget, > 0.
-        delta: failure probability, 0 < delta < 1/n for n training rows; None picks `default_delta(n)`.
+        epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
+        delta: failure probability, `LEAST_DELTA` <= delta < 1/n for n training rows; None picks `default_delta(n)`.
         lam: l2 regularisation, > 0.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
@@ -60,7 +62,7 @@ class RunSpec:
         put("dataset", canonical_name(self.dataset))
         get_model(self.model)
         get_mechanism(self.mechanism)
-        put("epsilon", Budget(self.epsilon).epsilon)
+        put("epsilon", check_epsilon(self.epsilon))
         n = self.n_train
         put("delta", default_delta(n) if self.delta is None else check_delta(self.delta, n))
         put("lam", positive("lam", self.lam, fix="Give an l2 regularisation above 0, for example 0.001."))
@@ -142,7 +144,7 @@ class RunSpec:
                     if f.name not in ("delta", "mechanism", "model"):
                         cls(**{f.name: values[f.name]})
                     elif f.name == "delta":
-                        check_delta(values["delta"], 1)
+                        cls(dataset=values.get("dataset", cls.dataset), delta=values["delta"])
                     else:
                         {"mechanism": get_mechanism, "model": get_model}[f.name](values[f.name])
                 except InvalidInput as error:
@@ -187,10 +189,17 @@ def _rebuild(values: dict[str, Any]) -> RunSpec:
     return RunSpec(**values)
 
 
+def check_epsilon(value: object) -> float:
+    """`value` as an epsilon that can be counted with."""
+    return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
+
+
 def check_delta(value: object, n: int) -> float:
-    """`value` as a delta that means something for n rows: 0 < delta < 1/n."""
+    """`value` as a delta that means something for n rows: `LEAST_DELTA` <= delta < 1/n."""
     fix = f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}."
     delta = positive("delta", value, fix=fix)
+    if delta < LEAST_DELTA:
+        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g}, got {delta:.3g}", fix)
     if delta >= 1 / n:
         raise InvalidInput(
             "delta",

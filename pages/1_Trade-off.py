@@ -4,7 +4,7 @@ from dpviz.dashboard import choices, controls, papers, parts, sweep_controls, sw
 
 theme = parts.page("Trade-off")
 choices.before()
-spec = controls.sidebar(choices.OWN)
+spec = controls.sidebar(choices.OWN, choices.read)
 chosen = choices.read(spec)
 parts.problems()
 view = sweep_view.start(spec, chosen, theme)

@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard import choice, controls, influence_map, inspected, noised_rows, parts, person, validation
 
 theme = parts.page("Influence and noise")
-spec = controls.sidebar(choice.OWN)
+spec = controls.sidebar(choice.OWN, choice.check)
 reports = st.container()
 seen = parts.working(spec, inspected.inspect)
 if seen is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import dpviz
-from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, default_delta, trade_off
+from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, default_delta, trade_off
 from dpviz.privacy.calibration import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
@@ -103,3 +103,10 @@ def test_attack_accuracy_is_the_best_point_of_the_trade_off(epsilon: float) -> N
     grid = np.linspace(0, 1, 200_001)
     best = (1 - (grid + trade_off(budget, grid)) / 2).max()
     assert attack_accuracy(budget) == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
+def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-3)
+    at = np.array([corner(budget)])
+    assert 1 - (at + trade_off(budget, at))[0] / 2 == pytest.approx(attack_accuracy(budget), abs=1e-15)

@@ -7,12 +7,15 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
 from dpviz.mechanisms import get_mechanism
+from dpviz.models import get_model
+from dpviz.spec import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 
 BAD = [
     ({"epsilon": 0}, "epsilon"), ({"epsilon": -1}, "epsilon"), ({"epsilon": float("nan")}, "epsilon"),
@@ -153,3 +156,23 @@ def test_a_delta_that_only_fits_other_data_is_reported_once() -> None:
     assert [p.field for p in problems] == ["delta"]
     assert spec.epsilon == 2
     assert spec.dataset == "census-100000"
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta"])
+@pytest.mark.parametrize("value", [1e-320, 1e-300, 1e300])
+def test_budgets_beyond_all_use_are_refused(field: str, value: float) -> None:
+    with pytest.raises(dpviz.InvalidInput, match=field):
+        dpviz.RunSpec(**{field: value})
+
+
+@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+@pytest.mark.parametrize("epsilon", [LEAST_EPSILON, 1e-3, 10.0, MOST_EPSILON])
+def test_every_budget_that_is_taken_can_be_counted_with(mechanism: str, epsilon: float) -> None:
+    setting = get_model("logistic").setting(320, 3, 1e-3)
+    for delta in (LEAST_DELTA, 1e-30, 1e-5, 3e-3):
+        spec = dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=epsilon, delta=delta)
+        try:
+            cal = spec.build().calibrate(setting, spec.budget)
+        except dpviz.InvalidInput:
+            continue
+        assert np.isfinite(cal.noise_scale)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.figures import plane
-from dpviz.figures.style import DARK, LIGHT, THEMES, Theme, contrast, look
+from dpviz.figures import data, heat, lines, plane
+from dpviz.figures.style import ABOVE, DARK, LEGEND_LINE, LEGEND_WIDTH, LIGHT, THEMES, Look, Theme, contrast, look
 from dpviz.mechanisms.base import FAMILIES
 
 CONFIG = tomllib.loads((Path(__file__).parent.parent / ".streamlit" / "config.toml").read_text())
@@ -101,3 +101,47 @@ def test_zero_lines_are_exact_for_planes_and_close_for_circles() -> None:
     x, y = plane.zero_lines((gx**2 + gy**2 - 0.5)[None], (axis, axis))
     assert np.nanmax(abs(np.hypot(x, y) - 0.5**0.5)) < 0.005
     assert plane.zero_lines(np.ones((1, 21, 21)), (axis, axis))[0].size == 0
+
+
+@pytest.mark.parametrize("entries", [1, 6])
+def test_the_legend_leaves_room_for_the_highest_tick(entries: int) -> None:
+    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
+    drawn = [lines.Line(f"{k} {name}", [1, 10], [1e-3, 1.0], Look("", "#000000", "solid", "x")) for k in range(entries)]
+    layout = lines.curves(drawn, LIGHT, x="n", y="risk", y_range=(1e-3, 1.0)).layout
+    inside = layout.height - layout.margin.t - layout.margin.b
+    gap = (layout.legend.y - 1) * inside
+    assert gap == pytest.approx(ABOVE)
+    assert layout.margin.t >= gap + 2 * LEGEND_LINE * entries  # each entry on two lines
+
+
+def test_long_legend_entries_are_broken_and_not_cut() -> None:
+    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
+    [trace] = lines.curves([lines.Line(name, [1, 10], [1, 2], Look("", "#000000", "solid", "x"))], LIGHT, x="n", y="risk").data
+    assert trace.name.replace("<br>", " ") == name
+    assert max(map(len, trace.name.split("<br>"))) <= LEGEND_WIDTH
+
+
+def test_feature_ranges_below_zero_are_in_the_picture() -> None:
+    x = np.random.default_rng(3).uniform(-0.5, 0.5, (100, 2))
+    fig = data.feature_ranges(x, ("a", "b"), LIGHT)
+    ends = np.asarray(fig.data[0].x, float)
+    assert fig.layout.xaxis.range[0] < np.nanmin(ends) < -0.4
+    assert fig.layout.xaxis.range[1] > np.nanmax(ends)
+
+
+def test_ticks_follow_what_is_in_sight_and_not_what_lies_below() -> None:
+    line = lines.Line("", [1, 10], [1e-300, 1.0], Look("", "#000000", "solid", "x"))
+    assert lines.curves([line], LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+@pytest.mark.parametrize("family", FAMILIES[1:])
+def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: Theme, family: str) -> None:
+    for k in (0, 1, 5):
+        hue = look(theme, "", family, k).colour
+        means = np.linspace(0.4, 0.9, 49).reshape(7, 7)
+        ticks = [str(n) for n in range(7)]
+        made = heat.heat(means, (ticks, ticks), ("a", "b"), theme, percent=True, best=None, present=None, hue=hue)
+        shares = (means.ravel() - 0.4) / 0.5
+        grounds = [heat._mix(theme.grid, hue, float(s)) for s in shares]
+        assert min(map(contrast, made.data[1].textfont.color, grounds)) >= 3.9

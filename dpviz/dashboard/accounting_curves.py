@@ -17,7 +17,7 @@ from dpviz.figures.style import Look, Theme, shade
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.privacy import releases as accountants
 from dpviz.privacy.accounting import CannotAccount, Method, Steps, epsilon_of
-from dpviz.privacy.budget import Budget, Neighbouring, trade_off
+from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.calibration import gaussian_epsilon
 from dpviz.privacy.mixture import rdp_to_epsilon
 from dpviz.privacy.releases import Releases
@@ -193,12 +193,12 @@ def _relation(name: str, value: float, *, solid: bool = True, strong: bool = Fal
 def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:
     """The trade-off curve of the test, from the proof and from (epsilon, delta) alone."""
     st.header("The attacker's view", anchor=False)
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1])
-    real = accountants.detections(released, cal.noise_scale, alarms)
     budget = Budget(max(accountants.epsilon(released, cal.noise_scale, cal.budget.delta), 1e-6), cal.budget.delta)
+    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
+    real = accountants.detections(released, cal.noise_scale, alarms)
     allowed = 1 - trade_off(budget, alarms)
     best = int(np.argmax(real - alarms))
-    win, loose = 0.5 + (real[best] - alarms[best]) / 2, 0.5 + float((allowed - alarms).max()) / 2
+    win, loose = 0.5 + (real[best] - alarms[best]) / 2, attack_accuracy(budget)
     fig = attacker_curve(alarms, real, (float(alarms[best]), float(real[best])), theme)
     fig.add_scatter(
         x=100 * alarms,

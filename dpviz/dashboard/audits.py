@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
+from dpviz.auditing.scores import SCORES
 from dpviz.dashboard import jobs, parts, tasks, urls, words
 from dpviz.dashboard.job import State
 from dpviz.engine import bench
@@ -22,7 +23,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Monitor
 from dpviz.models import get_model
 from dpviz.privacy.audit import epsilon_ceiling, power
-from dpviz.privacy.budget import Budget, trade_off
+from dpviz.privacy.budget import Budget, corner, trade_off
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, whole
 
@@ -185,10 +186,16 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         "behind its own noise, and no guarantee counts on that."
     )
     st.caption(
-        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. Attacker: {result.score}.{start}")
+        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
     )
     for warning in result.warnings:
         st.warning(words.markdown(warning), icon="⚠️")
+
+
+def attacker_words(score: str) -> str:
+    """What the attacker looks at, and what that is called in code."""
+    known = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
+    return f"Attacker: {known} (In code: {score}.)" if known else f"Attacker: {score}."
 
 
 def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:
@@ -244,7 +251,7 @@ def _curve(result: AuditResult, theme: Theme) -> None:
     claim = result.calibration.claimed or result.calibration.proved
     allowed, label = None, ""
     if claim is not None:
-        alarms = np.linspace(0, 1, 201)
+        alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(claim)])
         allowed, label = (alarms, 1 - trade_off(claim, alarms)), words.budget(claim)
     counts = result.counts
     summary = (

@@ -125,8 +125,9 @@ def _finding(found: Finding, theme: Theme, opened: bool) -> None:
     for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
         series = ", ".join(dict.fromkeys(part["series"]))
         limit = "" if verdict.picture.limit is None else f"; dotted line: {verdict.picture.limit_label}"
-        summary = f"{panel}: {verdict.picture.y} of {series}{limit}. Bands are one standard deviation."
-        summary = summary if part["low"].notna().any() else summary.replace(" Bands are one standard deviation.", "")
+        of = "" if series == verdict.picture.y or series == verdict.picture.y.removesuffix(", %") else f" of {series}"
+        bands = " Bands are one standard deviation." if (part["high"] - part["low"]).gt(0).any() else ""
+        summary = f"{panel}: {verdict.picture.y}{of}{limit}.{bands}"
         looks_here = looks | {m: parts.method_look(m, theme) for m in set(part["mechanism"]) if m in mechanisms()}
         parts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)

@@ -61,23 +61,45 @@ def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
         strength: (n,) influence, by which a person is chosen where none is named.
     """
     group = _group(seen)
-    person, other = _row("row", seen), _row("other", seen)
-    axes = _axes(load_dataset(seen.spec.dataset, intercept=seen.spec.intercept))
+    dataset = load_dataset(seen.spec.dataset, intercept=seen.spec.intercept)
+    person, other = (_row(key, seen.row_ids, dataset.n) for key in ("row", "other"))
+    axes = _axes(dataset)
+    by = "chosen"
+    if person is None and group.any():
+        person, by = int(np.where(group, strength, -1.0).argmax()), "the most influential of the group"
+    elif person is None:
+        person, by = int(strength.argmax()), "the most influential of all"
+    if other == person:
+        other = None
+        fix = "Give the id of another training row to compare."
+        urls.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
+        st.session_state["other"] = ""
     urls.amend(OWN)
-    if person is not None:
-        return Chosen(person, other, group, "chosen", axes)
-    if group.any():
-        return Chosen(int(np.where(group, strength, -1.0).argmax()), other, group, "the most influential of the group", axes)
-    return Chosen(int(strength.argmax()), other, group, "the most influential of all", axes)
+    return Chosen(person, other, group, by, axes)
 
 
-def row_position(name: str, text: str, seen: Inspected) -> int:
+def check(spec: RunSpec) -> None:
+    """Reports and drops what does not fit the dataset."""
+    try:
+        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    except (InvalidInput, MemoryError):
+        return  # the page says so
+    _axes(dataset)
+    for key in ("row", "other"):
+        _row(key, dataset.split(spec.split_seed).train, dataset.n)
+
+
+def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:
     """Position of the training row with this id, given as text.
+
+    Args:
+        ids: of the training rows, ascending.
+        n: number of all rows.
 
     Raises:
         InvalidInput: not a number, no such row, or a row that was not trained on.
     """
-    ids, total = seen.row_ids, len(seen.row_ids)
+    total = len(ids)
     fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
     try:
         wanted = int(text.strip())
@@ -85,18 +107,17 @@ def row_position(name: str, text: str, seen: Inspected) -> int:
         raise InvalidInput(name, f"must be the id of a training row, got {show(text)}", fix) from None
     at = int(np.searchsorted(ids, wanted))
     if at >= total or ids[at] != wanted:
-        known = 0 <= wanted < load_dataset(seen.spec.dataset, intercept=seen.spec.intercept).n
-        why = "is a test row and not a training row" if known else f"is not among the {total:,} training rows"
+        why = "is a test row and not a training row" if 0 <= wanted < n else f"is not among the {total:,} training rows"
         raise InvalidInput(name, f"{show(wanted)} {why}", fix)
     return at
 
 
-def _row(key: str, seen: Inspected) -> int | None:
+def _row(key: str, ids: NDArray[np.intp], n: int) -> int | None:
     text = str(st.session_state.get(key) or "")
     if not text.strip():
         return None
     try:
-        return row_position(key, text, seen)
+        return row_position(key, text, ids, n)
     except InvalidInput as problem:
         urls.report(problem)
         st.session_state[key] = ""

@@ -115,7 +115,7 @@ def read(spec: RunSpec) -> Choices:
         urls.report(problem)
         low, high, points = LOW, HIGH, POINTS
         state["from"] = state["to"] = state["points"] = ""
-    made = Choices(
+    return Choices(
         methods=_value("methods", methods, default), knobs=knobs, low=low, high=high, points=points,
         show=_value("shown", lambda t: one_of("shown", t, curves.QUANTITIES), "accuracy"),
         band=_value("band", lambda t: one_of("band", t, curves.BANDS), "draws"),
@@ -125,8 +125,6 @@ def read(spec: RunSpec) -> Choices:
         tune=_value("tune", lambda t: _tune(t, spec), None),
         by=_value("by", lambda t: one_of("by", t, ("accuracy", "optimality_gap")), "accuracy"),
     )  # fmt: skip
-    urls.amend(OWN)
-    return made
 
 
 def keep(**texts: str) -> None:

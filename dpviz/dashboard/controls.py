@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from dpviz.datasets.base import train_size
 from dpviz.datasets.folder import PREFIX as FOLDER
 from dpviz.mechanisms import Knob, get_mechanism, mechanisms
 from dpviz.models import MODELS, MOST_UNITS, Network, get_model
-from dpviz.privacy.budget import Budget, default_delta
-from dpviz.spec import MAX_SEEDS, RunSpec
+from dpviz.privacy.budget import default_delta
+from dpviz.spec import MAX_SEEDS, RunSpec, check_epsilon
 from dpviz.validate import InvalidInput, number
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
@@ -31,11 +31,13 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(own: Sequence[str] = ()) -> RunSpec:
+def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
         own: keys of `st.session_state` that the page keeps in the address beside the run.
+        check: drops what does not fit the run from them before the address is written: an address that is corrected later
+            is a second step for "Back", which would lead from the first one forward again.
     """
     state = st.session_state
     wanted = session.wanted()
@@ -48,7 +50,7 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
         names = (*dataset_names(), *session.held())
         st.selectbox(
             "Dataset", [*names, *([] if state["dataset"] in names else [state["dataset"]])], key="dataset",
-            format_func=_dataset_label, accept_new_options=True, on_change=_dataset_typed,
+            format_func=dataset_label, accept_new_options=True, on_change=_dataset_typed,
             help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
         )  # fmt: skip
         models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
@@ -76,7 +78,9 @@ def sidebar(own: Sequence[str] = ()) -> RunSpec:
     for problem in problems:
         if str(problem) not in map(str, urls.problems()):
             urls.report(problem)
-    query = urls.leave(spec, keys, own)
+    if check is not None:
+        check(spec)
+    query = urls.leave(spec, [*keys, "epsilon_typed"], own)
     with pages:
         nav.links(query)
     return spec
@@ -161,7 +165,8 @@ def _dataset_there() -> None:
         urls.report(problem)
 
 
-def _dataset_label(name: str) -> str:
+def dataset_label(name: str) -> str:
+    """What people call a dataset."""
     if uploads.is_upload(name):
         return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
     if name.startswith(FOLDER):
@@ -196,7 +201,7 @@ def _epsilon_typed() -> None:
             value = float(text)
         except ValueError:
             value = number("epsilon", text)
-        st.session_state["epsilon"] = Budget(value).epsilon
+        st.session_state["epsilon"] = check_epsilon(value)
         st.session_state["epsilon_typed"] = ""
     except InvalidInput as problem:
         urls.report_typed(problem)

@@ -62,7 +62,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     n = train_size(dataset.n)
     sentence = (
         f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. Always guessing "
-        f"the majority is right {words.percent(majority(dataset))} of the time. Cost of privacy: {glance(n, dataset.d)}."
+        f"the majority is right for {words.percent(majority(dataset))} of all rows. Cost of privacy: {glance(n, dataset.d)}."
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
@@ -103,8 +103,10 @@ def preview(dataset: Dataset) -> None:
     """The first rows as people read them and as they are trained on."""
     st.header("What is trained on", anchor=False)
     parts.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
+    st.markdown("**As read**")
     st.dataframe(dataset.frame.head(_SHOWN), width="stretch")
     encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
+    st.markdown("**As encoded**: what the model sees; y is the label.")
     st.dataframe(encoded.round(4), width="stretch")
     parts.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
 

@@ -15,7 +15,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.preprocessing import add_intercept
-from dpviz.privacy.budget import Status, attack_accuracy, trade_off
+from dpviz.privacy.budget import Status, attack_accuracy, corner, trade_off
 
 
 def headline(done: Outcome) -> None:
@@ -127,7 +127,8 @@ def lines(done: Outcome, theme: Theme) -> bool:
     summary = (
         f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
         f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
-        f"{crossed} of {len(done.theta)} draws cut the picture; the others call every point the same."
+        f"{crossed} of {len(done.theta)} draws cut the picture"
+        + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
     parts.not_private("The points are the data, and the thick line was trained without noise.")
     parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
@@ -190,8 +191,7 @@ def attacker(done: Outcome, theme: Theme) -> None:
     if proved is None:
         return
     st.header("What an attacker can reach", anchor=False)
-    corner = (1 - proved.delta) / (1 + np.exp(proved.epsilon))
-    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner])
+    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(proved)])
     reached = 1 - trade_off(proved, alarms)
     best = int(np.argmax(reached - alarms))
     at = 0.01

@@ -11,6 +11,7 @@ from dpviz import presets
 from dpviz.cells import Cell
 from dpviz.dashboard import choices, jobs, parts, sweep_view, urls, words
 from dpviz.dashboard.choices import Choices
+from dpviz.dashboard.job import State
 from dpviz.dashboard.sweep_job import SweepJob
 from dpviz.mechanisms import mechanisms
 from dpviz.models import MODELS
@@ -172,8 +173,10 @@ def _draw_times(figure: presets.Times, job: SweepJob) -> None:
     ]
     parts.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
     parts.download(lambda: measured, "times")
-    if job.over:
+    if status.state is State.DONE:
         _table([(s, s.check(measured)) for s in figure.statements])
+    elif status.state.over:
+        parts.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
 
 
 def table_of_times(cells: Sequence[Cell], taken: dict[int, float]) -> pd.DataFrame:

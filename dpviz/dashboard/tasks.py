@@ -105,7 +105,8 @@ def controls(task: Task[Any], what: str) -> None:
         left.progress(task.done, progress(task, what))
         right.button("Cancel", on_click=task.cancel, key=f"cancel-{what}", width="stretch")
     elif task.state is State.CANCELLED:
-        st.info(f"**Cancelled** after {task.done:.0%}. What was found by then is shown.", icon="ℹ️")
+        kept = "What was found by then is shown." if task.results else "Nothing was found by then."
+        st.info(f"**Cancelled** after {task.done:.0%}. {kept}", icon="ℹ️")
     elif task.problem is not None:
         parts.failed(*task.problem)
 
@@ -134,8 +135,11 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
     """
     key = f"observe {key}"
     last = st.session_state.get(f"observed.{section}")
-    if find(key) is None and ask and not st.button(ask, key=f"start.{section}", type="primary"):
-        return last, False
+    if find(key) is None and ask:
+        slot = st.empty()
+        if not slot.button(ask, key=f"start.{section}", type="primary"):
+            return last, False
+        slot.empty()  # what it starts may be there before the page is drawn again
 
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import curves
-from dpviz.dashboard import parts, sweep_view, urls, words
+from dpviz.dashboard import controls, parts, sweep_view, urls, words
 from dpviz.dashboard.job import State
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import mechanisms
@@ -40,9 +40,10 @@ def headline(view: sweep_view.View) -> None:
         draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
         st.caption(
             words.markdown(
-                f"{view.spec.dataset}, {get_model(view.spec.model).label.lower()}, λ = {words.three(view.spec.lam)}, "
-                f"δ = {words.three(view.spec.delta or 0)}; no privacy {words.percent(first['non_private_accuracy'])}, majority "
-                f"{words.percent(first['majority_accuracy'])}. Read off the monotone curve through the means of "
+                f"{controls.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
+                f"λ = {words.three(view.spec.lam)}, δ = {words.three(view.spec.delta or 0)}; no privacy "
+                f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(first['majority_accuracy'])}. "
+                "Read off the monotone curve through the means of "
                 f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
             )
         )

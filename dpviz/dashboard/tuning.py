@@ -39,7 +39,12 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
                 options = [n for n in names if n != pair[1 - k]]
                 st.session_state[f"page.tune{k}"] = pair[k]
                 st.selectbox(
-                    title, options, key=f"page.tune{k}", format_func=lambda n: tuning.declared(spec)[n].label, on_change=_pair
+                    title,
+                    options,
+                    key=f"page.tune{k}",
+                    format_func=lambda n: tuning.declared(spec)[n].label,
+                    on_change=_pair,
+                    args=(pair,),
                 )
         with columns[2]:
             st.session_state["page.by"] = chosen.by
@@ -61,8 +66,10 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         _cost(spec, len(made.cells))
 
 
-def _pair() -> None:
-    choices.keep(tune=f"{st.session_state['page.tune0']},{st.session_state['page.tune1']}")
+def _pair(shown: tuple[str, str]) -> None:
+    pair = (st.session_state["page.tune0"], st.session_state["page.tune1"])
+    if pair != shown:  # a run that was interrupted may have changed the controls, and nobody chose
+        choices.keep(tune=",".join(pair))
 
 
 def _key(spec: RunSpec, grid: tuning.Grid) -> str:

@@ -40,7 +40,8 @@ def arrive(own: Sequence[str] = ()) -> None:
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
     opened = known is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
     moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
-    if moved:
+    typed = st.session_state.pop(_TYPED, None)
+    if moved or typed is not None:
         st.session_state[_PROBLEMS] = []
     if opened:
         seed(given if given or known is None else known, own)
@@ -48,7 +49,6 @@ def arrive(own: Sequence[str] = ()) -> None:
         seed(given, own)  # back, forward, or an address changed by hand
     else:
         _tell_again(widgets)
-    typed = st.session_state.pop(_TYPED, None)
     if typed is not None:
         report(typed)
 

@@ -66,7 +66,7 @@ def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndar
             }
         )  # fmt: skip
     return figure(
-        theme, traces, height=400, margin=margin(left=76, top=112),
+        theme, traces, height=400, margin=margin(left=76, right=28, top=112),
         x={"title": "false alarms", "range": [-1, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [-1, 103], "ticksuffix": " %"},
     )  # fmt: skip

@@ -60,6 +60,8 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     value = {"title": picture.y, "type": "log" if picture.log_y else "linear"}
     if picture.log_y:
         value |= {"dtick": 1 if np.ptp(np.log10(table["y"][table["y"] > 0])) > 1.5 else "D2", "exponentformat": "power"}
+    elif picture.y.endswith("%") and not words and np.ptp(table["y"]) == 0 and 0 <= table["y"].iloc[0] <= 100:
+        value |= {"range": [0, 103]}  # a share that stays the same, not one that could lie above 100 %
     room = 40 + 23 * len(names)
     if words:
         rows = len(set(table["x"]))

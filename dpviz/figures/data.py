@@ -77,7 +77,7 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     }  # fmt: skip
     return figure(
         theme, [ranges, means], height=160 + 27 * len(order), margin=margin(left=200, top=70),
-        x={"title": "value after preprocessing", "range": [-0.02, 1.02]},
+        x={"title": "encoded value", "range": [min(float(low.min()), 0.0) - 0.02, max(float(high.max()), 1.0) + 0.02]},
         y={"tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3], "showgrid": False,
            "tickfont": {"size": FONT_SIZE - 2}},
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, Theme, Trace, channels, contrast, figure, margin, plain
 
 CELL = 52  # pixels
 
@@ -39,10 +39,12 @@ def heat(
     y, x = (a.ravel() for a in np.mgrid[:rows, :columns])
     text = [_number(v, percent) for v in means.ravel()]
     spread = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
-    strong = [bool(np.isfinite(v) and spread > 0 and (v - np.nanmin(shown)) / spread > 0.5) for v in shown.ravel()]
+    known = np.isfinite(shown.ravel())
+    shares = np.where(known, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
+    on = [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, known, strict=True)]
     cells: Trace = {
         "x": x, "y": y, "mode": "markers+text", "text": text, "showlegend": False,
-        "textfont": {"size": FONT_SIZE - 2, "color": ["#ffffff" if s and theme.name == "light" else theme.ink for s in strong]},
+        "textfont": {"size": FONT_SIZE - 2, "color": [_readable(c, theme) for c in on]},
         "marker": {"symbol": "square", "size": CELL - 14, "opacity": 0.01, "color": theme.ink},
         "customdata": [f"{i}|{j}" for i, j in zip(x, y, strict=True)],
         "hovertemplate": [
@@ -86,6 +88,16 @@ def heat(
             }
         ],
     )  # fmt: skip
+
+
+def _mix(one: str, other: str, share: float) -> str:
+    """The colour that lies at `share` of the way from one to the other."""
+    mixed = (round(a + (b - a) * share) for a, b in zip(channels(one), channels(other), strict=True))
+    return "#" + "".join(f"{c:02x}" for c in mixed)
+
+
+def _readable(ground: str, theme: Theme) -> str:
+    return max((theme.ink, theme.paper), key=lambda colour: contrast(colour, ground))
 
 
 def _number(value: float, percent: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, LEGEND_WIDTH, Look, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def curves(
         t: Trace = {
             "x": np.asarray(line.x, float),
             "y": values,
-            "name": plain(line.name),
+            "name": "<br>".join(map(plain, _entry(line.name))),
             "showlegend": bool(line.name),
             "mode": "markers" if line.points else "lines",
             "hovertemplate": "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>",
@@ -121,13 +122,14 @@ def curves(
         }
         for at, words in marks
     ]
-    named = sum(1 for line in lines if line.name)
-    y_axis: Trace = {"title": y, **_log(log_y, [t["y"] for t in traces])}
+    named = sum(len(_entry(line.name)) for line in lines)
     seen = np.concatenate([np.ravel(t["y"]) for t in traces])
     seen = seen[np.isfinite(seen) & (seen > 0)]
     if y_range is None and log_y and len(seen):
         # room above the highest tick, whose label the legend would cover
         y_range = (float(seen.min()) * 0.7, float(seen.max()) * 1.6)
+    in_sight = [np.asarray(y_range, float)] if y_range is not None else [t["y"] for t in traces]
+    y_axis: Trace = {"title": y, **_log(log_y, in_sight)}
     if y_range is not None:
         y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
     if percent:
@@ -142,6 +144,11 @@ def curves(
         y=y_axis,
         x={"title": x, **_log(log_x, [t["x"] for t in traces])},
     )
+
+
+def _entry(name: str) -> list[str]:
+    """A legend entry as lines that fit at 400 pixels."""
+    return textwrap.wrap(name, LEGEND_WIDTH)
 
 
 def _log(log: bool, values: Sequence[Floats]) -> Trace:

@@ -57,7 +57,7 @@ def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, 
         "marker": {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}},
     }  # fmt: skip
     return figure(
-        theme, [bound, coin, point], height=380, margin=margin(left=76, top=96),
+        theme, [bound, coin, point], height=380, margin=margin(left=76, right=28, top=96),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
     )  # fmt: skip

@@ -24,6 +24,8 @@ FONT_SIZE = 16
 HEIGHT = 320
 CHECKED = False  # plotly's checks take ten times as long as the figure; the tests have them made on every figure
 LEGEND_LINE = 23  # pixels of one entry
+LEGEND_WIDTH = 44  # signs of a legend entry that fit at 400 pixels
+ABOVE = 10  # pixels between the plot and the legend
 
 Trace = dict[str, Any]
 
@@ -179,6 +181,12 @@ def figure(
         "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y | {"title": ""}),
     }  # fmt: skip
     settings: Trace = base | layout
+    if "legend" not in layout:
+        # the label of a tick at the very top reaches above the plot
+        inside = settings["height"] - settings["margin"]["t"] - settings["margin"]["b"]
+        settings["height"] += ABOVE
+        settings["margin"] = settings["margin"] | {"t": settings["margin"]["t"] + ABOVE}
+        settings["legend"] = settings["legend"] | {"y": 1 + ABOVE / inside}
     if y.get("title"):
         # plotly puts a y title over the plot where margins are fixed
         settings["annotations"] = [

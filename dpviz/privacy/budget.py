@@ -68,6 +68,14 @@ def attack_accuracy(budget: Budget) -> float:
     return 0.5 * (1.0 + min(tv, 1.0))
 
 
+def corner(budget: Budget) -> float:
+    """The false-positive rate at which `trade_off` bends, and an even bet is won as often as `attack_accuracy` says.
+
+    Where its two lines meet: 1 - delta - e^eps a = e^-eps (1 - delta - a).
+    """
+    return (1 - budget.delta) / (1 + math.exp(min(budget.epsilon, 700.0)))
+
+
 def trade_off(budget: Budget, false_positive: np.ndarray) -> np.ndarray:
     """Smallest false-negative rate that (epsilon, delta)-DP leaves to an attacker at each false-positive rate.
 

@@ -56,3 +56,32 @@ def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> Non
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.locator("[data-testid=stException]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "other"),
+    [
+        ("/Influence_and_noise", "?dataset=iris&seeds=3&x=petal length (cm)&row=3", "wine"),
+        ("/Trade-off", "?dataset=teaching&seeds=3&points=2&methods=dp-gd&tune=steps,clip_norm", "Song SGD"),
+    ],
+)
+def test_one_back_undoes_one_choice_that_the_pages_own_settings_do_not_fit(
+    reader: Callable[..., Any], path: str, query: str, other: str
+) -> None:
+    one = reader()
+    page = one.page
+    page.goto(f"{one.address}{path}{query}")
+    page.get_by_role("slider", name="Privacy budget ε").wait_for()
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    before, address = page.evaluate("history.length"), page.url
+    box = page.get_by_role("combobox", name="Dataset" if other == "wine" else "Mechanism").first
+    box.click()
+    box.fill(other)
+    box.press("Enter")
+    page.wait_for_function("old => location.href !== old", arg=address)
+    page.wait_for_selector("[data-testid=stAlert]")  # what was dropped is said
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)  # an address that is corrected later makes a second entry
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    page.wait_for_function("old => location.href === old", arg=address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.auditing.scores import SCORES
 from dpviz.dashboard import audits, board, cards, jobs
 from dpviz.dashboard.tasks import Task
 from dpviz.validate import InvalidInput
@@ -180,3 +182,22 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     assert again is not queued
     assert again.wait(10)
     assert again.results == [5]
+
+
+def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
+    page = opened("Paper_claims", about="mechanism", mechanism="pidp-sgd")
+    page.button(key="test-pidp-fewer-noised").click().run()
+    page = finished(page)
+    page.toggle(key="show-pidp-fewer-noised").set_value(True).run()
+    assert not page.exception
+    said = "\n".join(c.value for c in page.caption).replace("\\", "")
+    assert "census-10000: rows that meet noise, %." in said
+    assert "standard deviation" not in said  # nothing was drawn at random
+    layout = json.loads(page.get("plotly_chart")[0].proto.spec)["layout"]
+    assert layout["yaxis"]["range"] == [0, 103]
+
+
+def test_attackers_are_named_in_words() -> None:
+    for score, said in SCORES.items():
+        assert said in audits.attacker_words(score)
+        assert said in audits.attacker_words(f"{score} (with its setting)")

@@ -12,6 +12,7 @@ from dpviz.dashboard.data_upload import describe, spec_of
 from dpviz.datasets import uploads
 from dpviz.datasets.csvfile import read_csv
 from dpviz.datasets.remote import REMOTE
+from dpviz.datasets.tables import TableSpec
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<img src=x onerror=alert(1)>"
@@ -163,3 +164,17 @@ def test_the_form_says_what_is_meant() -> None:
     form.loc[0, "high"] = None
     with pytest.raises(dpviz.InvalidInput, match="one end of a range"):
         spec_of(form, "answer", ("yes",), None, "drop")
+
+
+def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
+    made = uploads.Upload(read_csv(csv()), TableSpec("answer", ("yes",)), "people.csv")
+    page = AppTest.from_file(str(ROOT / "pages/1_Trade-off.py"), default_timeout=60)
+    page.session_state["dpviz.uploads"] = {made.name: made}
+    for key, value in {"dataset": made.name, "seeds": "2", "points": "2", "methods": "cms-output"}.items():
+        page.query_params[key] = value
+    page.run()
+    assert page.session_state["dpviz.sweep"].wait(60)
+    page.run()
+    assert not page.exception
+    assert "people.csv (your upload), logistic regression" in text(page)
+    assert made.name not in text(page)

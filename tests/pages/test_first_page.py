@@ -119,6 +119,23 @@ def test_typed_values_are_checked() -> None:
     assert address(page)["delta"] == "1e-07"
 
 
+def test_a_typed_value_takes_the_report_of_the_one_before_with_it() -> None:
+    page = opened()
+    for wrong in ("abc", "0", "1e300"):
+        page.text_input(key="epsilon_typed").set_value(wrong).run()
+        assert [w.value.startswith("**epsilon**") for w in page.warning] == [True]
+        assert page.select_slider(key="epsilon").value == 1
+    page.text_input(key="epsilon_typed").set_value("-1").run()
+    page.text_input(key="epsilon_typed").set_value("").run()
+    assert not page.warning
+
+
+@pytest.mark.parametrize("wrong", ["-1", "0.5", "1e-320"])
+def test_the_report_on_delta_names_the_number_of_rows(wrong: str) -> None:
+    page = opened(dataset="teaching", delta=wrong)
+    assert [f"1/n = {1 / 320:.3g}" in w.value.replace("\\", "") for w in page.warning] == [True]
+
+
 def test_a_census_of_any_size_has_a_link() -> None:
     page = opened(dataset="census-300")
     assert address(page)["dataset"] == "census-300"

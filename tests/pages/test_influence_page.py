@@ -241,3 +241,13 @@ def test_the_share_to_noise_stands_right_of_its_threshold() -> None:
         place, count, width = (decoded(trace[key]) for key in ("x", "y", "width"))
         assert np.all(side * (place + side * 0.5 * width - line)[count > 0] > -1e-9)
         assert count.sum() == (288 if side < 0 else 32)
+
+
+@pytest.mark.parametrize("query", [{"row": "0", "other": "0"}, {"other": "4"}])
+def test_nobody_is_compared_with_himself(query: dict[str, str]) -> None:
+    page = opened(**query)  # row 4 moves the model of the teaching set most
+    assert len(person(page)["Label"]) == 1
+    assert "is the person shown" in page.warning[0].value
+    assert "other" not in address(page)
+    page.run()
+    assert not page.exception

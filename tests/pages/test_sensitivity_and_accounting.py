@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
@@ -148,3 +149,20 @@ def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
 def test_methods_that_release_once_take_a_usual_number_of_steps() -> None:
     facts = rates_view.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
     assert facts.steps == 50
+
+
+def test_the_budget_alone_allows_what_the_first_page_says() -> None:
+    """(1 + tanh(1/2))/2, at a corner of the curve that lies between the points of any grid."""
+    assert "would allow 73.1 %" in text(opened(ACCOUNTING, epsilon="1")).replace("\xa0", " ")
+
+
+def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
+    def script() -> None:
+        from dpviz.dashboard import tasks
+
+        tasks.observe("quick", "Counting", lambda monitor: 1, section="test", dataset="", ask="Count")
+
+    page = AppTest.from_function(script).run()
+    page.button(key="start.test").click().run()
+    assert not page.exception
+    assert not page.button

@@ -14,6 +14,7 @@ import dpviz
 from dpviz import presets
 from dpviz.cells import Cell
 from dpviz.dashboard import choices, jobs, sweep_view
+from dpviz.dashboard.sweep_job import SweepJob
 from dpviz.sweeps import run_sweep
 
 PAGE = next((Path(__file__).parents[2] / "pages").glob("*Trade-off.py"))
@@ -247,3 +248,34 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     assert set(verdicts["Ours, on this data"]) <= {"✓ shown", "✗ not shown", "– cannot be judged"}
     assert any("shown" in v for v in verdicts["Ours, on this data"])
     assert "Changed since" not in texts(page)
+
+
+def test_times_that_were_cancelled_get_no_verdict() -> None:
+    job = SweepJob("times", presets.times().cells(), None)
+    job._times = dict.fromkeys(range(8), 0.1)
+    job.cancel()
+    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    page.session_state["dpviz.times"] = job
+    for key, value in FAST.items():
+        page.query_params[key] = value
+    page = done(page.run())
+    assert any("verdicts need all times" in i.value for i in page.info)
+    assert any("50,000 rows" in t.value.columns for t in page.table)
+    assert not any("is the fastest" in " ".join(map(str, t.value.index)) and "Numbers" in t.value.columns for t in page.table)
+
+
+@pytest.mark.parametrize(("shown", "kept"), [(("epochs", "batch_size"), False), (("steps", "step_size"), True)])
+def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kept: bool) -> None:
+    """A click in the middle of a run makes Streamlit tell of controls that the run had set."""
+
+    def script(shown: tuple[str, str]) -> None:
+        import streamlit as st
+
+        from dpviz.dashboard import tuning
+
+        st.session_state["page.tune0"], st.session_state["page.tune1"] = "epochs", "batch_size"
+        tuning._pair(shown)
+
+    page = AppTest.from_function(script, args=(shown,)).run()
+    assert not page.exception
+    assert ("tune" in page.session_state) == kept
