@@ -78,8 +78,7 @@ def train(
     visits = np.zeros((1, len(streams), n), np.int32) if record else None
     rows = problem.rows
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
-    # made before the workers start, so that they do not make them twice
-    problem.model.sum_gradient(np.zeros((1, m), precision), rows.batch(np.arange(1)), clip_norm=plan.clip_norm)
+    problem.model.prepare(rows, precision)
 
     def work(s: int, tick: Callable[[float], None]) -> Floats:
         sampling, noise = (generator(part) for part in substreams(streams[s], 2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
@@ -106,6 +106,7 @@ class DPAGD(Mechanism):
                     if published > rho_choice
                     else ()
                 ),
+                *rounding(setting),
             ),
             details={
                 "rho_total": rho,
@@ -124,7 +125,8 @@ class DPAGD(Mechanism):
     ) -> Fit:  # fmt: skip
         e, n = len(calibrations), problem.n
         parts = seed_groups(len(streams))
-        _ = problem.rows.signed, problem.rows.signed32, problem.rows.norms  # made before the workers start
+        for kind in {precision(problem.setting), np.float32}:
+            problem.model.prepare(problem.rows, kind)
 
         def work(g: int, tick: Tick) -> tuple[Floats, Floats]:
             runs = _Runs(self, problem, calibrations, streams[parts[g]])
@@ -203,7 +205,8 @@ class _Runs:
         if len(who) == 0:
             return
         problem = self.problem
-        self.exact[who] = problem.model.sum_gradient(self.theta[who], problem.rows, clip_norm=self.knobs.clip_norm)
+        theta = self.theta[who].astype(precision(problem.setting), copy=False)
+        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm)
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
@@ -223,7 +226,7 @@ class _Runs:
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
             scores[part] = problem.model.line_losses(
-                theta[part], direction[part], lengths[part], problem.rows, clip=knobs.clip_loss
+                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], problem.rows, clip=knobs.clip_loss
             )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
         scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)

@@ -200,7 +200,7 @@ class DPSVRG(Mechanism):
     ) -> Fit:  # fmt: skip
         n, e = problem.n, len(calibrations)
         visits = np.zeros((1, len(streams), n), np.int32) if record else None
-        _ = problem.rows.longest, problem.rows.signed  # made before the workers start
+        problem.model.prepare(problem.rows)
         keep = record and self.noise == "accounted"
         path = room_for_path(e, len(streams), self.rounds * self.inner_steps, problem.m) if keep else None
 

@@ -20,7 +20,7 @@ from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
 
-#: (block of rows, (b, R) clipped gradient norms) -> (b, R) weights
+#: (block of rows, (R, b) clipped gradient norms) -> weights that broadcast to (R, b)
 Rule = Callable[[slice, Floats], NDArray[Any]]
 
 
@@ -101,6 +101,10 @@ class Model(Protocol):
         """The same model with one start, known to everybody, for all replicas."""
         ...
 
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
+        """Makes what passes over rows work on, in double or single precision: workers would each make it."""
+        ...
+
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) decision values; a row is predicted +1 where its value is >= 0."""
         ...
@@ -119,7 +123,9 @@ class Model(Protocol):
     ) -> Floats:  # fmt: skip
         """(R, m) sum over rows of weight x clipped data gradient.
 
-        Products run in the precision of theta, double or single; blocks of rows are added up in double.
+        Products run in the precision of theta, double or single; blocks of rows are added up in double. In single
+        precision every contribution is shortened by 2^-20 of it or more, which is more than rounding may add, so that
+        no row contributes more than `clip_norm`.
 
         Args:
             clip_norm: rows' gradients longer than this are shortened to it.
@@ -128,12 +134,14 @@ class Model(Protocol):
         """
         ...
 
-    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
-        """(R, K) sums over rows of min(loss, clip) at theta_r - lengths_rk direction_r, to single precision.
+    def line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        """(R, count) sums over rows of min(loss, clip) at evenly spaced points of lines, to single precision.
 
         Args:
             direction: (R, m).
-            lengths: (R, K).
+            reach: (R,) the lines go from theta_r to theta_r - reach_r direction_r.
         """
         ...
 

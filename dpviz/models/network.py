@@ -31,6 +31,7 @@ Real = NDArray[Any]  # double or single precision, as theta is
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden values worked on at once: they stay in the processor's cache between passes
 _BLOCK_ROWS = 1536  # rows summed in one product: in single precision longer sums would round visibly
+_SHORTER = 1 - 2.0**-18  # of a sum in single precision: more than rounding may add to a row's contribution
 _INITIAL = 7  # substream of a replica's stream that is the start's alone
 #: what step-size knobs take for L, which a network has not; no guarantee rests on it. At a start |J|^2 is about 4, so that
 #: phi'' |J|^2 <= 1; twice that step learns Adult and breast cancer better at every epsilon tried, four times does not
@@ -102,6 +103,9 @@ class Network:
     def from_one_start(self, seed: int) -> Network:
         return replace(self, start=seed)
 
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
+        _ = rows.extended32 if precision is np.float32 else rows.extended, rows.norms
+
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))
         for block, _, s in self._passes(theta, rows):
@@ -136,9 +140,9 @@ class Network:
                 if measured:
                     norms *= weights[block]
             if rule is not None:
-                q *= rule(block, norms)
+                q *= rule(block, norms.T).T
             self._gather(total, x, s, e, q)
-        return total
+        return total * _SHORTER if theta.dtype == np.float32 else total
 
     def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
         """(R,) objectives and (R, m) their gradients, from one pass over the rows."""
@@ -151,18 +155,22 @@ class Network:
         square = np.einsum("ij,ij->i", theta, theta)
         return value / len(rows) + 0.5 * lam * square, total / len(rows) + lam * theta
 
-    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
-        total, r = np.zeros(lengths.shape), len(theta)
+    def line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        total, r = np.zeros((len(theta), count)), len(theta)
         ends = np.vstack([theta, direction]).astype(np.float32)
         W, a, c = self.split(ends)
-        steps = lengths.astype(np.float32)
+        lengths = (reach[:, None] * np.linspace(0, 1, count)).astype(np.float32)
         for block in self._blocks(len(rows), 2 * r * W.shape[1]):
             both = (rows.part("extended32", block) @ W.reshape(-1, W.shape[2]).T).reshape(-1, 2 * r, W.shape[1])
             label = rows.part("y", block)[:, None].astype(np.float32)
-            for k in range(lengths.shape[1]):
-                s = np.tanh(both[:, :r] - steps[:, k, None] * both[:, r:])
-                top = np.einsum("brk,rk->br", s, a[:r] - steps[:, k, None] * a[r:]) + (c[:r] - steps[:, k] * c[r:])
-                total[:, k] += self.loss.sum_clipped(label * top, clip)
+            for k in range(count):
+                step = lengths[:, k]
+                s = np.tanh(both[:, :r] - step[:, None] * both[:, r:])
+                margin = label * (np.einsum("brk,rk->br", s, a[:r] - step[:, None] * a[r:]) + (c[:r] - step * c[r:]))
+                start = np.ascontiguousarray(margin.T)[None]
+                total[:, k] += self.loss.line_sums(start, np.zeros_like(start), 1, clip)[0]
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:

@@ -47,7 +47,8 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
     Args:
         monitor: told of progress in the caller's thread; raises to cancel.
     """
-    _ = rows.extended, rows.extended32  # made before the workers start
+    model.prepare(rows)
+    model.prepare(rows, np.float32)
     stop, counts, first = Event(), [0] * len(starts), 0.0
     with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
         if len(rows) > _MANY:
