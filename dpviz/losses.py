@@ -14,6 +14,7 @@ Single = NDArray[np.float32]
 
 _MOST_CLIP = 64.0  # e^clip must be far from what single precision holds, about e^88
 _FAR = 80.0
+_DEEP = 40.0  # 16 factors e^40 are within double precision, which ends at about e^709
 
 
 class Loss(Protocol):
@@ -50,6 +51,10 @@ class Loss(Protocol):
 
     def curvature(self, margin: Array) -> Array: ...
 
+    def total(self, margin: Array) -> Array:
+        """(R,) sums of phi over margins (R, rows), which are overwritten."""
+        ...
+
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         """(count, R) sums of min(phi, clip) over rows whose margins go in equal steps: start - k step, k < count.
 
@@ -77,7 +82,7 @@ class Logistic:
     centre: float = 0.0
 
     def value(self, margin: Array) -> Array:
-        return np.logaddexp(0.0, -margin)
+        return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)  # four times faster than logaddexp
 
     def slope(self, margin: Array) -> Array:
         return self.slope_inplace(np.array(margin, copy=True))
@@ -93,10 +98,20 @@ class Logistic:
         slope = self.slope(margin)
         return -slope * (1.0 + slope)
 
+    def total(self, margin: Array) -> Array:
+        if margin.min(initial=0.0) < -_DEEP:
+            return np.asarray(self.value(margin).sum(axis=1))
+        # phi = ln(1 + e^-m): the log of a product costs one log per group instead of one per row
+        np.negative(margin, out=margin)
+        np.exp(margin, out=margin)
+        margin += 1.0
+        size = margin.shape[1] // 16
+        product = np.multiply.reduce(margin[:, : 16 * size].reshape(len(margin), 16, size), axis=1)
+        return np.asarray(np.log(product).sum(axis=1) + np.log(margin[:, 16 * size :]).sum(axis=1))
+
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         if clip > _MOST_CLIP:
             return np.array([np.minimum(self.value(start - k * step), clip).sum(axis=(0, 2), dtype=float) for k in range(count)])
-        # phi = ln(1 + e^-m): the log of a product costs one log per group instead of one per row
         product = np.empty((count, *start.shape[1:]), np.float32)
         # phi is clip where e^-m is e^clip - 1; 2^-22 less, so that rounding lets no row count for more
         top = np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
@@ -106,9 +121,9 @@ class Logistic:
         # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of the line
         np.negative(start, out=start)
         odds, factor = np.exp(start, out=start), np.exp(step, out=step)
-        buffer = np.empty_like(odds)
+        buffer, most = np.empty_like(odds), np.full_like(odds, top)  # with an array `minimum` is five times faster
         for k in range(count):
-            np.minimum(odds, top, out=buffer)
+            np.minimum(odds, most, out=buffer)
             buffer += 1.0
             np.multiply.reduce(buffer, axis=0, out=product[k])
             odds *= factor
@@ -160,6 +175,9 @@ class HuberHinge:
 
     def curvature(self, margin: Array) -> Array:
         return np.where(np.abs(1.0 - margin) <= self.h, 1.0 / (2.0 * self.h), 0.0)
+
+    def total(self, margin: Array) -> Array:
+        return np.asarray(self.value(margin).sum(axis=1))
 
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         # with u = max(0, 1 + h - m) and v = min(u, 2h): phi = v^2/(4h) + (u - v)

@@ -17,7 +17,7 @@ from dpviz.privacy.rdp import zcdp_rho
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 
-_WORK = 10_000_000  # losses evaluated between two reports of progress
+_WORK = 50_000_000  # losses evaluated between two reports of progress
 
 
 @dataclass(frozen=True)

@@ -214,9 +214,9 @@ class _Filter:
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
         cost = norms * norms
         demand = self.demand[:, block]
+        weights: NDArray[np.floating] = np.ones((1, 1), cost.dtype)
         if self._free > 0:
             demand += cost
-            weights = np.ones_like(cost)
         elif self._leave:
             demand += cost
             weights = (demand <= self.budget * (1 + self._slack)).astype(cost.dtype)
@@ -225,7 +225,7 @@ class _Filter:
             left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
             demand += np.minimum(cost, left)
-        active = weights > 0
+        active = np.broadcast_to(weights > 0, cost.shape)
         self._active += np.count_nonzero(active, axis=1)
         if self._record:
             self.visits[:, block] += active

@@ -17,10 +17,10 @@ from dpviz.optim import minimise_many, newton
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
-_SINGLE_ROWS = 32  # rows summed in single precision before the sum goes on in double
+_BLOCK_ROWS = 2048  # at once, for the same reason
+_SINGLE_ROWS = 64  # rows summed in single precision before the sum goes on in double
 _SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
-_LINES = 6  # arrays of rows x replicas that a line search works on at once
-_SMALL_PRODUCT = 800_000  # rows x replicas x parameters below which OpenBLAS multiplies without repacking its input
+_LINE_ELEMENTS = 3 << 14  # the same for a line search, which works on more arrays at once
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LinearModel:
     def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
         total = np.zeros(len(theta))
         for block in _blocks(len(rows), len(theta)):
-            total += self.loss.value(rows.signed[block] @ theta.T).sum(axis=0)
+            total += self.loss.total(theta @ rows.signed[block].T)
         return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
 
     def sum_gradient(
@@ -73,7 +73,7 @@ class LinearModel:
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         single = theta.dtype == np.float32
-        blocks = _blocks(len(rows), len(theta), theta.shape[1] if single else 0)
+        blocks = _blocks(len(rows), len(theta))
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
         buffer = np.empty(blocks[0].stop * len(theta) if blocks else 0, theta.dtype)
         for block in blocks:
@@ -98,8 +98,9 @@ class LinearModel:
         r, total = len(theta), np.zeros((count, len(theta)))
         steps = direction * (reach / max(count - 1, 1))[:, None]
         points = np.vstack([theta, steps]).astype(np.float32)
-        for block in _blocks(len(rows), _LINES * r):
-            signed = rows.part("signed32", block)
+        block_rows = max(512, _LINE_ELEMENTS // max(r, 1))
+        for first in range(0, len(rows), block_rows):
+            signed = rows.part("signed32", slice(first, first + block_rows))
             # a few groups of rows, whose losses are multiplied with each other, and what is left of them
             size, start = len(signed) // group_size(clip), 0
             for groups, length in ((group_size(clip), size), (1, len(signed) - group_size(clip) * size)):
@@ -182,12 +183,9 @@ class LinearModel:
         )
 
 
-def _blocks(n: int, replicas: int, parameters: int = 0) -> list[slice]:
-    """Slices of rows for one pass; `parameters` is given where products should stay small ones."""
-    size = max(256, _BLOCK_ELEMENTS // max(replicas, 1))
-    small = _SMALL_PRODUCT // max(replicas * parameters, 1)
-    if parameters and small >= 256:
-        size = min(size, small // _SINGLE_ROWS * _SINGLE_ROWS)
+def _blocks(n: int, replicas: int) -> list[slice]:
+    """Slices of rows for one pass."""
+    size = max(256, min(_BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

@@ -118,7 +118,7 @@ class Network:
     def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
         total = np.zeros(len(theta))
         for block, _, s in self._passes(theta, rows):
-            total += self.loss.value(rows.part("y", block)[:, None] * self._top(s, theta)).sum(axis=0)
+            total += self.loss.total((rows.part("y", block)[:, None] * self._top(s, theta)).T.copy())
         return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
 
     def sum_gradient(
