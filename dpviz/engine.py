@@ -69,7 +69,7 @@ class Bench:
         theta = self.problem.optimum
         return Baseline(
             float(accuracy(self.problem.model, theta[None], self.test)[0]),
-            float(accuracy(self.problem.model, theta[None], self.problem.rows)[0]),
+            float(self.problem.measure(theta[None])[1][0]),
             self.problem.optimal_value,
             theta,
         )
@@ -205,7 +205,7 @@ def run_epsilons(
         raise InvalidInput(
             "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
         )
-    test, train = _accuracies(shared, fit)
+    test, train, objective = _measured(shared, fit)
     expected = _expected(shared, fit)
     return [
         Result(
@@ -213,8 +213,8 @@ def run_epsilons(
             theta=fit.theta[e],
             accuracy=test[e],
             train_accuracy=train[e],
-            objective=(objective := problem.objective(fit.theta[e])),
-            optimality_gap=objective - problem.optimal_value,
+            objective=objective[e],
+            optimality_gap=objective[e] - problem.optimal_value,
             expected_accuracy=expected[e],
             calibration=calibrations[e],
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
@@ -229,19 +229,15 @@ def run_epsilons(
     ]
 
 
-def _accuracies(shared: Bench, fit: Fit) -> tuple[Floats, Floats]:
-    """(E, S) test and training accuracy."""
-    e, s, m = fit.theta.shape
-    out = []
-    for rows in (shared.test, shared.problem.rows):
-        if fit.constant_label is not None:
-            out.append((rows.y[:, None, None] == fit.constant_label).mean(axis=0))
-            continue
-        flat = fit.theta.reshape(e * s, m)
-        size = max(1, _REPLICA_BLOCK // len(rows))
-        parts = [accuracy(shared.problem.model, flat[i : i + size], rows) for i in range(0, e * s, size)]
-        out.append(np.concatenate(parts).reshape(e, s))
-    return out[0], out[1]
+def _measured(shared: Bench, fit: Fit) -> tuple[Floats, Floats, Floats]:
+    """(E, S) test accuracies, training accuracies and objectives."""
+    shape = fit.theta.shape[:2]
+    flat = fit.theta.reshape(-1, fit.theta.shape[2])
+    test = accuracy(shared.problem.model, flat, shared.test)
+    objective, train = shared.problem.measure(flat)
+    if fit.constant_label is not None:
+        test, train = ((rows.y[:, None, None] == fit.constant_label).mean(axis=0) for rows in (shared.test, shared.problem.rows))
+    return test.reshape(shape), train.reshape(shape), objective.reshape(shape)
 
 
 def _expected(shared: Bench, fit: Fit) -> list[float | None]:

@@ -61,8 +61,8 @@ class Retrained:
 
     def on_loss(self, rows: Rows) -> Floats:
         """(k,) changes of the mean loss over `rows`, without the regulariser."""
-        before = self.model.objective(self.base[None], rows, 0.0)[0]
-        return self.model.objective(self.theta, rows, 0.0) - before
+        before = self.model.measure(self.base[None], rows)[0]
+        return self.model.measure(self.theta, rows)[0] - before
 
     def on_scores(self, rows: Rows) -> Floats:
         """(k, t) changes of the scores of t rows."""

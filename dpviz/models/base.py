@@ -113,8 +113,8 @@ class Model(Protocol):
         """(n, R) labels times decision values."""
         ...
 
-    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        """(R,) mean loss + lam/2 |theta|^2."""
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
         ...
 
     def sum_gradient(
@@ -214,3 +214,13 @@ class Model(Protocol):
     def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
         """An approximate Hessian at theta (m,), for models with too many parameters for `hessian`."""
         ...
+
+
+def regulariser(theta: Floats, lam: float) -> Floats:
+    """(R,) lam/2 |theta|^2, what the objective adds to the mean loss."""
+    return np.asarray(0.5 * lam * np.einsum("ij,ij->i", theta, theta))
+
+
+def right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
+    """(R,) how many of the margins (R, b) belong to right predictions; a score of 0 predicts +1."""
+    return np.count_nonzero(margin > 0, axis=1) + np.count_nonzero((margin == 0) & (y > 0), axis=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.losses import Loss, group_size
 from dpviz.mixed import linear_mixed
-from dpviz.models.base import Floats, Rule, Setting
+from dpviz.models.base import Floats, Rule, Setting, right
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
 from dpviz.optim import minimise_many, newton
@@ -59,11 +59,13 @@ class LinearModel:
     def margins(self, theta: Floats, rows: Rows) -> Floats:
         return rows.signed @ theta.T
 
-    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        total = np.zeros(len(theta))
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        loss, hits = np.zeros((2, len(theta)))
         for block in _blocks(len(rows), len(theta)):
-            total += self.loss.total(theta @ rows.signed[block].T)
-        return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
+            margin = theta @ rows.signed[block].T
+            hits += right(margin, rows.y[block])
+            loss += self.loss.total(margin)
+        return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
         self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.losses import Logistic, Loss
-from dpviz.models.base import Floats, Rule, Setting
+from dpviz.models.base import Floats, Rule, Setting, regulariser, right
 from dpviz.models.curvature import Curvature, KroneckerCurvature
 from dpviz.models.rows import Rows
 from dpviz.models.training import Monitor, best_of_starts, polish, silent
@@ -115,11 +115,14 @@ class Network:
     def margins(self, theta: Floats, rows: Rows) -> Floats:
         return rows.y[:, None] * self.scores(theta, rows)
 
-    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        total = np.zeros(len(theta))
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        loss, hits = np.zeros((2, len(theta)))
         for block, _, s in self._passes(theta, rows):
-            total += self.loss.total((rows.part("y", block)[:, None] * self._top(s, theta)).T.copy())
-        return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
+            label = rows.part("y", block)
+            margin = np.ascontiguousarray(self._top(s, theta).T) * label
+            hits += right(margin, label)
+            loss += self.loss.total(margin)
+        return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
         self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
@@ -152,8 +155,7 @@ class Network:
             margin = label * self._top(s, theta)
             value += self.loss.value(margin).sum(axis=0)
             self._gather(total, x, s, self._inner(s, theta), self.loss.slope_inplace(margin) * label)
-        square = np.einsum("ij,ij->i", theta, theta)
-        return value / len(rows) + 0.5 * lam * square, total / len(rows) + lam * theta
+        return value / len(rows) + regulariser(theta, lam), total / len(rows) + lam * theta
 
     def line_losses(
         self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf

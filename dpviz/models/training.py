@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
 from dpviz.threads import one_blas_thread, processors
 
@@ -54,7 +55,7 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
         if len(rows) > _MANY:
             first = 0.7
             starts = _adam(model, rows, lam, starts, lambda done: monitor(first * done))
-            starts = starts[np.argsort(model.objective(starts, rows, lam), kind="stable")[:1]]
+            starts = starts[[_lowest(model, rows, lam, starts)]]
 
         def descend(k: int) -> Floats:
             def count() -> None:
@@ -72,7 +73,12 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
         finally:
             stop.set()
         ends = np.array([future.result() for future in futures])
-        return ends[model.objective(ends, rows, lam).argmin()]
+        return ends[_lowest(model, rows, lam, ends)]
+
+
+def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
+    """Which of theta (R, m) has the lowest objective."""
+    return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 
 def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
