@@ -15,7 +15,7 @@ from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, s
 from dpviz.mechanisms._individual import along_gradients
 from dpviz.mechanisms._local import slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Setting, get_model
+from dpviz.models import Setting, count, get_model
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
@@ -225,8 +225,8 @@ class _Filter:
             left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
             demand += np.minimum(cost, left)
-        active = np.broadcast_to(weights > 0, cost.shape)
-        self._active += np.count_nonzero(active, axis=1)
+        active = weights > 0
+        self._active += cost.shape[1] if active.size == 1 else count(active)
         if self._record:
             self.visits[:, block] += active
             if self._leave:

@@ -223,4 +223,9 @@ def regulariser(theta: Floats, lam: float) -> Floats:
 
 def right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
     """(R,) how many of the margins (R, b) belong to right predictions; a score of 0 predicts +1."""
-    return np.count_nonzero(margin > 0, axis=1) + np.count_nonzero((margin == 0) & (y > 0), axis=1)
+    return count(margin > 0) + count((margin == 0) & (y > 0))
+
+
+def count(which: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """(R,) how many of each row (R, b) are true; several times faster than `count_nonzero` along an axis."""
+    return np.array([np.count_nonzero(row) for row in which], np.intp)
