@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.models import Model, Rows
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
@@ -109,7 +110,7 @@ def retrain(
     *,
     rescale: bool = False,
     tolerance: float = 1e-9,
-    monitor: Callable[[float], None] = lambda done: None,
+    monitor: Monitor = silent,
 ) -> Retrained:
     """Minimisers without each of the rows `index`, or with each replaced by its row of `replacement`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models import Model, Rows, Setting, regulariser
+from dpviz.progress import Monitor
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Problem:
         """(m,) the non-private minimiser theta*."""
         return self.model.minimise(self.rows, self.lam)
 
-    def find_optimum(self, monitor: Callable[[float], None]) -> None:
+    def find_optimum(self, monitor: Monitor) -> None:
         """Makes `optimum` now where it is not known, and tells of progress; `monitor` raises to cancel."""
         if "optimum" not in self.__dict__:
             self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)

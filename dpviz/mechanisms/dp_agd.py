@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
@@ -49,10 +50,7 @@ class DPAGD(Mechanism):
     gamma: float = knob(
         0.1, "Raise", "By what share the budget of a gradient grows when no step length helps.", low=0.01, high=10.0, log=True
     )
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     clip_loss: float = knob(
         3.0, "Clip loss", "Largest loss that a row may add to a candidate's score; too small, and hard rows no longer count.",
         low=0.01, high=100.0, log=True,

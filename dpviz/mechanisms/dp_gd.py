@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms._individual import along_gradients
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
@@ -41,10 +42,7 @@ class DPGD(Mechanism):
     step_size: float = knob(
         1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
     )  # fmt: skip
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     noise: str = knob(
         "exact", "Noise", "Exact composition, or the published formula with its open constant c.",
         options=("exact", "published"),

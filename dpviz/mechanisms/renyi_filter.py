@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms._individual import along_gradients
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms._local import slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting, count, get_model
@@ -67,10 +68,7 @@ class RenyiFilter(Mechanism):
     step_size: float = knob(
         1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
     )  # fmt: skip
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     when_spent: str = knob(
         "leave", "When spent", "A row whose next gradient is too dear leaves for good (as published), or gives what is left.",
         options=("leave", "give what is left"),

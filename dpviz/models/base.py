@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpviz.losses import Loss
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
+from dpviz.progress import Monitor, silent
 
 Floats = NDArray[np.float64]
 
@@ -164,9 +165,7 @@ class Model(Protocol):
         """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
         ...
 
-    def minimise(
-        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
-    ) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
 
         Args:

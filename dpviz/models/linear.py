@@ -14,6 +14,7 @@ from dpviz.models.base import Floats, Rule, Setting, right
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
 from dpviz.optim import minimise_many, newton
+from dpviz.progress import Monitor, silent
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
@@ -62,7 +63,8 @@ class LinearModel:
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         loss, hits = np.zeros((2, len(theta)))
         for block in _blocks(len(rows), len(theta)):
-            margin = theta @ rows.signed[block].T
+            margin = theta @ rows.X[block].T
+            margin *= rows.y[block]
             hits += right(margin, rows.y[block])
             loss += self.loss.total(margin)
         return loss / len(rows), hits / len(rows)
@@ -140,9 +142,7 @@ class LinearModel:
         slope, curvature = self.slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
-    def minimise(
-        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
-    ) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start)[0]
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:

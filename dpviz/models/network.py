@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.losses import Logistic, Loss
+from dpviz.mixed import network_mixed
 from dpviz.models.base import Floats, Rule, Setting, regulariser, right
 from dpviz.models.curvature import Curvature, KroneckerCurvature
 from dpviz.models.rows import Rows
-from dpviz.models.training import Monitor, best_of_starts, polish, silent
+from dpviz.models.training import best_of_starts, polish
 from dpviz.noise import generator, substreams
+from dpviz.progress import Monitor, silent
 
 Real = NDArray[Any]  # double or single precision, as theta is
 
@@ -201,32 +203,8 @@ class Network:
         return total
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
-        many = np.broadcast_to(theta, (len(rows), theta.shape[-1]))
-        return np.array([self._mixed(many[i], rows.X[i], rows.y[i]) for i in range(len(rows))])
-
-    def _mixed(self, theta: Floats, x: Floats, y: float) -> float:
-        """Largest singular value of the derivative of one row's gradient by x, whose square is the top eigenvalue of
-
-            Q'Q + phi''^2 g g' + (|x|^2 + 1) P'P + delta (r x' + x r') + delta^2 |e|^2 I     [ours]
-
-        with delta = y phi', V the first layer without offsets, g = V'e, e = a s', P = phi'' e g' + delta diag(a s'')V,
-        Q = phi'' s g' + delta diag(s')V and r = P'e: the blocks of the derivative by a, c and (V, b).
-        """
-        W, a, c = (part[0] for part in self.split(theta[None]))
-        V = W[:, :-1]
-        s = np.tanh(V @ x + W[:, -1])
-        first, second = 1 - s * s, -2 * s * (1 - s * s)
-        margin = np.array(y * (a @ s + c))
-        delta, curvature = y * float(self.loss.slope(margin)), float(self.loss.curvature(margin))
-        e = a * first
-        g = V.T @ e
-        P = curvature * np.outer(e, g) + delta * (a * second)[:, None] * V
-        Q = curvature * np.outer(s, g) + delta * first[:, None] * V
-        r = P.T @ e
-        square = Q.T @ Q + curvature**2 * np.outer(g, g) + (x @ x + 1) * (P.T @ P)
-        square += delta * (np.outer(r, x) + np.outer(x, r))
-        top = np.linalg.eigvalsh(square)[-1] + delta**2 * (e @ e)
-        return float(np.sqrt(max(top, 0.0)))
+        W, a, c = self.split(np.broadcast_to(theta, (len(rows), theta.shape[-1])))
+        return np.array([network_mixed(W[i], a[i], c[i], rows.X[i], rows.y[i], self.loss) for i in range(len(rows))])
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.

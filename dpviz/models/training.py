@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
+from dpviz.progress import Monitor, silent
 from dpviz.threads import one_blas_thread, processors
 
 if TYPE_CHECKING:
     from dpviz.models.network import Network
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[float], None]
 
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
@@ -34,10 +34,6 @@ _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 class _Stopped(Exception):
     pass
-
-
-def silent(done: float) -> None:
-    """Ignores progress."""
 
 
 def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
