@@ -20,10 +20,10 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.bench import bench
 from dpviz.datasets.uploads import is_upload
-from dpviz.engine import bench, run_epsilons, tidy
-from dpviz.mechanisms import Monitor
-from dpviz.mechanisms.base import silent
+from dpviz.engine import run_epsilons, tidy
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

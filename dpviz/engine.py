@@ -2,83 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from dpviz.datasets import Dataset, Split, load_dataset
-from dpviz.datasets.base import train_size
-from dpviz.mechanisms import Calibration, Fit, Monitor, get_mechanism
-from dpviz.mechanisms.base import NoiseRecord, silent
-from dpviz.models import MODELS, Rows, get_model
+from dpviz.bench import Baseline, Bench, bench
+from dpviz.mechanisms import Calibration, Fit, get_mechanism
+from dpviz.mechanisms.base import NoiseRecord
+from dpviz.models import MODELS, get_model
 from dpviz.noise import prob_positive, spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.problem import Problem, accuracy
-from dpviz.spec import RunSpec, check_delta
+from dpviz.problem import accuracy
+from dpviz.progress import Monitor, silent
+from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 
 Floats = NDArray[np.float64]
 
 _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A result without noise to compare with.
-
-    Attributes:
-        accuracy: test accuracy in [0, 1].
-        train_accuracy: training accuracy in [0, 1].
-        objective: training objective; NaN where there is no model.
-        theta: (m,) parameters, None where there is no model.
-    """
-
-    accuracy: float
-    train_accuracy: float
-    objective: float
-    theta: Floats | None
-
-
-@dataclass(frozen=True, eq=False)
-class Bench:
-    """A dataset cut in two and made ready for one model: what all mechanisms of a comparison share.
-
-    Attributes:
-        dataset: the rows.
-        split: row ids of training and test rows.
-        problem: the training problem.
-        test: the test rows.
-    """
-
-    dataset: Dataset
-    split: Split
-    problem: Problem
-    test: Rows
-
-    @cached_property
-    def non_private(self) -> Baseline:
-        """The minimiser without privacy; for a network the best of three long trainings."""
-        theta = self.problem.optimum
-        return Baseline(
-            float(accuracy(self.problem.model, theta[None], self.test)[0]),
-            float(accuracy(self.problem.model, theta[None], self.problem.rows)[0]),
-            self.problem.optimal_value,
-            theta,
-        )
-
-    @cached_property
-    def majority(self) -> Baseline:
-        """The most frequent training label for everyone; a tie goes to +1."""
-        label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
-        return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,37 +81,6 @@ class Result:
         return self.spec.build().individual(self.bench.problem, self.calibration, self.theta, self.record)
 
 
-_benches: LRUCache[Hashable, Bench] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
-_lock = threading.RLock()
-
-
-def bench(spec: RunSpec) -> Bench:
-    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
-
-    Raises:
-        InvalidInput: the spec's delta means nothing for these rows: a file has changed since the spec was made.
-    """
-    dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-    check_delta(spec.delta, train_size(dataset.n))
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
-    store: LRUCache[Hashable, Bench] = dataset.scratch if dataset.session_only else _benches
-    with _lock:
-        if key in store:
-            return store[key]
-        # the rows, and what is derived from them, are shared by all models and regularisations
-        for other in store.values():
-            if other.dataset is dataset and np.array_equal(other.split.train, dataset.split(spec.split_seed).train):
-                made = replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
-                break
-        else:
-            split = dataset.split(spec.split_seed)
-            train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
-            made = Bench(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
-        if store.getsizeof(made) <= store.maxsize:
-            store[key] = made
-        return made
-
-
 def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
     """Trains the spec's replicas and measures them."""
     return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
@@ -205,7 +121,7 @@ def run_epsilons(
         raise InvalidInput(
             "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
         )
-    test, train = _accuracies(shared, fit)
+    test, train, objective = _measured(shared, fit)
     expected = _expected(shared, fit)
     return [
         Result(
@@ -213,8 +129,8 @@ def run_epsilons(
             theta=fit.theta[e],
             accuracy=test[e],
             train_accuracy=train[e],
-            objective=(objective := problem.objective(fit.theta[e])),
-            optimality_gap=objective - problem.optimal_value,
+            objective=objective[e],
+            optimality_gap=objective[e] - problem.optimal_value,
             expected_accuracy=expected[e],
             calibration=calibrations[e],
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
@@ -229,19 +145,15 @@ def run_epsilons(
     ]
 
 
-def _accuracies(shared: Bench, fit: Fit) -> tuple[Floats, Floats]:
-    """(E, S) test and training accuracy."""
-    e, s, m = fit.theta.shape
-    out = []
-    for rows in (shared.test, shared.problem.rows):
-        if fit.constant_label is not None:
-            out.append((rows.y[:, None, None] == fit.constant_label).mean(axis=0))
-            continue
-        flat = fit.theta.reshape(e * s, m)
-        size = max(1, _REPLICA_BLOCK // len(rows))
-        parts = [accuracy(shared.problem.model, flat[i : i + size], rows) for i in range(0, e * s, size)]
-        out.append(np.concatenate(parts).reshape(e, s))
-    return out[0], out[1]
+def _measured(shared: Bench, fit: Fit) -> tuple[Floats, Floats, Floats]:
+    """(E, S) test accuracies, training accuracies and objectives."""
+    shape = fit.theta.shape[:2]
+    flat = fit.theta.reshape(-1, fit.theta.shape[2])
+    test = accuracy(shared.problem.model, flat, shared.test)
+    objective, train = shared.problem.measure(flat)
+    if fit.constant_label is not None:
+        test, train = ((rows.y[:, None, None] == fit.constant_label).mean(axis=0) for rows in (shared.test, shared.problem.rows))
+    return test.reshape(shape), train.reshape(shape), objective.reshape(shape)
 
 
 def _expected(shared: Bench, fit: Fit) -> list[float | None]:

@@ -13,7 +13,7 @@ All of it is read off private rows and none of it is covered by any privacy budg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +26,7 @@ from dpviz.leave_one_out import Retrained, correction, retrain, row_gradients
 from dpviz.models import Curvature, Rows, Setting
 from dpviz.optim import conjugate_gradients
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 from dpviz.validate import InvalidInput, one_of, whole
 
 Floats = NDArray[np.float64]
@@ -260,7 +261,7 @@ class Influence:
 
     def leave_one_out(
         self, index: ArrayLike | None = None, *, rescale: bool = False, tolerance: float = 1e-9,
-        monitor: Callable[[float], None] = lambda done: None,
+        monitor: Monitor = silent,
     ) -> Retrained:  # fmt: skip
         """The exact minimisers without each of these rows (all n by default), each with a proved error bound.
 

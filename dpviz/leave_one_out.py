@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.models import Model, Rows
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
@@ -61,8 +62,8 @@ class Retrained:
 
     def on_loss(self, rows: Rows) -> Floats:
         """(k,) changes of the mean loss over `rows`, without the regulariser."""
-        before = self.model.objective(self.base[None], rows, 0.0)[0]
-        return self.model.objective(self.theta, rows, 0.0) - before
+        before = self.model.measure(self.base[None], rows)[0]
+        return self.model.measure(self.theta, rows)[0] - before
 
     def on_scores(self, rows: Rows) -> Floats:
         """(k, t) changes of the scores of t rows."""
@@ -109,7 +110,7 @@ def retrain(
     *,
     rescale: bool = False,
     tolerance: float = 1e-9,
-    monitor: Callable[[float], None] = lambda done: None,
+    monitor: Monitor = silent,
 ) -> Retrained:
     """Minimisers without each of the rows `index`, or with each replaced by its row of `replacement`.
 

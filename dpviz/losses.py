@@ -10,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
+Single = NDArray[np.float32]
+
+_MOST_CLIP = 64.0  # e^clip must be far from what single precision holds, about e^88
+_FAR = 80.0
+_DEEP = 40.0  # 16 factors e^40 are within double precision, which ends at about e^709
 
 
 class Loss(Protocol):
@@ -46,9 +51,24 @@ class Loss(Protocol):
 
     def curvature(self, margin: Array) -> Array: ...
 
-    def sum_clipped(self, margin: Array, clip: float) -> Array:
-        """Sums over the first axis of min(phi, clip), in double precision; `margin` is overwritten."""
+    def total(self, margin: Array) -> Array:
+        """(R,) sums of phi over margins (R, rows), which are overwritten."""
         ...
+
+    def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
+        """(count, R) sums of min(phi, clip) over rows whose margins go in equal steps: start - k step, k < count.
+
+        Each row's loss counts with at most `clip`; the sums are precise to single precision.
+
+        Args:
+            start, step: (groups, R, rows), both overwritten; at most `group_size(clip)` groups.
+        """
+        ...
+
+
+def group_size(clip: float) -> int:
+    """How many factors e^loss, each at most e^clip, have a product that single precision holds."""
+    return max(1, min(16, int(64 / max(clip, 1.0))))
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ class Logistic:
     centre: float = 0.0
 
     def value(self, margin: Array) -> Array:
-        return np.logaddexp(0.0, -margin)
+        return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)  # four times faster than logaddexp
 
     def slope(self, margin: Array) -> Array:
         return self.slope_inplace(np.array(margin, copy=True))
@@ -78,21 +98,49 @@ class Logistic:
         slope = self.slope(margin)
         return -slope * (1.0 + slope)
 
-    def sum_clipped(self, margin: Array, clip: float) -> Array:
-        # the log of a product costs one log per group instead of one per row: groups stay below e^64, and eight of
-        # them in double below e^512; rows far from each other form a group, which keeps the inner loops long
-        top = min(clip, 64.0)
-        group = max(1, min(16, int(64 / max(clip, 1.0))))
+    def total(self, margin: Array) -> Array:
+        if margin.min(initial=0.0) < -_DEEP:
+            return np.asarray(self.value(margin).sum(axis=1))
+        # phi = ln(1 + e^-m): the log of a product costs one log per group instead of one per row
         np.negative(margin, out=margin)
-        np.minimum(margin, math.log(math.expm1(top)), out=margin)  # phi is clip where e^-m is e^clip - 1
         np.exp(margin, out=margin)
         margin += 1.0
-        size = len(margin) // (8 * group)
-        rest = np.log(margin[8 * group * size :], dtype=float).sum(axis=0)
-        columns = margin.shape[1:]
-        product = np.multiply.reduce(margin[: 8 * group * size].reshape(group, 8 * size, *columns), axis=0)
-        product = np.multiply.reduce(product.reshape(8, size, *columns), axis=0, dtype=float)
-        return np.asarray(np.log(product).sum(axis=0) + rest)
+        size = margin.shape[1] // 16
+        product = np.multiply.reduce(margin[:, : 16 * size].reshape(len(margin), 16, size), axis=1)
+        return np.asarray(np.log(product).sum(axis=1) + np.log(margin[:, 16 * size :]).sum(axis=1))
+
+    def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
+        if clip > _MOST_CLIP:
+            return np.array([np.minimum(self.value(start - k * step), clip).sum(axis=(0, 2), dtype=float) for k in range(count)])
+        product = np.empty((count, *start.shape[1:]), np.float32)
+        # phi is clip where e^-m is e^clip - 1; 2^-22 less, so that rounding lets no row count for more
+        top = np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
+        far = max(start.max(initial=0.0), -start.min(initial=0.0)) + count * max(step.max(initial=0.0), -step.min(initial=0.0))
+        if not far < _FAR:
+            return self._far_line_sums(start, step, top, product)
+        # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of the line
+        np.negative(start, out=start)
+        odds, factor = np.exp(start, out=start), np.exp(step, out=step)
+        buffer, most = np.empty_like(odds), np.full_like(odds, top)  # with an array `minimum` is five times faster
+        for k in range(count):
+            np.minimum(odds, most, out=buffer)
+            buffer += 1.0
+            np.multiply.reduce(buffer, axis=0, out=product[k])
+            odds *= factor
+        return np.asarray(np.log(product, out=product).sum(axis=2, dtype=float))
+
+    def _far_line_sums(self, start: Single, step: Single, top: np.float32, product: Single) -> Array:
+        """`line_sums` where e^-m leaves the range of single precision on the way."""
+        buffer, most = np.empty_like(start), np.log(top)
+        for k in range(len(product)):
+            np.multiply(step, np.float32(k), out=buffer)
+            buffer -= start
+            np.minimum(buffer, most, out=buffer)
+            np.exp(buffer, out=buffer)
+            np.minimum(buffer, top, out=buffer)  # once more, for the rounding of the two before
+            buffer += 1.0
+            np.multiply.reduce(buffer, axis=0, out=product[k])
+        return np.asarray(np.log(product, out=product).sum(axis=2, dtype=float))
 
 
 @dataclass(frozen=True)
@@ -128,16 +176,23 @@ class HuberHinge:
     def curvature(self, margin: Array) -> Array:
         return np.where(np.abs(1.0 - margin) <= self.h, 1.0 / (2.0 * self.h), 0.0)
 
-    def sum_clipped(self, margin: Array, clip: float) -> Array:
+    def total(self, margin: Array) -> Array:
+        return np.asarray(self.value(margin).sum(axis=1))
+
+    def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         # with u = max(0, 1 + h - m) and v = min(u, 2h): phi = v^2/(4h) + (u - v)
-        np.subtract(1.0 + self.h, margin, out=margin)
-        np.maximum(margin, 0.0, out=margin)
-        quadratic = np.minimum(margin, 2.0 * self.h)
-        margin -= quadratic
-        quadratic *= quadratic
-        quadratic /= 4.0 * self.h
-        margin += quadratic
-        np.minimum(margin, clip, out=margin)
-        size = len(margin) // 16  # long inner loops, as above
-        parts = np.add.reduce(margin[: 16 * size].reshape(16, size, *margin.shape[1:]), axis=0, dtype=float)
-        return np.asarray(parts.sum(axis=0) + margin[16 * size :].sum(axis=0, dtype=float))
+        gap, quadratic = np.empty_like(start), np.empty_like(start)
+        total = np.empty((count, start.shape[1]))
+        np.subtract(1.0 + self.h, start, out=start)
+        for k in range(count):
+            np.multiply(step, np.float32(k), out=gap)
+            gap += start
+            np.maximum(gap, 0.0, out=gap)
+            np.minimum(gap, 2.0 * self.h, out=quadratic)
+            gap -= quadratic
+            quadratic *= quadratic
+            quadratic /= 4.0 * self.h
+            gap += quadratic
+            np.minimum(gap, clip * (1 - 2.0**-22), out=gap)  # less, so that rounding lets no row count for more
+            total[k] = np.add.reduce(gap, axis=0).sum(axis=1, dtype=float)
+        return total

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.losses import Loss
+
 Floats = NDArray[np.float64]
 
 
@@ -58,3 +60,35 @@ def linear_mixed(slope: Floats, curvature: Floats, x: Floats, w: Floats, *, cons
         np.sqrt(features * slope**2 + trace),
         np.sqrt(np.maximum(slope**2 + (trace - root) / 2, 0.0)),
     )
+
+
+def network_mixed(W: Floats, a: Floats, c: float, x: Floats, y: float, loss: Loss) -> float:
+    """Largest singular value of the derivative by x of one row's gradient in a network <a, tanh(W (x, 1))> + c.
+
+    Its square is the top eigenvalue of
+
+        Q'Q + phi''^2 g g' + (|x|^2 + 1) P'P + delta (r x' + x r') + delta^2 |e|^2 I     [ours]
+
+    with delta = y phi', V the first layer without offsets, g = V'e, e = a s', P = phi'' e g' + delta diag(a s'')V,
+    Q = phi'' s g' + delta diag(s')V and r = P'e: the blocks of the derivative by a, c and (V, b).
+
+    Args:
+        W: (k, d + 1), offsets last.
+        a: (k,)
+        x: (d,)
+        y: label.
+    """
+    V = W[:, :-1]
+    s = np.tanh(V @ x + W[:, -1])
+    first, second = 1 - s * s, -2 * s * (1 - s * s)
+    margin = np.array(y * (a @ s + c))
+    delta, curvature = y * float(loss.slope(margin)), float(loss.curvature(margin))
+    e = a * first
+    g = V.T @ e
+    P = curvature * np.outer(e, g) + delta * (a * second)[:, None] * V
+    Q = curvature * np.outer(s, g) + delta * first[:, None] * V
+    r = P.T @ e
+    square = Q.T @ Q + curvature**2 * np.outer(g, g) + (x @ x + 1) * (P.T @ P)
+    square += delta * (np.outer(r, x) + np.outer(x, r))
+    top = np.linalg.eigvalsh(square)[-1] + delta**2 * (e @ e)
+    return float(np.sqrt(max(top, 0.0)))

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.bench import bench
 from dpviz.datasets.base import train_size
-from dpviz.engine import bench
-from dpviz.mechanisms import Mechanism, Monitor
-from dpviz.mechanisms.base import silent
+from dpviz.mechanisms import Mechanism
 from dpviz.models import Rows, Setting
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.sensitivity import logistic_worst_pair
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 from dpviz.threads import map_streams
 from dpviz.validate import InvalidInput, whole

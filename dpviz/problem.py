@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models import Model, Rows, Setting
+from dpviz.models import Model, Rows, Setting, regulariser
+from dpviz.progress import Monitor
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Problem:
         """(m,) the non-private minimiser theta*."""
         return self.model.minimise(self.rows, self.lam)
 
-    def find_optimum(self, monitor: Callable[[float], None]) -> None:
+    def find_optimum(self, monitor: Monitor) -> None:
         """Makes `optimum` now where it is not known, and tells of progress; `monitor` raises to cancel."""
         if "optimum" not in self.__dict__:
             self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)
@@ -60,7 +60,12 @@ class Problem:
 
     def objective(self, theta: Floats) -> Floats:
         """(R,) values of the regularised objective."""
-        return self.model.objective(theta, self.rows, self.lam)
+        return self.measure(theta)[0]
+
+    def measure(self, theta: Floats) -> tuple[Floats, Floats]:
+        """(R,) values of the regularised objective, and (R,) shares of the training rows predicted right."""
+        loss, right = self.model.measure(theta, self.rows)
+        return loss + regulariser(theta, self.lam), right
 
     def replace_row(self, index: int, x: Floats, y: float) -> Problem:
         """The neighbouring problem in which training row `index` (by position) is (x, y)."""
@@ -69,4 +74,4 @@ class Problem:
 
 def accuracy(model: Model, theta: Floats, rows: Rows) -> Floats:
     """(R,) shares of rows predicted right, in [0, 1]."""
-    return ((model.scores(theta, rows) >= 0) == (rows.y > 0)[:, None]).mean(axis=0)
+    return model.measure(theta, rows)[1]

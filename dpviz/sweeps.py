@@ -13,8 +13,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.cells import Cell, CellStore, run_cells
-from dpviz.mechanisms import Monitor
-from dpviz.mechanisms.base import silent
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, show
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+from dpviz.progress import Monitor
+
 T = TypeVar("T")
 
 _lock = threading.Lock()
@@ -59,7 +61,7 @@ def one_blas_thread() -> Iterator[None]:
 def map_streams(
     work: Callable[[int, Callable[[float], None]], T],
     count: int,
-    monitor: Callable[[float], None],
+    monitor: Monitor,
     *,
     parallel: bool = True,
     most: int | None = None,

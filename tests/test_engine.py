@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import dpviz
-from dpviz.engine import bench
+from dpviz.bench import bench
 from dpviz.noise import generator, spawn
 
 SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})

@@ -17,7 +17,7 @@ from dpviz.dashboard.job import State
 from dpviz.dashboard.sweep_job import SweepJob, SweepStatus
 from dpviz.dashboard.tasks import Task
 from dpviz.datasets import uploads
-from dpviz.mechanisms import Monitor
+from dpviz.progress import Monitor
 from dpviz.sweeps import SweepSpec, in_order, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.3, 3.0], seeds=12)

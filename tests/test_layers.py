@@ -14,23 +14,25 @@ FILES = sorted((ROOT / "dpviz").rglob("*.py"))
 
 #: room -> rooms it must not look at
 FORBIDDEN = {
-    "validate": {"privacy", "losses", "models", "datasets", "optim", "mechanisms", "engine", "figures", "dashboard"},
-    "privacy": {"mechanisms", "engine", "figures", "dashboard", "datasets", "models"},
-    "losses": {"models", "datasets", "mechanisms", "engine", "figures", "dashboard"},
-    "models": {"mechanisms", "engine", "figures", "dashboard", "datasets"},
-    "datasets": {"mechanisms", "engine", "models", "privacy", "figures", "dashboard"},
-    "leave_one_out": {"influence", "mechanisms", "engine", "datasets", "figures", "dashboard"},
-    "influence": {"mechanisms", "engine", "datasets", "figures", "dashboard"},
-    "mechanisms": {"auditing", "engine", "spec", "figures", "dashboard", "datasets"},
-    "auditing": {"engine", "sweeps", "spec", "figures", "dashboard", "datasets"},
+    "progress": {"privacy", "losses", "models", "datasets", "optim", "mechanisms", "bench", "engine", "figures", "dashboard"},
+    "validate": {"privacy", "losses", "models", "datasets", "optim", "mechanisms", "bench", "engine", "figures", "dashboard"},
+    "privacy": {"mechanisms", "bench", "engine", "figures", "dashboard", "datasets", "models"},
+    "losses": {"models", "datasets", "mechanisms", "bench", "engine", "figures", "dashboard"},
+    "models": {"mechanisms", "bench", "engine", "figures", "dashboard", "datasets"},
+    "datasets": {"mechanisms", "bench", "engine", "models", "privacy", "figures", "dashboard"},
+    "leave_one_out": {"influence", "mechanisms", "bench", "engine", "datasets", "figures", "dashboard"},
+    "influence": {"mechanisms", "bench", "engine", "datasets", "figures", "dashboard"},
+    "mechanisms": {"auditing", "bench", "engine", "spec", "figures", "dashboard", "datasets"},
+    "auditing": {"bench", "engine", "sweeps", "spec", "figures", "dashboard", "datasets"},
+    "bench": {"mechanisms", "engine", "claims", "sweeps", "observed", "figures", "dashboard"},
     "engine": {"claims", "sweeps", "observed", "figures", "dashboard"},
     "observed": {"claims", "sweeps", "figures", "dashboard"},
     "claims": {"figures", "dashboard"},
     "cells": {"claims", "sweeps", "curves", "figures", "dashboard"},
     "sweeps": {"claims", "curves", "figures", "dashboard"},
-    "curves": {"engine", "cells", "sweeps", "datasets", "figures", "dashboard"},
+    "curves": {"bench", "engine", "cells", "sweeps", "datasets", "figures", "dashboard"},
     "presets": {"figures", "dashboard"},
-    "figures": {"dashboard", "engine", "mechanisms", "datasets"},
+    "figures": {"dashboard", "bench", "engine", "mechanisms", "datasets"},
 }
 
 

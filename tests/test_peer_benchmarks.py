@@ -13,7 +13,7 @@ from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio, slope
 from benchmarks.peers.rows import track
 from benchmarks.peers.whole_figure import SHARED, whole_figure
-from dpviz.engine import bench
+from dpviz.bench import bench
 from dpviz.mechanisms import get_mechanism
 from dpviz.noise import spawn
 from dpviz.privacy.budget import Budget, default_delta

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import stats
 from support import make_problem, neighbour
 
 import dpviz
+from dpviz.mechanisms.renyi_filter import _Filter
+from dpviz.models import Rows, get_model
 from dpviz.noise import generator, spawn, substreams
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_epsilon
@@ -149,3 +153,42 @@ def test_each_step_has_the_declared_noise() -> None:
     assert 1e-6 < law.cdf(total) < 1 - 1e-6
     assert law.cdf(total * 0.95**2) < 1e-6
     assert law.sf(total * 1.05**2) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd"])
+def test_large_tables_in_single_precision_give_the_same_to_rounding(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=400, d=5)
+    built = dpviz.mechanisms()[name].from_params({"clip_norm": 0.4})
+    cal = built.calibrate(problem.setting, BUDGET)
+    double = built.fit(problem, [cal], spawn(2, 3))
+    monkeypatch.setattr(import_module("dpviz.mechanisms._groups"), "_SINGLE_FROM", 0)
+    assert any("single precision" in note for note in built.calibrate(problem.setting, BUDGET).notes)
+    single = built.fit(problem, [cal], spawn(2, 3))
+    assert 0 < np.abs(single.theta - double.theta).max() < 2e-5 * np.abs(double.theta).max()
+    assert single.record.visits is not None
+    assert double.record.visits is not None
+    np.testing.assert_array_equal(single.record.visits, double.record.visits)
+
+
+@pytest.mark.parametrize("leave", [True, False])
+def test_no_row_overspends_in_single_precision(leave: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, model = np.random.default_rng(3), get_model("svm")
+
+    def most() -> float:
+        """The largest share of its budget that a row contributes whose gradients are all clipped."""
+        spent = []
+        for _ in range(100):
+            clip, steps = float(rng.uniform(0.05, 0.9)), 7
+            x = rng.standard_normal((1, 4))
+            row = Rows(x / np.linalg.norm(x), np.ones(1))
+            theta = (-4.0 * row.X).astype(np.float32)
+            budget = steps * clip**2
+            rule = _Filter(1, 1, budget, leave, True, slack=1e-6, free=0)
+            sums = [model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0] for _ in range(steps + 3)]  # type: ignore[arg-type]
+            assert rule.visits[0, 0] >= steps
+            spent.append(sum(float(s @ s) for s in sums) / budget)
+        return max(spent)
+
+    assert 1 - 1e-5 < most() <= 1
+    monkeypatch.setattr(import_module("dpviz.models.linear"), "_SHORTER", 1.0)  # the control: rounding alone goes beyond
+    assert most() > 1

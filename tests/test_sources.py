@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.bench import bench
 from dpviz.datasets import folder, reading, uploads
 from dpviz.datasets.csvfile import read_csv
 from dpviz.datasets.limits import Limits
 from dpviz.datasets.reading import read_table
 from dpviz.datasets.tables import TableSpec
 from dpviz.datasets.uploads import Upload
-from dpviz.engine import bench
 from dpviz.sweeps import CellStore, sweep
 
 

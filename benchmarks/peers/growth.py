@@ -19,7 +19,7 @@ CLASSES = {
     "reference": ("non-private",),
     "output": ("output-gaussian", "rsgd-ar"),
     "objective": ("cms-objective",),
-    "gradient": ("dp-gd", "dp-sgd", "dp-svrg"),
+    "gradient": ("dp-gd", "dp-sgd", "dp-svrg", "dp-agd", "renyi-filter"),
     "input": ("input-perturbation", "fukuchi-input"),
     "local": ("ldp-gaussian",),
 }

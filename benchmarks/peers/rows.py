@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dpviz.bench import Bench, bench
 from dpviz.datasets.tables import TableSpec
-from dpviz.engine import Bench, bench
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from dpviz.auditing.pairs import Pair, differing_row
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Laws, Score, choose, fitters
-from dpviz.mechanisms import Calibration, Fit, Mechanism, Monitor, OutputNoise
-from dpviz.mechanisms.base import silent
+from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise
 from dpviz.privacy.audit import Counts, best_threshold, count_errors, gaussian_claim, roc
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 from dpviz.validate import InvalidInput, one_of, whole
 
 Floats = NDArray[np.float64]

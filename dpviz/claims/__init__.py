@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from dpviz._version import engine_version
 from dpviz.claims.base import PAPERS, Claim, Lab, Outcome, Picture, Verdict
 from dpviz.claims.catalogue import CLAIMS
-from dpviz.mechanisms import Monitor
-from dpviz.mechanisms.base import silent
+from dpviz.progress import Monitor, silent
 from dpviz.validate import one_of, whole
 
 __all__ = ["PAPERS", "Claim", "Finding", "Outcome", "Picture", "Verdict", "check", "claims", "concerning"]

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from dpviz.engine import Bench, bench
-from dpviz.mechanisms import Mechanism, Monitor, get_mechanism
-from dpviz.mechanisms.base import silent
+from dpviz.bench import Bench, bench
+from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.noise import prob_positive, spawn
 from dpviz.privacy.budget import Budget
 from dpviz.problem import accuracy
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 
 Floats = NDArray[np.float64]

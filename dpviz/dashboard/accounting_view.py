@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.bench import bench
 from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.own import Choice
 from dpviz.dashboard.sensitivity_view import setting_of
-from dpviz.engine import bench
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Calibration, Mechanism, Monitor, mechanisms
+from dpviz.mechanisms import Calibration, Mechanism, mechanisms
 from dpviz.models import Setting
 from dpviz.noise import spawn
 from dpviz.privacy import compare
@@ -24,6 +24,7 @@ from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.compare import Option
 from dpviz.privacy.releases import Releases
 from dpviz.problem import accuracy
+from dpviz.progress import Monitor
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

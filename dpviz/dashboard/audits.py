@@ -15,15 +15,15 @@ from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, repl
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.scores import SCORES
+from dpviz.bench import bench
 from dpviz.dashboard import jobs, parts, tasks, urls, words
 from dpviz.dashboard.job import State
-from dpviz.engine import bench
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Monitor
 from dpviz.models import get_model
 from dpviz.privacy.audit import epsilon_ceiling, power
 from dpviz.privacy.budget import Budget, corner, trade_off
+from dpviz.progress import Monitor
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput, whole
 

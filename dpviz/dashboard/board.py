@@ -16,10 +16,11 @@ from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.job import State
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Monitor, mechanisms
+from dpviz.mechanisms import mechanisms
 from dpviz.models import get_model
 from dpviz.privacy.audit import epsilon_ceiling
 from dpviz.privacy.budget import Budget
+from dpviz.progress import Monitor
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

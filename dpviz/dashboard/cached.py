@@ -18,10 +18,10 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 import dpviz
+from dpviz.bench import Baseline
 from dpviz.datasets import uploads
-from dpviz.engine import Baseline
-from dpviz.mechanisms import Calibration, Monitor
-from dpviz.mechanisms.base import silent
+from dpviz.mechanisms import Calibration
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,8 @@ from dpviz.dashboard import parts, tasks, urls, words
 from dpviz.dashboard.job import State
 from dpviz.figures import claims as pictures
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Monitor, mechanisms
+from dpviz.mechanisms import mechanisms
+from dpviz.progress import Monitor
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import observed
+from dpviz.bench import bench
 from dpviz.dashboard import parts, tasks, words
 from dpviz.dashboard.own import Choice
 from dpviz.dashboard.sensitivity_view import setting_of
-from dpviz.engine import bench
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, shade
 from dpviz.mechanisms import Mechanism

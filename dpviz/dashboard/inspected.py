@@ -19,13 +19,14 @@ from cachetools import LRUCache
 from numpy.typing import ArrayLike, NDArray
 
 import dpviz
-from dpviz.engine import bench
+from dpviz.bench import bench
 from dpviz.influence import Influence, influence_of
 from dpviz.leave_one_out import Retrained
-from dpviz.mechanisms import Calibration, Monitor
-from dpviz.mechanisms.base import RuleView, silent
+from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.base import RuleView
 from dpviz.noise import spawn
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.progress import Monitor, silent
 from dpviz.spec import RunSpec
 
 Floats = NDArray[np.float64]

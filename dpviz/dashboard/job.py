@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from dpviz.mechanisms import Monitor
+from dpviz.progress import Monitor
 
 
 class State(StrEnum):

@@ -14,7 +14,8 @@ import streamlit as st
 from dpviz.claims import concerning
 from dpviz.dashboard import cached, controls, nav, urls, words
 from dpviz.figures.style import THEMES, Look, Theme, look
-from dpviz.mechanisms import Calibration, Monitor, mechanisms
+from dpviz.mechanisms import Calibration, mechanisms
+from dpviz.progress import Monitor
 from dpviz.spec import RunSpec
 from dpviz.validate import InvalidInput
 

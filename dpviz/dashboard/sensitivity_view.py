@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz import observed
+from dpviz.bench import bench
 from dpviz.dashboard import parts, tasks, why, words
 from dpviz.dashboard.own import Choice
-from dpviz.engine import bench
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Mechanism, mechanisms
@@ -210,7 +210,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         for kind in observed.kinds_of(setting):
             st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
         st.code(
-            "from dpviz.observed import observed_sensitivity\nfrom dpviz.engine import bench\n\n"
+            "from dpviz.observed import observed_sensitivity\nfrom dpviz.bench import bench\n\n"
             "observed_sensitivity(bench(spec).problem, spec.build(), 8).largest()",
             language="python",
         )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.cells import Cell, CellStore, problems, seconds
 from dpviz.dashboard.job import Cancelled, Job, State, Status
-from dpviz.mechanisms import Monitor
+from dpviz.progress import Monitor
 from dpviz.validate import InvalidInput
 
 

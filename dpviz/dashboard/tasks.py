@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.dashboard import jobs, parts, words
 from dpviz.dashboard.job import Cancelled, Job, State, Status
-from dpviz.mechanisms import Monitor
+from dpviz.progress import Monitor
 from dpviz.validate import InvalidInput
 
 T = TypeVar("T")

@@ -127,7 +127,7 @@ def how(seen: Inspected) -> None:
     parts.computed(seen.spec, formulas, sources)
     st.markdown("Influence and retraining from Python:")
     st.code(
-        "from dpviz.engine import bench\nfrom dpviz.influence import influence_of\n\n"
+        "from dpviz.bench import bench\nfrom dpviz.influence import influence_of\n\n"
         "pull = influence_of(bench(result.spec).problem)\npull.frame()  # one row per training row\n"
         "pull.leave_one_out([0, 1]).norm",
         language="python", wrap_lines=True,

@@ -1,6 +1,6 @@
 """One file per mechanism. `mechanisms()` finds them all; nothing else is edited when one is added."""
 
-from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, Monitor, NoiseRecord, OutputNoise, knob
+from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, NoiseRecord, OutputNoise, knob
 from dpviz.mechanisms.registry import get_mechanism, mechanisms
 
 __all__ = [
@@ -8,7 +8,6 @@ __all__ = [
     "Fit",
     "Knob",
     "Mechanism",
-    "Monitor",
     "NoiseRecord",
     "OutputNoise",
     "get_mechanism",

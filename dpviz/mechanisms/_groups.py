@@ -9,11 +9,30 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+import numpy as np
+
+from dpviz.models import Setting
+
 #: told the share of one group's work that is done
 Tick = Callable[[float], None]
 
 GROUPS = 4
 PARALLEL_FROM = 200_000  # rows x parameters from which threads gain more than they lose
+_SINGLE_FROM = 1 << 20  # entries of a table from which on its gradients are summed in single precision
+ROUNDING = (
+    "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
+    "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
+)
+
+
+def precision(setting: Setting) -> type[np.floating]:
+    """In which precision gradients over all rows are summed, from public facts."""
+    return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
+
+
+def rounding(setting: Setting) -> tuple[str, ...]:
+    """What is to be said about it."""
+    return (ROUNDING,) if precision(setting) is np.float32 else ()
 
 
 def seed_groups(seeds: int) -> list[slice]:

@@ -98,7 +98,7 @@ def along_path(
         return None
     chosen = path[0, : max(1, _NORMS // (n * steps))]
     size = max(64, _BLOCK // steps)
-    _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+    problem.model.prepare(problem.rows)
 
     def work(s: int, tick: Tick) -> Floats:
         out = np.empty(n)

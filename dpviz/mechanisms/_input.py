@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.mechanisms.base import Floats, NoiseRecord
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
 from dpviz.models import Model, Rows, Setting
 from dpviz.noise import generator
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.calibration import gaussian_epsilon
 from dpviz.problem import Problem
 
@@ -39,6 +42,21 @@ def same_label_note(facts: dict[str, float], delta: float) -> str:
     return (
         f"What does hold: each perturbed row is (ε = {facts['same_label_local_epsilon']:.3g}, δ = {delta:.3g}) locally private "
         "towards other rows with the same label, and so is everything computed from the perturbed rows."
+    )
+
+
+def claim(budget: Budget, neighbouring: Neighbouring, **more: Any) -> Calibration:
+    """The calibration of a publication whose claim about models trained on perturbed rows is not proved."""
+    return Calibration(
+        budget=budget,
+        sensitivity=float("nan"),
+        query="the training rows themselves; the claim is about the model",
+        noise_family="gaussian",
+        neighbouring=neighbouring,
+        claimed=budget,
+        proved=None,
+        status=Status.CLAIM,
+        **more,
     )
 
 

@@ -76,3 +76,9 @@ def knob(
     else:
         kind = "choice"
     return field(default=default, metadata={"knob": Knob(label, help, kind, low, high, log, unit, tuple(options))})
+
+
+def clip_norm_knob() -> Any:
+    """The clip norm of methods that clip each row's gradient."""
+    words = "Longest gradient a row may contribute; 1 clips nothing for linear models."
+    return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)

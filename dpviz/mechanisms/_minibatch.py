@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -108,6 +109,20 @@ class MiniBatch(Mechanism):
         orders = None if streams is None else permutations(streams, problem.n)
         return train(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
 
+    def proved(self, budget: Budget, delta: Floats, **more: Any) -> Calibration:
+        """What the calibrations of all orders say alike; delta (m,) are the sensitivities by batch position."""
+        return Calibration(
+            budget=budget,
+            sensitivity=float(delta.max()),
+            sensitivity_source="Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels",
+            noise_family="gaussian",
+            neighbouring=self.neighbouring,
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED,
+            **more,
+        )
+
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
         return NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.epochs)))
@@ -145,17 +160,11 @@ class Permuted(MiniBatch):
         notes.append(
             "The permutation is fresh for every release and stays secret, like the noise; models that share one void this."
         )
-        return Calibration(
-            budget=budget,
-            sensitivity=float(delta.max()),
+        return self.proved(
+            budget,
+            delta,
             query="the last iterate, for a given permutation",
-            sensitivity_source="Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant=accountant,
             conversion=conversion,
             notes=tuple(notes),

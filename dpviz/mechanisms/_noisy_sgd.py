@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.mechanisms._individual import along_path, room_for_path
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
@@ -78,8 +79,7 @@ def train(
     visits = np.zeros((1, len(streams), n), np.int32) if record else None
     rows = problem.rows
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
-    # made before the workers start, so that they do not make them twice
-    problem.model.sum_gradient(np.zeros((1, m), precision), rows.batch(np.arange(1)), clip_norm=plan.clip_norm)
+    problem.model.prepare(rows, precision)
 
     def work(s: int, tick: Callable[[float], None]) -> Floats:
         sampling, noise = (generator(part) for part in substreams(streams[s], 2))
@@ -157,10 +157,7 @@ class PoissonSGD(Mechanism):
     )  # fmt: skip
     epochs: float = knob(20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.",
         low=0.1, high=1000.0, log=True)  # fmt: skip
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is the tighter one.", options=("pld", "rdp"))
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value, "Neighbouring", "replace-one follows from add-remove by two hops and needs more noise.",

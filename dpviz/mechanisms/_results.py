@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,16 +157,6 @@ class Fit:
     record: NoiseRecord
     law: OutputNoise | None = None
     constant_label: Floats | None = None
-
-
-class Monitor(Protocol):
-    """Told the share of the work done, in [0, 1]; raises to cancel. Call it at least every half second."""
-
-    def __call__(self, done: float) -> None: ...
-
-
-def silent(done: float) -> None:
-    """A monitor that does nothing."""
 
 
 def scales(calibrations: Sequence[Calibration]) -> Floats:

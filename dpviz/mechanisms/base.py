@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpviz.mechanisms._knobs import Knob, knob
-from dpviz.mechanisms._results import Calibration, Fit, Floats, Monitor, NoiseRecord, OutputNoise, RuleView, scales, silent
+from dpviz.mechanisms._results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView, scales
 from dpviz.models import Model, Setting
 from dpviz.privacy.algorithm2 import Trace
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.releases import Bound, Releases
 from dpviz.problem import Problem
+from dpviz.progress import Monitor, silent
 from dpviz.validate import InvalidInput
 
 __all__ = [

@@ -12,7 +12,7 @@ from dpviz.mechanisms import _input
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Model, Setting
 from dpviz.noise import generator, substreams
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.nominal import dbdp_sigma
 from dpviz.problem import Problem
 from dpviz.validate import InvalidInput
@@ -62,17 +62,11 @@ class DBDP(Mechanism):
         lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
         sigma = dbdp_sigma(q, self.steps, budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
         facts = _input.same_label_facts(sigma, budget.delta)
-        return Calibration(
-            budget=budget,
-            sensitivity=float("nan"),
-            query="the training rows themselves; the claim is about the model",
+        return _input.claim(
+            budget,
+            self.neighbouring,
             sensitivity_source="Theorem 1 argues through the gradient, whose noise it bounds from below by I·b",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=None,
-            status=Status.CLAIM,
             accountant=f"the publication's eq. (10), with c = {self.c:g} and q = {q:.3g}",
             notes=(
                 _input.ONCE,

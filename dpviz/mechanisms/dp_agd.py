@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
 from dpviz.noise import generator, substreams
@@ -17,7 +18,7 @@ from dpviz.privacy.rdp import zcdp_rho
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
 
-_WORK = 10_000_000  # losses evaluated between two reports of progress
+_WORK = 50_000_000  # losses evaluated between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class DPAGD(Mechanism):
     gamma: float = knob(
         0.1, "Raise", "By what share the budget of a gradient grows when no step length helps.", low=0.01, high=10.0, log=True
     )
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     clip_loss: float = knob(
         3.0, "Clip loss", "Largest loss that a row may add to a candidate's score; too small, and hard rows no longer count.",
         low=0.01, high=100.0, log=True,
@@ -106,6 +104,7 @@ class DPAGD(Mechanism):
                     if published > rho_choice
                     else ()
                 ),
+                *rounding(setting),
             ),
             details={
                 "rho_total": rho,
@@ -124,7 +123,8 @@ class DPAGD(Mechanism):
     ) -> Fit:  # fmt: skip
         e, n = len(calibrations), problem.n
         parts = seed_groups(len(streams))
-        _ = problem.rows.signed, problem.rows.signed32, problem.rows.norms  # made before the workers start
+        for kind in {precision(problem.setting), np.float32}:
+            problem.model.prepare(problem.rows, kind)
 
         def work(g: int, tick: Tick) -> tuple[Floats, Floats]:
             runs = _Runs(self, problem, calibrations, streams[parts[g]])
@@ -203,7 +203,8 @@ class _Runs:
         if len(who) == 0:
             return
         problem = self.problem
-        self.exact[who] = problem.model.sum_gradient(self.theta[who], problem.rows, clip_norm=self.knobs.clip_norm)
+        theta = self.theta[who].astype(precision(problem.setting), copy=False)
+        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm)
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
@@ -223,7 +224,7 @@ class _Runs:
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
             scores[part] = problem.model.line_losses(
-                theta[part], direction[part], lengths[part], problem.rows, clip=knobs.clip_loss
+                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], problem.rows, clip=knobs.clip_loss
             )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
         scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.mechanisms._descent_notes import unfinished
-from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms._individual import along_gradients
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
 from dpviz.noise import generator
@@ -41,10 +42,7 @@ class DPGD(Mechanism):
     step_size: float = knob(
         1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
     )  # fmt: skip
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     noise: str = knob(
         "exact", "Noise", "Exact composition, or the published formula with its open constant c.",
         options=("exact", "published"),
@@ -67,7 +65,7 @@ class DPGD(Mechanism):
         mu = gaussian_mu(budget)
         exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
         sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
-        notes = unfinished(setting, self.step_size * setting.unit_step, self.steps)
+        notes = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
         if self.noise == "published":
             # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
             sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
@@ -105,7 +103,7 @@ class DPGD(Mechanism):
         record: bool = True, monitor: Monitor = silent,
     ) -> Fit:  # fmt: skip
         parts = seed_groups(len(streams))
-        _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+        problem.model.prepare(problem.rows, precision(problem.setting))
 
         def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
             return self._train(problem, scales(calibrations), streams[parts[g]], record, tick)
@@ -124,20 +122,20 @@ class DPGD(Mechanism):
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step
-        energy = np.zeros((n if record else 0, e * s), np.float32)
+        energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
-            energy[block] += np.square(norms, out=norms)
+            energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
         for t in range(self.steps):
             tick(t / self.steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            gradient = (
-                problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=keep if record else None) / n
+            total = problem.model.sum_gradient(
+                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=keep if record else None
             )
-            theta -= step * (gradient + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
-        return theta.reshape(e, s, m), energy.T.reshape(e, s, -1)
+            theta -= step * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
+        return theta.reshape(e, s, m), energy.reshape(e, s, -1)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
         step = self.step_size * setting.unit_step

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from dpviz.mechanisms._descent_notes import unfinished
 from dpviz.mechanisms._individual import along_path, room_for_path
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms._noisy_sgd import poisson
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.models import Setting
@@ -62,10 +63,7 @@ class DPSVRG(Mechanism):
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
     )
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     snapshot: str = knob("last", "Snapshot", "What a round hands on: its last iterate, or the mean of them (as published).",
         options=("average", "last"))  # fmt: skip
     noise: str = knob(
@@ -203,7 +201,7 @@ class DPSVRG(Mechanism):
     ) -> Fit:  # fmt: skip
         n, e = problem.n, len(calibrations)
         visits = np.zeros((1, len(streams), n), np.int32) if record else None
-        _ = problem.rows.longest, problem.rows.signed  # made before the workers start
+        problem.model.prepare(problem.rows)
         keep = record and self.noise == "accounted"
         path = room_for_path(e, len(streams), self.rounds * self.inner_steps, problem.m) if keep else None
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.mechanisms import _input
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Model, Setting
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.nominal import input_perturbation_sigma
 from dpviz.problem import Problem
 from dpviz.threads import map_streams
@@ -90,17 +90,11 @@ class InputPerturbation(Mechanism):
             f"The publication leaves c open; here c = {self.c:g}.",
             *_input.unbounded_note(setting, self.lipschitz),
         ]
-        return Calibration(
-            budget=budget,
-            sensitivity=float("nan"),
-            query="the training rows themselves; the claim is about the model",
+        return _input.claim(
+            budget,
+            self.neighbouring,
             sensitivity_source="the proof bounds a gradient difference by 2G/n, which does not hold for perturbed rows",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=None,
-            status=Status.CLAIM,
             accountant=f"the publication's moments argument, eq. ({'9' if convex else '12'}), with c = {self.c:g}",
             notes=tuple(notes),
             details=details,

@@ -11,7 +11,7 @@ from dpviz.mechanisms._minibatch import MiniBatch
 from dpviz.mechanisms._output import ROUNDING, release
 from dpviz.mechanisms.base import Calibration, Fit, Monitor, Streams, knob, silent
 from dpviz.models import Setting
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.calibration import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.mixture import mironov_sigma
 from dpviz.privacy.releases import Releases
@@ -47,17 +47,11 @@ class NSGD(MiniBatch):
             )
             details["exact_epsilon"] = float(gaussian_epsilon(budget.delta, worst / sigma))
             notes.append(f"The exact Gaussian mechanism proves ε = {details['exact_epsilon']:.4g} at this noise.")
-        return Calibration(
-            budget=budget,
-            sensitivity=worst,
+        return self.proved(
+            budget,
+            delta,
             query="the last iterate",
-            sensitivity_source="Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant=accountant,
             conversion=conversion,
             notes=tuple(notes),

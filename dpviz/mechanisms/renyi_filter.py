@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.mechanisms._descent_notes import unfinished
-from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, seed_groups
+from dpviz.mechanisms._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms._individual import along_gradients
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms._local import slope_at_zero
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
-from dpviz.models import Setting, get_model
+from dpviz.models import Setting, count, get_model
 from dpviz.noise import generator, substreams
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.calibration import gaussian_mu
@@ -67,10 +68,7 @@ class RenyiFilter(Mechanism):
     step_size: float = knob(
         1.9, "Step size", "Length of a step; below 2/L descent is certain.", low=0.01, high=10.0, log=True, unit="1/L",
     )  # fmt: skip
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
     when_spent: str = knob(
         "leave", "When spent", "A row whose next gradient is too dear leaves for good (as published), or gives what is left.",
         options=("leave", "give what is left"),
@@ -107,7 +105,7 @@ class RenyiFilter(Mechanism):
             status=Status.PROVED,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
-            notes=notes + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),
+            notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),
             details={
                 "mu": mu,
                 "row_budget": self.full_steps * bound**2,
@@ -123,7 +121,7 @@ class RenyiFilter(Mechanism):
     ) -> Fit:  # fmt: skip
         parts = seed_groups(len(streams))
         steps = self.steps(problem.setting)
-        _ = problem.rows.signed, problem.rows.norms  # made before the workers start
+        problem.model.prepare(problem.rows, precision(problem.setting))
 
         def work(g: int, tick: Tick) -> tuple[NDArray[Any], ...]:
             return self._train(problem, scales(calibrations), streams[parts[g]], steps, record, tick)
@@ -157,22 +155,30 @@ class RenyiFilter(Mechanism):
         sources = [substreams(stream, 2) for stream in streams]
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
-        row_filter = _Filter(n, e * s, self._row_budget(problem.setting), self.when_spent == "leave", record)
+        kind = precision(problem.setting)
+        row_filter = _Filter(
+            n, e * s, self._row_budget(problem.setting), self.when_spent == "leave", record,
+            # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
+            # precision, and in single by less than half of what all contributions are shortened by
+            slack=1e-12 if kind is np.float64 else 1e-6, free=self.full_steps,
+        )  # fmt: skip
         length = self.step_size * problem.setting.unit_step
         timeline = np.zeros((e * s, steps))
         for t in range(steps):
             tick(t / steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm, rule=row_filter) / n
-            theta -= length * (gradient + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
+            total = problem.model.sum_gradient(
+                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=row_filter
+            )
+            theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
             timeline[:, t] = row_filter.take_active()
-        margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((0, e * s))
+        margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
         return (
             theta.reshape(e, s, m),
             timeline.reshape(e, s, steps),
-            row_filter.visits.T.reshape(e, s, -1),
-            margin.T.reshape(e, s, -1),
-            row_filter.spent.T.reshape(e, s, -1),
+            row_filter.visits.reshape(e, s, -1),
+            margin.reshape(e, s, -1),
+            row_filter.spent.reshape(e, s, -1),
         )
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
@@ -187,40 +193,46 @@ class _Filter:
 
     Attributes:
         budget: B.
-        demand: (n, R) sum of squared clipped gradients, the unused ones included where rows leave for good.
-        visits: (n, R) steps in which a row took part.
-        spent: (n, R) sum of squared gradients that were used, at most B.
+        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good.
+        visits: (R, n) steps in which a row took part.
+        spent: (R, n) sum of squared gradients that were used, at most B.
     """
 
-    def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool) -> None:
+    def __init__(
+        self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int
+    ) -> None:  # fmt: skip
+        """`slack` is the share of B by which rounding may exceed it; B pays for all gradients of `free` steps."""
         self.budget = budget
-        self.demand = np.zeros((n, replicas))
-        self.visits: NDArray[np.int32] = np.zeros((n, replicas) if record else (0, 0), np.int32)
-        self.spent = np.zeros((n, replicas) if record else (0, replicas)) if leave else self.demand
-        self._leave, self._record = leave, record
+        self.demand = np.zeros((replicas, n))
+        self.visits: NDArray[np.int32] = np.zeros((replicas, n if record else 0), np.int32)
+        self.spent = np.zeros((replicas, n if record else 0)) if leave else self.demand
+        self._leave, self._record, self._slack, self._free = leave, record, slack, free
         self._active = np.zeros(replicas)
 
-    def __call__(self, block: slice, norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
         cost = norms * norms
-        spent = self.demand[block]
-        if self._leave:
-            spent += cost
-            # rounding may put T0 full-length gradients a hair above T0 C^2; the slack is far below the noise
-            weights = (spent <= self.budget * (1 + 1e-12)).astype(float)
+        demand = self.demand[:, block]
+        weights: NDArray[np.floating] = np.ones((1, 1), cost.dtype)
+        if self._free > 0:
+            demand += cost
+        elif self._leave:
+            demand += cost
+            weights = (demand <= self.budget * (1 + self._slack)).astype(cost.dtype)
         else:
-            left = self.budget - spent
-            left[left < 1e-12 * self.budget] = 0.0  # what rounding leaves is nothing
+            left = self.budget - demand
+            left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
-            spent += np.minimum(cost, left)
+            demand += np.minimum(cost, left)
         active = weights > 0
-        self._active += active.sum(axis=0)
+        self._active += cost.shape[1] if active.size == 1 else count(active)
         if self._record:
-            self.visits[block] += active
+            self.visits[:, block] += active
             if self._leave:
-                self.spent[block] += cost * weights
+                self.spent[:, block] += cost * weights
         return weights
 
     def take_active(self) -> NDArray[np.float64]:
-        """(R,) rows that took part since the last call."""
+        """(R,) rows that took part since the last call, which ends a step."""
         out, self._active = self._active, np.zeros_like(self._active)
+        self._free -= 1
         return out

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.mechanisms._knobs import clip_norm_knob
 from dpviz.mechanisms._noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.models import Setting
@@ -36,10 +37,7 @@ class SongSGD(Mechanism):
     step_size: float = knob(
         1.0, "Step size", "First step; step t is this over the root of t.", low=0.01, high=100.0, log=True, unit="1/L"
     )
-    clip_norm: float = knob(
-        1.0, "Clip norm", "Longest gradient a row may contribute; 1 clips nothing for linear models.",
-        low=0.001, high=100.0, log=True,
-    )  # fmt: skip
+    clip_norm: float = clip_norm_knob()
 
     def edges(self, n: int) -> np.ndarray:
         """Ends of the batches of a pass: floor(n/b) batches whose sizes differ by at most 1, so none is short."""

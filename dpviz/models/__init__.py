@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpviz.losses import HuberHinge, Logistic
-from dpviz.models.base import Model, Rule, Setting
+from dpviz.models.base import Model, Rule, Setting, count, regulariser
 from dpviz.models.curvature import Curvature
 from dpviz.models.linear import LinearModel
 from dpviz.models.network import STARTS, Network
@@ -24,7 +24,9 @@ __all__ = [
     "Rows",
     "Rule",
     "Setting",
+    "count",
     "get_model",
+    "regulariser",
 ]
 
 MODELS: dict[str, Model] = {

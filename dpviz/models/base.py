@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from dpviz.losses import Loss
 from dpviz.models.curvature import Curvature
 from dpviz.models.rows import Rows
+from dpviz.progress import Monitor, silent
 
 Floats = NDArray[np.float64]
 
-#: (block of rows, (b, R) clipped gradient norms) -> (b, R) weights
+#: (block of rows, (R, b) clipped gradient norms) -> weights that broadcast to (R, b)
 Rule = Callable[[slice, Floats], NDArray[Any]]
 
 
@@ -101,6 +102,10 @@ class Model(Protocol):
         """The same model with one start, known to everybody, for all replicas."""
         ...
 
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
+        """Makes what passes over rows work on, in double or single precision: workers would each make it."""
+        ...
+
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) decision values; a row is predicted +1 where its value is >= 0."""
         ...
@@ -109,8 +114,8 @@ class Model(Protocol):
         """(n, R) labels times decision values."""
         ...
 
-    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        """(R,) mean loss + lam/2 |theta|^2."""
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
         ...
 
     def sum_gradient(
@@ -119,7 +124,9 @@ class Model(Protocol):
     ) -> Floats:  # fmt: skip
         """(R, m) sum over rows of weight x clipped data gradient.
 
-        Products run in the precision of theta, double or single; blocks of rows are added up in double.
+        Products run in the precision of theta, double or single; blocks of rows are added up in double. In single
+        precision every contribution is shortened by 2^-20 of it or more, which is more than rounding may add, so that
+        no row contributes more than `clip_norm`.
 
         Args:
             clip_norm: rows' gradients longer than this are shortened to it.
@@ -128,12 +135,14 @@ class Model(Protocol):
         """
         ...
 
-    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
-        """(R, K) sums over rows of min(loss, clip) at theta_r - lengths_rk direction_r, to single precision.
+    def line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        """(R, count) sums over rows of min(loss, clip) at evenly spaced points of lines, to single precision.
 
         Args:
             direction: (R, m).
-            lengths: (R, K).
+            reach: (R,) the lines go from theta_r to theta_r - reach_r direction_r.
         """
         ...
 
@@ -156,9 +165,7 @@ class Model(Protocol):
         """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
         ...
 
-    def minimise(
-        self, rows: Rows, lam: float, start: Floats | None = None, monitor: Callable[[float], None] = lambda done: None
-    ) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
 
         Args:
@@ -206,3 +213,18 @@ class Model(Protocol):
     def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
         """An approximate Hessian at theta (m,), for models with too many parameters for `hessian`."""
         ...
+
+
+def regulariser(theta: Floats, lam: float) -> Floats:
+    """(R,) lam/2 |theta|^2, what the objective adds to the mean loss."""
+    return np.asarray(0.5 * lam * np.einsum("ij,ij->i", theta, theta))
+
+
+def right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
+    """(R,) how many of the margins (R, b) belong to right predictions; a score of 0 predicts +1."""
+    return count(margin > 0) + count((margin == 0) & (y > 0))
+
+
+def count(which: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """(R,) how many of each row (R, b) are true; several times faster than `count_nonzero` along an axis."""
+    return np.array([np.count_nonzero(row) for row in which], np.intp)

@@ -21,16 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.losses import Logistic, Loss
-from dpviz.models.base import Floats, Rule, Setting
+from dpviz.mixed import network_mixed
+from dpviz.models.base import Floats, Rule, Setting, regulariser, right
 from dpviz.models.curvature import Curvature, KroneckerCurvature
 from dpviz.models.rows import Rows
-from dpviz.models.training import Monitor, best_of_starts, polish, silent
+from dpviz.models.training import best_of_starts, polish
 from dpviz.noise import generator, substreams
+from dpviz.progress import Monitor, silent
 
 Real = NDArray[Any]  # double or single precision, as theta is
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden values worked on at once: they stay in the processor's cache between passes
 _BLOCK_ROWS = 1536  # rows summed in one product: in single precision longer sums would round visibly
+_SHORTER = 1 - 2.0**-18  # of a sum in single precision: more than rounding may add to a row's contribution
 _INITIAL = 7  # substream of a replica's stream that is the start's alone
 #: what step-size knobs take for L, which a network has not; no guarantee rests on it. At a start |J|^2 is about 4, so that
 #: phi'' |J|^2 <= 1; twice that step learns Adult and breast cancer better at every epsilon tried, four times does not
@@ -102,6 +105,9 @@ class Network:
     def from_one_start(self, seed: int) -> Network:
         return replace(self, start=seed)
 
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
+        _ = rows.extended32 if precision is np.float32 else rows.extended, rows.norms
+
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))
         for block, _, s in self._passes(theta, rows):
@@ -111,11 +117,14 @@ class Network:
     def margins(self, theta: Floats, rows: Rows) -> Floats:
         return rows.y[:, None] * self.scores(theta, rows)
 
-    def objective(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        total = np.zeros(len(theta))
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        loss, hits = np.zeros((2, len(theta)))
         for block, _, s in self._passes(theta, rows):
-            total += self.loss.value(rows.part("y", block)[:, None] * self._top(s, theta)).sum(axis=0)
-        return total / len(rows) + 0.5 * lam * np.einsum("ij,ij->i", theta, theta)
+            label = rows.part("y", block)
+            margin = np.ascontiguousarray(self._top(s, theta).T) * label
+            hits += right(margin, label)
+            loss += self.loss.total(margin)
+        return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
         self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
@@ -136,9 +145,9 @@ class Network:
                 if measured:
                     norms *= weights[block]
             if rule is not None:
-                q *= rule(block, norms)
+                q *= rule(block, norms.T).T
             self._gather(total, x, s, e, q)
-        return total
+        return total * _SHORTER if theta.dtype == np.float32 else total
 
     def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
         """(R,) objectives and (R, m) their gradients, from one pass over the rows."""
@@ -148,21 +157,24 @@ class Network:
             margin = label * self._top(s, theta)
             value += self.loss.value(margin).sum(axis=0)
             self._gather(total, x, s, self._inner(s, theta), self.loss.slope_inplace(margin) * label)
-        square = np.einsum("ij,ij->i", theta, theta)
-        return value / len(rows) + 0.5 * lam * square, total / len(rows) + lam * theta
+        return value / len(rows) + regulariser(theta, lam), total / len(rows) + lam * theta
 
-    def line_losses(self, theta: Floats, direction: Floats, lengths: Floats, rows: Rows, *, clip: float = np.inf) -> Floats:
-        total, r = np.zeros(lengths.shape), len(theta)
+    def line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        total, r = np.zeros((len(theta), count)), len(theta)
         ends = np.vstack([theta, direction]).astype(np.float32)
         W, a, c = self.split(ends)
-        steps = lengths.astype(np.float32)
+        lengths = (reach[:, None] * np.linspace(0, 1, count)).astype(np.float32)
         for block in self._blocks(len(rows), 2 * r * W.shape[1]):
             both = (rows.part("extended32", block) @ W.reshape(-1, W.shape[2]).T).reshape(-1, 2 * r, W.shape[1])
             label = rows.part("y", block)[:, None].astype(np.float32)
-            for k in range(lengths.shape[1]):
-                s = np.tanh(both[:, :r] - steps[:, k, None] * both[:, r:])
-                top = np.einsum("brk,rk->br", s, a[:r] - steps[:, k, None] * a[r:]) + (c[:r] - steps[:, k] * c[r:])
-                total[:, k] += self.loss.sum_clipped(label * top, clip)
+            for k in range(count):
+                step = lengths[:, k]
+                s = np.tanh(both[:, :r] - step[:, None] * both[:, r:])
+                margin = label * (np.einsum("brk,rk->br", s, a[:r] - step[:, None] * a[r:]) + (c[:r] - step * c[r:]))
+                start = np.ascontiguousarray(margin.T)[None]
+                total[:, k] += self.loss.line_sums(start, np.zeros_like(start), 1, clip)[0]
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
@@ -191,32 +203,8 @@ class Network:
         return total
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
-        many = np.broadcast_to(theta, (len(rows), theta.shape[-1]))
-        return np.array([self._mixed(many[i], rows.X[i], rows.y[i]) for i in range(len(rows))])
-
-    def _mixed(self, theta: Floats, x: Floats, y: float) -> float:
-        """Largest singular value of the derivative of one row's gradient by x, whose square is the top eigenvalue of
-
-            Q'Q + phi''^2 g g' + (|x|^2 + 1) P'P + delta (r x' + x r') + delta^2 |e|^2 I     [ours]
-
-        with delta = y phi', V the first layer without offsets, g = V'e, e = a s', P = phi'' e g' + delta diag(a s'')V,
-        Q = phi'' s g' + delta diag(s')V and r = P'e: the blocks of the derivative by a, c and (V, b).
-        """
-        W, a, c = (part[0] for part in self.split(theta[None]))
-        V = W[:, :-1]
-        s = np.tanh(V @ x + W[:, -1])
-        first, second = 1 - s * s, -2 * s * (1 - s * s)
-        margin = np.array(y * (a @ s + c))
-        delta, curvature = y * float(self.loss.slope(margin)), float(self.loss.curvature(margin))
-        e = a * first
-        g = V.T @ e
-        P = curvature * np.outer(e, g) + delta * (a * second)[:, None] * V
-        Q = curvature * np.outer(s, g) + delta * first[:, None] * V
-        r = P.T @ e
-        square = Q.T @ Q + curvature**2 * np.outer(g, g) + (x @ x + 1) * (P.T @ P)
-        square += delta * (np.outer(r, x) + np.outer(x, r))
-        top = np.linalg.eigvalsh(square)[-1] + delta**2 * (e @ e)
-        return float(np.sqrt(max(top, 0.0)))
+        W, a, c = self.split(np.broadcast_to(theta, (len(rows), theta.shape[-1])))
+        return np.array([network_mixed(W[i], a[i], c[i], rows.X[i], rows.y[i], self.loss) for i in range(len(rows))])
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.

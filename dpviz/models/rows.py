@@ -28,7 +28,9 @@ class Rows:
     @cached_property
     def signed32(self) -> NDArray[np.float32]:
         """`signed` in single precision, for stochastic training."""
-        return self.signed.astype(np.float32)
+        if "signed" in self.__dict__:
+            return self.signed.astype(np.float32)
+        return np.multiply(self.X, self.y[:, None], dtype=np.float32, casting="same_kind")
 
     @cached_property
     def extended(self) -> Floats:

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
+from dpviz.progress import Monitor, silent
 from dpviz.threads import one_blas_thread, processors
 
 if TYPE_CHECKING:
     from dpviz.models.network import Network
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[float], None]
 
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
@@ -35,10 +36,6 @@ class _Stopped(Exception):
     pass
 
 
-def silent(done: float) -> None:
-    """Ignores progress."""
-
-
 def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
@@ -47,13 +44,14 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
     Args:
         monitor: told of progress in the caller's thread; raises to cancel.
     """
-    _ = rows.extended, rows.extended32  # made before the workers start
+    model.prepare(rows)
+    model.prepare(rows, np.float32)
     stop, counts, first = Event(), [0] * len(starts), 0.0
     with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
         if len(rows) > _MANY:
             first = 0.7
             starts = _adam(model, rows, lam, starts, lambda done: monitor(first * done))
-            starts = starts[np.argsort(model.objective(starts, rows, lam), kind="stable")[:1]]
+            starts = starts[[_lowest(model, rows, lam, starts)]]
 
         def descend(k: int) -> Floats:
             def count() -> None:
@@ -71,7 +69,12 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
         finally:
             stop.set()
         ends = np.array([future.result() for future in futures])
-        return ends[model.objective(ends, rows, lam).argmin()]
+        return ends[_lowest(model, rows, lam, ends)]
+
+
+def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
+    """Which of theta (R, m) has the lowest objective."""
+    return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 
 def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:

@@ -12,8 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.bench import bench
 from dpviz.dashboard import inspected
-from dpviz.engine import bench
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "pages" / "3_Influence_and_noise.py"

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
+from dpviz.bench import bench
 from dpviz.dashboard import audits, cached, inspected, jobs
-from dpviz.engine import bench
 
 APP = Path(__file__).parents[2] / "app.py"
 SETTING = dpviz.engine.get_model("mlp").setting(320, 3, 1e-3)

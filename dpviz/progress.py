@@ -1,0 +1,15 @@
+"""How long work tells of its progress and is cancelled."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Monitor(Protocol):
+    """Told the share of the work done, in [0, 1]; raises to cancel. Call it at least every half second."""
+
+    def __call__(self, done: float, /) -> None: ...
+
+
+def silent(done: float, /) -> None:
+    """A monitor that does nothing."""
