@@ -28,7 +28,7 @@ def text(page: AppTest) -> str:
 
 
 def settled(page: AppTest) -> AppTest:
-    for _ in range(100):
+    for _ in range(600):
         if all(job.over for job in jobs.pool()._jobs.values()):
             break
         time.sleep(0.1)

@@ -115,7 +115,7 @@ def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: i
         ):  # fmt: skip
             yield chosen, result
 
-    task = tasks.watch("audit", tasks.Task(key, work, dataset=fixed.dataset))
+    task = jobs.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
     if task.state in (State.CANCELLED, State.FAILED):
         st.button("Start again", on_click=jobs.pool().again, args=(task,))
     return task

@@ -85,8 +85,9 @@ def check(spec: RunSpec) -> None:
     except (InvalidInput, MemoryError):
         return  # the page says so
     _axes(dataset)
+    train = dataset.split(spec.split_seed).train
     for key in ("row", "other"):
-        _row(key, dataset.split(spec.split_seed).train, dataset.n)
+        _row(key, train, dataset.n)
 
 
 def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from typing import TypeVar
 
 import streamlit as st
 
 from dpviz.dashboard import cached
 from dpviz.dashboard.job import Job
 from dpviz.datasets import uploads
+
+J = TypeVar("J", bound=Job)
 
 HEAVY = 2
 LIGHT = 2.0  # seconds of work
@@ -159,7 +162,23 @@ def pool() -> Pool:
     return _pool
 
 
-def me() -> str:
+def watch(job: J, place: str) -> J:
+    """The job with this one's key, as the one that this session watches; what it watched before may stop.
+
+    Args:
+        place: session state key of what the session watches in this part of the app.
+    """
+    who = _me()
+    known = _pool.submit(job, who)
+    assert isinstance(known, type(job))
+    before = st.session_state.get(place)
+    if before is not None and before is not known:
+        _pool.leave(before, who)
+    st.session_state[place] = known
+    return known
+
+
+def _me() -> str:
     """This session's name among those that want jobs."""
     name: str = st.session_state.setdefault(_ME, uuid.uuid4().hex)
     return name

@@ -152,7 +152,7 @@ def _measure() -> None:
     if old is not None:
         jobs.pool().again(old)
     # no store: times are measured anew
-    sweep_view.submit("times", presets.times().cells(), None, _TIMES)
+    jobs.watch(SweepJob("times", presets.times().cells(), None), _TIMES)
 
 
 def _draw_times(figure: presets.Times, job: SweepJob) -> None:

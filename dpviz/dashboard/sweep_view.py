@@ -104,23 +104,8 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
-    job = submit(key, sweep.cells(), CellStore.personal(), _MINE)
+    job = jobs.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
     return View(spec, sweep, job, chosen, theme)
-
-
-def submit(key: str, cells: Sequence[Cell], store: CellStore | None, place: str) -> SweepJob:
-    """The job with this key, as the one that this session watches; what it watched before may stop.
-
-    Args:
-        place: session state key of what the session watches in this part of the app.
-    """
-    job = jobs.pool().submit(SweepJob(key, cells, store), jobs.me())
-    assert isinstance(job, SweepJob)
-    before = st.session_state.get(place)
-    if before is not None and before is not job:
-        jobs.pool().leave(before, jobs.me())
-    st.session_state[place] = job
-    return job
 
 
 def status(job: SweepJob) -> SweepStatus:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -35,7 +34,6 @@ class Task(Job, Generic[T]):
         super().__init__(key, dataset=dataset, line=line)
         self._stream: Stream[T] | None = stream
         self._keep_all = keep_all
-        self._begun = time.monotonic()
         self.results: list[T] = []
         self.problem: tuple[str, str] | None = None
 
@@ -86,18 +84,6 @@ def start(task: Task[T], who: str = "") -> Task[T]:
     return found
 
 
-def watch(section: str, task: Task[T]) -> Task[T]:
-    """The same task, as the one that this session's section looks at; what it looked at before may stop."""
-    who = jobs.me()
-    known = jobs.pool().submit(task, who)
-    assert isinstance(known, Task)
-    before = st.session_state.get(f"watched.{section}")
-    if before is not None and before is not known:
-        jobs.pool().leave(before, who)
-    st.session_state[f"watched.{section}"] = known
-    return known
-
-
 def controls(task: Task[Any], what: str) -> None:
     """Progress with a way to cancel, or what became of the work."""
     if not task.over:
@@ -144,7 +130,7 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    task = watch(section, Task(key, stream, dataset=dataset))
+    task = jobs.watch(Task(key, stream, dataset=dataset), f"watched.{section}")
     if not task.wait(PATIENCE):
         _progress(task, what, section)
         return last, False

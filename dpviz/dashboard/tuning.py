@@ -81,7 +81,7 @@ def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     old = jobs.pool().find(key)
     if old is not None and old.cancelled:
         jobs.pool().again(old)
-    sweep_view.submit(key, [cell for _, _, cell in grid.cells], CellStore.personal(), _JOB)
+    jobs.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
     st.session_state[_GRID] = grid
     choices.keep(tune=",".join(pair))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support_pages import settled
 
 import dpviz
 from dpviz.auditing.scores import SCORES
@@ -34,16 +35,6 @@ def opened(name: str, **query: str) -> AppTest:
     return page
 
 
-def finished(page: AppTest) -> AppTest:
-    for _ in range(300):
-        if all(job.over for job in jobs.pool()._jobs.values()):
-            break
-        time.sleep(0.1)
-    page.run()
-    assert not page.exception
-    return page
-
-
 def words(page: AppTest) -> str:
     return " ".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "")
 
@@ -53,7 +44,7 @@ def metrics(page: AppTest) -> dict[str, str]:
 
 
 def test_a_wrong_claim_is_red_in_words_and_sign() -> None:
-    page = finished(opened("Audit", mechanism="dbdp-pi", runs="200"))
+    page = settled(opened("Audit", mechanism="dbdp-pi", runs="200"))
     shown = metrics(page)
     assert shown["Claimed ε"] == "1"
     assert shown["Proved ε"] == "none"
@@ -64,7 +55,7 @@ def test_a_wrong_claim_is_red_in_words_and_sign() -> None:
 
 
 def test_a_right_claim_is_never_verified() -> None:
-    page = finished(opened("Audit", mechanism="output-gaussian", runs="200"))
+    page = settled(opened("Audit", mechanism="output-gaussian", runs="200"))
     said = words(page)
     assert "no violation found" in said
     assert "verified" not in said
@@ -80,23 +71,23 @@ def test_a_right_claim_is_never_verified() -> None:
     ],
 )  # fmt: skip
 def test_pairs_from_the_data(query: dict[str, str], expected: str) -> None:
-    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", **query))
+    page = settled(opened("Audit", mechanism="output-gaussian", runs="200", **query))
     assert expected in words(page)
     assert page.query_params["pair"] in (query["pair"], [query["pair"]])
 
 
 def test_bad_rows_and_pairs_are_explained() -> None:
-    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="999999"))
+    page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="999999"))
     assert "not a training row" in " ".join(e.value for e in page.error)
     page = opened("Audit", mechanism="output-gaussian", runs="200", pair="everyone")
     assert any(w.value.startswith("**pair**") for w in page.warning)
-    page = finished(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="x"))
+    page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="x"))
     assert any(w.value.startswith("**row**") for w in page.warning)
 
 
 @pytest.mark.parametrize("mechanism", dpviz.mechanisms())
 def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
-    page = finished(opened("Audit", mechanism=mechanism, runs="200"))
+    page = settled(opened("Audit", mechanism=mechanism, runs="200"))
     assert not page.error
     assert metrics(page)
 
@@ -106,7 +97,7 @@ def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board, "mechanisms", lambda: few)
     page = opened("Audit", mechanism="output-gaussian", runs="200")
     next(b for b in page.button if b.label == "Audit them all").click().run()
-    said = words(finished(page))
+    said = words(settled(page))
     told = "4 mechanisms attacked; claim exceeded: DBDP-ERM, performance improving, Input perturbation (Kang)."
     assert f"{told} For the others that claim anything: no violation found." in said
 
@@ -115,7 +106,7 @@ def test_claims_are_tested_on_request_and_kept() -> None:
     page = opened("Paper_claims", mechanism="dbdp", about="mechanism")
     assert "Not tested yet." in words(page)
     next(b for b in page.button if b.key == "test-dbdp-noise-rate").click().run()
-    page = finished(page)
+    page = settled(page)
     assert "1 fails" in words(page)
     again = opened("Paper_claims", mechanism="dbdp", about="mechanism")
     assert "tested now: 1" in words(again)
@@ -136,7 +127,7 @@ def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
 def test_pictures_of_findings(name: str) -> None:
     claim = dpviz.claims.claims()[name]
     cards.submit([claim], False, 0)
-    page = finished(opened("Paper_claims", about=claim.paper))
+    page = settled(opened("Paper_claims", about=claim.paper))
     page.toggle(key=f"show-{name}").set_value(True).run()
     assert not page.exception
     assert f"dpviz claims {name}" in " ".join(c.value for c in page.code)
@@ -187,7 +178,7 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
 def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
     page = opened("Paper_claims", about="mechanism", mechanism="pidp-sgd")
     page.button(key="test-pidp-fewer-noised").click().run()
-    page = finished(page)
+    page = settled(page)
     page.toggle(key="show-pidp-fewer-noised").set_value(True).run()
     assert not page.exception
     said = "\n".join(c.value for c in page.caption).replace("\\", "")

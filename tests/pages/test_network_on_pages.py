@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
 from dpviz.bench import bench
-from dpviz.dashboard import audits, cached, inspected, jobs
+from dpviz.dashboard import audits, cached, inspected
 
 APP = Path(__file__).parents[2] / "app.py"
 SETTING = dpviz.engine.get_model("mlp").setting(320, 3, 1e-3)
@@ -202,13 +201,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
 @pytest.mark.parametrize("pair", ["", "most-influential", "label-flip"])
 def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audits, "ROWS", 60)
-    page = opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200")
-    for _ in range(600):
-        if all(job.over for job in jobs.pool()._jobs.values()):
-            break
-        time.sleep(0.1)
-    page.run()
-    assert not page.exception
+    page = settled(opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200"))
     assert not page.error
     shown = {m.label: m.value for m in page.metric}
     assert float(shown["Audited ε, at least"]) <= float(shown["Claimed ε"])
