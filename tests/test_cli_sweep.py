@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,10 +158,13 @@ def test_progress_bar() -> None:
 def cluster() -> Iterator[str]:
     """Two Dask workers in processes of their own; their scheduler's address."""
     distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as made:
-        yield made.scheduler_address
+    # a new process runs the main script again, and tests of pages leave one there that runs in Streamlit only
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as made:
+            yield made.scheduler_address
 
 
 def test_two_dask_workers_give_the_same_numbers(
