@@ -2,27 +2,29 @@
 
 import streamlit as st
 
-from dpviz.dashboard import controls, nav, one_run, parts
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.one_run import views
+from dpviz.dashboard.shell import links, sidebar
 
-theme = parts.page(nav.FIRST)
-spec = controls.sidebar()
+theme = parts.page(links.FIRST)
+spec = sidebar.sidebar()
 parts.problems()
 outcome = parts.run(spec)
 if outcome is not None:
-    one_run.headline(outcome)
+    views.headline(outcome)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        drawn = one_run.lines(outcome, theme)
+        drawn = views.lines(outcome, theme)
     with right if drawn else left:
-        one_run.accuracies(outcome, theme)
+        views.accuracies(outcome, theme)
     with right:
-        one_run.bets(outcome, theme)
+        views.bets(outcome, theme)
     parts.top_first()
-    one_run.numbers(outcome)
-    one_run.weights(outcome, theme)
+    views.numbers(outcome)
+    views.weights(outcome, theme)
     left, right = st.columns(2, gap="large")
     with left:
-        one_run.gap(outcome, theme)
+        views.gap(outcome, theme)
     with right:
-        one_run.attacker(outcome, theme)
-    one_run.how(outcome)
+        views.attacker(outcome, theme)
+    views.how(outcome)

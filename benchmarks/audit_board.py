@@ -19,7 +19,7 @@ def main(runs: int = 400, epsilon: float = 2.0) -> None:
     print(
         f"{'mechanism':20} {'pair':9} {'claimed':>8} {'proved':>8} {'audited':>8} {'Gaussian':>8} {'score':10} {'s':>5}  verdict"
     )
-    for name, cls in dpviz.mechanisms().items():
+    for name, cls in dpviz.list_mechanisms().items():
         begun = time.perf_counter()
         try:
             mechanism = cls()

@@ -14,12 +14,12 @@ from dpviz.auditing import EXCEEDED, audit
 from dpviz.auditing.pairs import make
 from dpviz.mechanisms import Calibration, Fit, Mechanism
 from dpviz.mechanisms.base import Streams
-from dpviz.mechanisms.dp_gd import DPGD
-from dpviz.mechanisms.output_gaussian import OutputGaussian
+from dpviz.mechanisms.gradient.dp_gd import DPGD
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
-from dpviz.privacy.audit import power
+from dpviz.models.problem import Problem
+from dpviz.privacy.audit_bounds import power
 from dpviz.privacy.budget import Budget
-from dpviz.problem import Problem
 
 
 def weaker(mechanism: Mechanism, share: float) -> Mechanism:
@@ -50,8 +50,11 @@ def main(runs: int = 5000, share: float = 0.8, games: int = 20) -> None:
                         for k in range(games)
                     ]
                     caught.append(sum(v == EXCEEDED for v in verdicts))
-            print(f"{confidence:<10g} {epsilon:<4g} {free:<7.4f} {counted:<10.4f} "
-                  + " ".join(f"{c:>2} / {games:<4}" for c in caught), flush=True)  # fmt: skip
+            print(
+                f"{confidence:<10g} {epsilon:<4g} {free:<7.4f} {counted:<10.4f} "
+                + " ".join(f"{c:>2} / {games:<4}" for c in caught),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpviz.influence import influence_of
+from dpviz.common.threads import one_blas_thread
+from dpviz.influence.functions import influence_of
 from dpviz.models import Rows, get_model
-from dpviz.problem import Problem
-from dpviz.threads import one_blas_thread
+from dpviz.models.problem import Problem
 
 ROUNDS = 9
 

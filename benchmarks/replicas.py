@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpviz.common.random import spawn
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import Rows, get_model
-from dpviz.noise import spawn
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
-from dpviz.problem import Problem
 
 REPLICAS, STEPS, ROUNDS = 100, 20, 5
 

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from dpviz.privacy.sensitivity import algorithm2, algorithm2_recursion
+from dpviz.privacy.sensitivity.bounds import algorithm2, algorithm2_recursion
 
 ROUNDS, CALLS = 5, 200
 

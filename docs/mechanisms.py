@@ -21,14 +21,21 @@ def table() -> str:
         "| id | method | family | where the noise goes | neighbours | guarantee | published rate | citation |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, cls in dpviz.mechanisms().items():
+    for name, cls in dpviz.list_mechanisms().items():
         rate = f"${cls.rate}$" if cls.rate else "none given"
         cells = [
-            f"`{name}`", cls.label, cls.family, cls.noise_enters, cls.neighbouring.value, cls.guarantee, rate, cls.citation,
-        ]  # fmt: skip
+            f"`{name}`",
+            cls.label,
+            cls.family,
+            cls.noise_enters,
+            cls.neighbouring.value,
+            cls.guarantee,
+            rate,
+            cls.citation,
+        ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", "## Knobs", ""]
-    for name, cls in dpviz.mechanisms().items():
+    for name, cls in dpviz.list_mechanisms().items():
         knobs = cls.knobs()
         if not knobs:
             continue

@@ -6,17 +6,17 @@
 (10,)
 """
 
-from dpviz._version import __version__
 from dpviz.auditing import AuditResult, audit
-from dpviz.datasets import Dataset, dataset_names, load_dataset
-from dpviz.engine import Baseline, Result, calibrate, models, run, run_epsilons
-from dpviz.influence import Influence, influence_of
-from dpviz.mechanisms import Calibration, Mechanism, knob, mechanisms
+from dpviz.common.fingerprint import __version__
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import Dataset, list_datasets, load_dataset
+from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
+from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
+from dpviz.influence.functions import Influence, influence_of
+from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.spec import RunSpec
-from dpviz.sweeps import CellStore, SweepSpec, run_sweep, sweep
-from dpviz.validate import InvalidInput
 
 __all__ = [
     "AuditResult",
@@ -37,12 +37,12 @@ __all__ = [
     "__version__",
     "audit",
     "calibrate",
-    "dataset_names",
     "influence_of",
     "knob",
+    "list_datasets",
+    "list_mechanisms",
+    "list_models",
     "load_dataset",
-    "mechanisms",
-    "models",
     "run",
     "run_epsilons",
     "run_sweep",

@@ -1,20 +1,23 @@
 """Accuracy and optimality gap over epsilon, many mechanisms at once, while they are computed."""
 
-from dpviz.dashboard import choices, controls, papers, parts, sweep_controls, sweep_view, trade_off, tuning
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.trade_off import controls as sweep_controls
+from dpviz.dashboard.trade_off import curves, presets, running, settings, tuning
 
 theme = parts.page("Trade-off")
-choices.before()
-spec = controls.sidebar(choices.OWN, choices.read)
-chosen = choices.read(spec)
+settings.before()
+spec = sidebar.sidebar(settings.OWN, settings.read)
+chosen = settings.read(spec)
 parts.problems()
-view = sweep_view.start(spec, chosen, theme)
-sweep_view.live(view, trade_off.headline, every=sweep_view.PICTURES)
+view = running.start(spec, chosen, theme)
+running.live(view, curves.headline, every=running.PICTURES)
 sweep_controls.draw(spec, chosen)
-sweep_view.live(view, sweep_view.progress)
-sweep_view.live(view, trade_off.picture, trade_off.numbers, trade_off.best, every=sweep_view.PICTURES)
+running.live(view, running.progress)
+running.live(view, curves.picture, curves.numbers, curves.best, every=running.PICTURES)
 if view is not None:
-    trade_off.take_away(view)
+    curves.take_away(view)
 tuning.section(spec, chosen, theme)
-papers.section(spec, chosen, view)
+presets.section(spec, chosen, view)
 if view is not None:
-    trade_off.how(view)
+    curves.how(view)

@@ -1,15 +1,17 @@
 """Where the noise comes from: sensitivity over training and over every setting, and the papers' rates beside both."""
 
-from dpviz.dashboard import controls, excess_view, falls_view, own, parts, rates_view, sensitivity_view
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.sensitivity import excess_risk, rates, recursion, scaling
+from dpviz.dashboard.shell import fields, sidebar
 
 theme = parts.page("Sensitivity and rates")
-more = (*excess_view.CONTROLS, *rates_view.CONTROLS)
-spec = controls.sidebar(("algorithm", "over", *(c.key for c in more)))
-over = falls_view.over_choice(spec)
-own.check((sensitivity_view.algorithm_choice(spec), over, *more))
+more = (*excess_risk.CONTROLS, *rates.CONTROLS)
+spec = sidebar.sidebar(("algorithm", "over", *(c.key for c in more)))
+over = scaling.over_choice(spec)
+fields.check((recursion.algorithm_choice(spec), over, *more))
 parts.problems()
-sensitivity_view.over_training(spec, theme)
-sensitivity_view.one_picture(spec, theme)
-falls_view.falls(spec, theme, over)
-excess_view.excess(spec, theme)
-rates_view.table(spec)
+recursion.over_training(spec, theme)
+recursion.one_picture(spec, theme)
+scaling.falls(spec, theme, over)
+excess_risk.excess(spec, theme)
+rates.table(spec)

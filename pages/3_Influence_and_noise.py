@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from dpviz.dashboard import choice, controls, influence_map, inspected, noised_rows, parts, person, validation
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.rows import influence_map, inspected, noised_rows, person, retraining, selection
+from dpviz.dashboard.shell import sidebar
 
 theme = parts.page("Influence and noise")
-spec = controls.sidebar(choice.OWN, choice.check)
+spec = sidebar.sidebar(selection.OWN, selection.check)
 reports = st.container()
 seen = parts.working(spec, inspected.inspect)
 if seen is not None:
     pull = inspected.influence(spec)
-    chosen = choice.choose(seen, pull.newton_norm)
+    chosen = selection.choose(seen, pull.newton_norm)
     influence_map.headline(seen, pull)
     left, right = st.columns([4, 3], gap="large")
     with left:
@@ -22,9 +24,9 @@ if seen is not None:
     noised_rows.draw(seen, pull, chosen, theme)
     person.before_after(seen, pull, chosen, theme)
     noised_rows.idea(seen, pull, theme)
-    validation.draw(seen, pull, chosen, theme)
+    retraining.draw(seen, pull, chosen, theme)
     influence_map.rows(seen, pull, chosen)
     parts.guarantee(seen.calibration)
-    validation.how(seen)
+    retraining.how(seen)
 with reports:
     parts.problems()

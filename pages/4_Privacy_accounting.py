@@ -1,19 +1,21 @@
 """From a sensitivity to noise: accountants, relations, composition, and what is left to an attacker."""
 
-from dpviz.dashboard import accounting_curves, accounting_view, controls, own, parts
+from dpviz.dashboard.accounting import comparison, curves
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.shell import fields, sidebar
 
 theme = parts.page("Privacy accounting")
-spec = controls.sidebar((accounting_view.KEY, *(c.key for c in accounting_curves.CONTROLS)))
-choice = accounting_view.compare_choice(spec)
-own.check((choice, *accounting_curves.CONTROLS))
+spec = sidebar.sidebar((comparison.KEY, *(c.key for c in curves.CONTROLS)))
+choice = comparison.compare_choice(spec)
+fields.check((choice, *curves.CONTROLS))
 parts.problems()
-found = accounting_view.chosen(spec, choice)
+found = comparison.chosen(spec, choice)
 if found is not None:
     mechanism, released, calibration = found
-    accounting_view.bars(spec, theme, mechanism, released, calibration)
-    accounting_curves.attacker(theme, released, calibration)
-    accounting_curves.renyi(spec, theme, mechanism, released, calibration)
-    accounting_curves.delta_curve(theme, mechanism, released, calibration)
-    accounting_curves.composition(theme, released, spec)
-    accounting_curves.relations(theme, released, calibration)
-accounting_view.papers(spec)
+    comparison.bars(spec, theme, mechanism, released, calibration)
+    curves.attacker(theme, released, calibration)
+    curves.renyi(spec, theme, mechanism, released, calibration)
+    curves.delta_curve(theme, mechanism, released, calibration)
+    curves.composition(theme, released, spec)
+    curves.relations(theme, released, calibration)
+comparison.papers(spec)

@@ -1,9 +1,11 @@
 """Paper claims: every claim as a card with a test that can come out false."""
 
-from dpviz.dashboard import cards, controls, parts
+from dpviz.dashboard.claims import cards
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.shell import sidebar
 
 theme = parts.page("Paper claims")
-spec = controls.sidebar(own=cards.OWN)
+spec = sidebar.sidebar(own=cards.OWN)
 shown, full = cards.choose(spec)
 parts.problems()
 cards.overview(shown, full, spec.seed)

@@ -2,10 +2,13 @@
 
 import streamlit as st
 
-from dpviz.dashboard import controls, data_page, data_upload, parts
+from dpviz.dashboard.data import dataset as data_page
+from dpviz.dashboard.data import upload
+from dpviz.dashboard.kit import parts
+from dpviz.dashboard.shell import sidebar
 
 theme = parts.page("Data")
-spec = controls.sidebar()
+spec = sidebar.sidebar()
 parts.problems()
 dataset = data_page.chosen(spec)
 if dataset is not None:
@@ -18,5 +21,5 @@ if dataset is not None:
     data_page.preview(dataset)
     data_page.story(dataset)
     data_page.ranges(dataset, theme)
-data_upload.own()
+upload.own()
 data_page.cards(spec)

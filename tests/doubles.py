@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.common.random import generator
 from dpviz.mechanisms import Calibration, Fit, NoiseRecord, knob
 from dpviz.mechanisms.base import Streams
-from dpviz.mechanisms.cms_output import CMSOutput
-from dpviz.mechanisms.dp_gd import DPGD
-from dpviz.mechanisms.output_gaussian import OutputGaussian
+from dpviz.mechanisms.gradient.dp_gd import DPGD
+from dpviz.mechanisms.output.cms_output import CMSOutput
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import Rows, Setting
-from dpviz.noise import generator
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.calibration import gaussian_mu
-from dpviz.problem import Problem
 
 
 def scaled(calibrations: Sequence[Calibration], factor: float) -> list[Calibration]:
@@ -270,9 +270,12 @@ class FixedBatches(DPGD):
         # 1.75 is enough for 20 Poisson steps at q = 1/20 and (1, 1e-5), replace-one, by dp_accounting's PLD
         size = setting.n / 20
         return dataclasses.replace(
-            super().calibrate(setting, budget), noise_scale=1.75 / size / budget.epsilon, accountant="Poisson subsampling, PLD",
-            sensitivity=2 / size, details={},
-        )  # fmt: skip
+            super().calibrate(setting, budget),
+            noise_scale=1.75 / size / budget.epsilon,
+            accountant="Poisson subsampling, PLD",
+            sensitivity=2 / size,
+            details={},
+        )
 
     def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
         sigma, n, m = calibrations[0].noise_scale, problem.n, problem.m

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpviz.models import Rows, get_model
-from dpviz.problem import Problem
+from dpviz.models.problem import Problem
 
 
 def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:

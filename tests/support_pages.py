@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from dpviz.dashboard import jobs
+from dpviz.dashboard.work import pool
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")}
@@ -29,7 +29,7 @@ def text(page: AppTest) -> str:
 
 def settled(page: AppTest) -> AppTest:
     for _ in range(600):
-        if all(job.over for job in jobs.pool()._jobs.values()):
+        if all(job.over for job in pool.pool()._jobs.values()):
             break
         time.sleep(0.1)
     page.run()

@@ -12,14 +12,14 @@ import pytest
 from support import make_problem, neighbour
 
 import dpviz
+from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.base import FAMILIES
 from dpviz.models import Rows
-from dpviz.noise import spawn
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
-from dpviz.problem import Problem
 
-ALL = dpviz.mechanisms()
+ALL = dpviz.list_mechanisms()
 SPEC_FIELDS = {f.name for f in fields(dpviz.RunSpec)}
 
 each = pytest.mark.parametrize("cls", ALL.values(), ids=ALL)
@@ -28,7 +28,7 @@ each_model = pytest.mark.parametrize(
     ("cls", "model_id"),
     [
         pytest.param(cls, model, id=f"{model}-{name}")
-        for model in dpviz.models()
+        for model in dpviz.list_models()
         for name, cls in ALL.items()
         if cls.refusal(make_problem(model=model).setting) is None
     ],

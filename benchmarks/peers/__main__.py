@@ -31,9 +31,9 @@ from benchmarks.peers.growth import growth  # noqa: E402
 from benchmarks.peers.measure import Row, markdown  # noqa: E402
 from benchmarks.peers.rows import Track, track  # noqa: E402
 from benchmarks.peers.whole_figure import whole_figure  # noqa: E402
-from dpviz.cells import cache_folder  # noqa: E402
-from dpviz.threads import processors  # noqa: E402
-from dpviz.validate import InvalidInput  # noqa: E402
+from dpviz.common.threads import processors  # noqa: E402
+from dpviz.common.validate import InvalidInput  # noqa: E402
+from dpviz.experiments.cells import cache_folder  # noqa: E402
 
 PARTS = ("dp-sgd", "mlp", "objective", "figure", "growth")
 
@@ -88,9 +88,14 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "dp-sgd":
         epochs = 2.0 if quick else 20.0
         return races.opacus(
-            raced, peer("opacus"), processors(), model="logistic", batch=1_000 if quick else 4_000, epochs=epochs,
+            raced,
+            peer("opacus"),
+            processors(),
+            model="logistic",
+            batch=1_000 if quick else 4_000,
+            epochs=epochs,
             rounds=rounds,
-        )  # fmt: skip
+        )
     if part == "mlp":
         epochs, rounds = (0.5, 1) if quick else (5.0, 2)
         return races.opacus(raced, peer("opacus"), processors(), model="mlp", batch=1_024, epochs=epochs, rounds=rounds)
@@ -105,12 +110,13 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
 def _head(raced: Track, versions: dict[str, str], load: float, *, quick: bool) -> str:
     used = processors()
     lines = [
-        "# dpviz beside its peers", "",
+        "# dpviz beside its peers",
+        "",
         f"{time.strftime('%Y-%m-%d')}, {used} threads for each side, Python {platform.python_version()}, numpy {np.__version__}.",
         f"Data: {raced.words}.",
         f"Peers: {', '.join(f'{k} {v}' for k, v in versions.items()) or 'none'}.",
         "A ratio is the median of rounds in which both sides take turns, with its range; × is how many times faster dpviz is.",
-    ]  # fmt: skip
+    ]
     if quick:
         lines.append("**Quick run: smaller tasks, so these ratios are not the ones to reach.**")
     if load > 0.5:
@@ -122,9 +128,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
     real = os.environ.get("DPVIZ_REAL_DATA")
     parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", default=Path(real) if real else None,
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        default=Path(real) if real else None,
         help="a folder with UCI's adult.data and adult.test, with header lines (default: DPVIZ_REAL_DATA, else a made-up census)",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write FILE.md and FILE.json too")
     parser.add_argument("--quick", action="store_true", help="smaller tasks and fewer rounds, to see that all runs")
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of: {', '.join(PARTS)}")

@@ -46,25 +46,33 @@ def growth(sizes: list[int], repeats: int) -> list[Row]:
     where = f"{sizes[0]:,} to {sizes[-1]:,} people of the synthetic census"
     return [
         Row(
-            f"Time against n, {where}: steepest log-log slope", f"{slopes[steepest]:.3f} ({steepest})", "", "at most 1.05",
+            f"Time against n, {where}: steepest log-log slope",
+            f"{slopes[steepest]:.3f} ({steepest})",
+            "",
+            "at most 1.05",
             slopes[steepest] <= 1.05,
             (
                 f"CPU time of training ({len(EPSILONS)} budgets x {SEEDS} seeds), best of {repeats}; slope over {len(sizes)} "
                 "sizes (and over the last two): "
-                + ", ".join(f"{name} {slopes[name]:.2f} ({pieces[name]:.2f})" for name in names) + ".",
+                + ", ".join(f"{name} {slopes[name]:.2f} ({pieces[name]:.2f})" for name in names)
+                + ".",
             ),
             {"sizes": sizes, "seconds": seconds, "slopes": slopes},
         ),
         Row(
-            f"Peak memory of training on {sizes[-1]:,} people over the data", f"{memory[hungriest]:.2f} ({hungriest})", "",
-            "at most 4", memory[hungriest] <= 4,
+            f"Peak memory of training on {sizes[-1]:,} people over the data",
+            f"{memory[hungriest]:.2f} ({hungriest})",
+            "",
+            "at most 4",
+            memory[hungriest] <= 4,
             (
                 "Largest resident size while training minus the size before, the data itself already there: "
-                + ", ".join(f"{name} {three(memory[name])}" for name in names) + ".",
+                + ", ".join(f"{name} {three(memory[name])}" for name in names)
+                + ".",
             ),
             {"memory": memory},
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _rows(folder: Path, size: int) -> Path:
@@ -90,11 +98,11 @@ def _child(request: dict[str, Any]) -> dict[str, Any]:
 
 def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
     from benchmarks.peers.serving import clock
+    from dpviz.common.random import spawn
     from dpviz.mechanisms import get_mechanism
     from dpviz.models import Rows, get_model
-    from dpviz.noise import spawn
+    from dpviz.models.problem import Problem
     from dpviz.privacy.budget import Budget, default_delta
-    from dpviz.problem import Problem
 
     table = np.load(rows)
     x, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
@@ -118,11 +126,11 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
 
 def _warm(x: np.ndarray, y: np.ndarray) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
+    from dpviz.common.random import spawn
     from dpviz.mechanisms import get_mechanism
     from dpviz.models import Rows, get_model
-    from dpviz.noise import spawn
+    from dpviz.models.problem import Problem
     from dpviz.privacy.budget import Budget
-    from dpviz.problem import Problem
 
     small = Problem(Rows(x[:2000].copy(), y[:2000].copy()), get_model("logistic"), 1e-3)
     for name in (name for group in CLASSES.values() for name in group):

@@ -100,10 +100,14 @@ def faster(
     wall, cpu = ratio(peer.wall, ours.wall), ratio(peer.cpu, ours.cpu)
     each = f"{1e3 * statistics.median(peer.wall):,.0f} ms against {1e3 * statistics.median(ours.wall):.3g} ms a model"
     return Row(
-        what, wall.text("×"), cpu.text("×"), "" if wanted is None else f"at least {wanted:g}× faster",
-        None if wanted is None else wall.median >= wanted and also, (each, *notes),
+        what,
+        wall.text("×"),
+        cpu.text("×"),
+        "" if wanted is None else f"at least {wanted:g}× faster",
+        None if wanted is None else wall.median >= wanted and also,
+        (each, *notes),
         {"peer": asdict(peer), "ours": asdict(ours), "wall_ratio": wall.median, "cpu_ratio": cpu.median},
-    )  # fmt: skip
+    )
 
 
 def markdown(rows: Iterable[Row]) -> str:

@@ -11,12 +11,12 @@ import numpy as np
 from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
+from dpviz.common.random import STANDARD, spawn
+from dpviz.common.threads import map_streams
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import Network, get_model
-from dpviz.noise import STANDARD, spawn
+from dpviz.models.problem import Problem, accuracy
 from dpviz.privacy.budget import Budget, default_delta
-from dpviz.problem import Problem, accuracy
-from dpviz.threads import map_streams
 
 EPSILONS = tuple(float(e) for e in np.geomspace(0.01, 10.0, 10))
 SEEDS = 10
@@ -39,11 +39,14 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     mechanism = get_mechanism("dp-sgd").from_params({"sampling_rate": rate, "epochs": epochs, "relation": "add-remove"})
     calibrations = [mechanism.calibrate(setting, Budget(e, default_delta(n))) for e in EPSILONS]
     request = {
-        "steps": int(calibrations[AT_ONE].details["steps"]), "batch": batch, "clip_norm": mechanism.clip_norm, "lam": LAM,
+        "steps": int(calibrations[AT_ONE].details["steps"]),
+        "batch": batch,
+        "clip_norm": mechanism.clip_norm,
+        "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
         "rate": mechanism.step_size * setting.unit_step,
         "width": trained.units(setting.d) if isinstance(trained, Network) else 0,
-    }  # fmt: skip
+    }
 
     failures: list[str] = []
 
@@ -85,7 +88,11 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
         words = "as documented" if loader == "documented" else "with a batched loader of our own"
         rows.append(
             faster(
-                f"{named}: Opacus {words}", theirs[loader], ours, wanted=wanted if loader == "documented" else None, also=same,
+                f"{named}: Opacus {words}",
+                theirs[loader],
+                ours,
+                wanted=wanted if loader == "documented" else None,
+                also=same,
                 notes=(
                     f"{request['steps']} steps, mean batch {n * rate:,.0f}, {SEEDS} seeds x {len(EPSILONS)} budgets in one call.",
                     f"Opacus's fastest way here: {mode}, {count} thread(s).",
@@ -93,20 +100,24 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
                     *dict.fromkeys(failures),
                 ),
             )
-        )  # fmt: skip
+        )
     rows.append(
         faster(
-            f"{named}: the same, {len(many)} seeds with batches of their own", theirs["documented"], alone,
+            f"{named}: the same, {len(many)} seeds with batches of their own",
+            theirs["documented"],
+            alone,
             notes=("One budget, so that no two models share a batch.",),
         )
-    )  # fmt: skip
+    )
     if setting.linear:
         rows.append(
             faster(
-                f"{named}: the limit, our matrix products alone", theirs["documented"], limit,
+                f"{named}: the limit, our matrix products alone",
+                theirs["documented"],
+                limit,
                 notes=("The two products of every step on a batch that is in the cache: no sampling, no gathering, no noise.",),
             )
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -149,15 +160,18 @@ def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
         worst = norms[name].max(axis=1)
         rows.append(
             faster(
-                f"Objective perturbation, {name}: diffprivlib {words}", other, taken,
-                wanted=25.0 if words.startswith("as it comes") else None, also=bool(worst.max() <= 1e-12),
+                f"Objective perturbation, {name}: diffprivlib {words}",
+                other,
+                taken,
+                wanted=25.0 if words.startswith("as it comes") else None,
+                also=bool(worst.max() <= 1e-12),
                 notes=(
                     f"{SEEDS} seeds x {len(EPSILONS)} budgets from {EPSILONS[0]:g} to {EPSILONS[-1]:g}; largest gradient norm of "
                     f"ours {worst.max():.1e}; diffprivlib took {min(steps[words])} to {max(steps[words])} steps.",
                     f"Test accuracy at ε = {EPSILONS[-1]:g}: ours {accurate[name]:.1%}, diffprivlib {accurate[words]:.1%}.",
                 ),
             )
-        )  # fmt: skip
+        )
     return rows
 
 

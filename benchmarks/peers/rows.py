@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpviz.bench import Bench, bench
-from dpviz.datasets.tables import TableSpec
-from dpviz.spec import RunSpec
-from dpviz.validate import InvalidInput
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.setup import Bench, bench
+from dpviz.experiments.spec import RunSpec
 
 ADULT_ROWS = 48_842
 _GAPS = dict.fromkeys(("workclass", "occupation", "native-country"), "?")

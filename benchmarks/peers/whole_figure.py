@@ -13,11 +13,11 @@ from benchmarks.peers.environments import Peer
 from benchmarks.peers.measure import Row, Times, three
 from benchmarks.peers.races import LAM
 from benchmarks.peers.rows import Track
-from dpviz.cells import attempts, problems
-from dpviz.mechanisms import mechanisms
-from dpviz.spec import RunSpec
-from dpviz.sweeps import SweepSpec
-from dpviz.validate import InvalidInput
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.cells import attempts, problems
+from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.sweep import SweepSpec
+from dpviz.mechanisms import list_mechanisms
 
 SHARED = "the minimum that all are compared with"
 FITS = 5  # of scikit-learn, before and after the figure
@@ -29,7 +29,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
     A round is some fits of scikit-learn, the figure, and the same fits again.
     """
     chosen, refused = [], []
-    for name in mechanisms():
+    for name in list_mechanisms():
         try:
             RunSpec(dataset=track.dataset, mechanism=name, lam=LAM)
             chosen.append(name)
@@ -81,8 +81,12 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
     full = budgets == 10 and seeds == 10
     return [
         Row(
-            "The whole figure in fits of scikit-learn (lbfgs, as it comes)", f"{three(wall)} fits", f"{three(cpu)} fits",
-            "at most 300 fits, then towards 100" if full else "", bool(wall <= 300) if full else None, tuple(notes),
+            "The whole figure in fits of scikit-learn (lbfgs, as it comes)",
+            f"{three(wall)} fits",
+            f"{three(cpu)} fits",
+            "at most 300 fits, then towards 100" if full else "",
+            bool(wall <= 300) if full else None,
+            tuple(notes),
             {"fits": {name: mean[name].tolist() for name in most}, "rounds": totals.tolist(), "fit": asdict(fits)},
         )
-    ]  # fmt: skip
+    ]

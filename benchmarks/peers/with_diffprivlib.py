@@ -18,9 +18,14 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         total, accuracy, steps = np.zeros(2), [], []
         for epsilon in epsilons:
             model = LogisticRegression(
-                epsilon=epsilon, data_norm=1.0, C=1 / (lam * len(y)), fit_intercept=False, tol=tol, max_iter=max_iter,
+                epsilon=epsilon,
+                data_norm=1.0,
+                C=1 / (lam * len(y)),
+                fit_intercept=False,
+                tol=tol,
+                max_iter=max_iter,
                 random_state=seed,
-            )  # fmt: skip
+            )
             begun = clock()
             model.fit(x, y)
             total += clock() - begun
@@ -31,9 +36,11 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     return {
         "fit": fit,
         "versions": lambda: {
-            "diffprivlib": diffprivlib.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__,
+            "diffprivlib": diffprivlib.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
         },
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

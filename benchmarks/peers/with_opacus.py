@@ -38,9 +38,18 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     y, y_test = (torch.from_numpy((arrays[name] > 0).astype(np.float32)) for name in ("y", "y_test"))
 
     def train(
-        mode: str, loader: str, threads: int, steps: int, batch: int, rate: float, lam: float, noise_multiplier: float,
-        clip_norm: float, width: int, seed: int,
-    ) -> dict[str, Any]:  # fmt: skip
+        mode: str,
+        loader: str,
+        threads: int,
+        steps: int,
+        batch: int,
+        rate: float,
+        lam: float,
+        noise_multiplier: float,
+        clip_norm: float,
+        width: int,
+        seed: int,
+    ) -> dict[str, Any]:
         """
         Args:
             mode: "hooks", "functorch", "ew" or "ghost", Opacus's ways to clip.
@@ -59,10 +68,15 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         data = DataLoader(rows, batch_size=batch, collate_fn=None if plain else as_it_is)
         criterion: Any = torch.nn.BCEWithLogitsLoss()
         made = opacus.PrivacyEngine().make_private(
-            module=model, optimizer=optimizer, data_loader=data, noise_multiplier=noise_multiplier,
-            max_grad_norm=clip_norm, poisson_sampling=True, grad_sample_mode=mode,
+            module=model,
+            optimizer=optimizer,
+            data_loader=data,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=clip_norm,
+            poisson_sampling=True,
+            grad_sample_mode=mode,
             **({"criterion": criterion} if mode == "ghost" else {}),
-        )  # fmt: skip
+        )
         if mode == "ghost":
             model, optimizer, criterion, data = made
         else:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from dpviz.auditing.pairs import Pair, differing_row
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Laws, Score, choose, fitters
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise
-from dpviz.privacy.audit import Counts, best_threshold, count_errors, gaussian_claim, roc
+from dpviz.models.problem import Problem
+from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.problem import Problem
-from dpviz.progress import Monitor, silent
-from dpviz.validate import InvalidInput, one_of, whole
 
 Floats = NDArray[np.float64]
 
@@ -42,9 +42,18 @@ def audit(
 ) -> AuditResult:
     """Plays the game to the end; see `watch`."""
     *_, result = watch(
-        mechanism, problem, neighbour, budget, runs, seed,
-        score=score, confidence=confidence, iterates=iterates, monitor=monitor, looks=1,
-    )  # fmt: skip
+        mechanism,
+        problem,
+        neighbour,
+        budget,
+        runs,
+        seed,
+        score=score,
+        confidence=confidence,
+        iterates=iterates,
+        monitor=monitor,
+        looks=1,
+    )
     return result
 
 
@@ -101,14 +110,17 @@ def watch(
         )
     if calibration.neighbouring is Neighbouring.ADD_REMOVE and problem.rows.X[row].any() and neighbour.rows.X[row].any():
         raise InvalidInput(
-            "pair", f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",
+            "pair",
+            f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",
             "Use a pair in which the differing row is zero on one side.",
-        )  # fmt: skip
+        )
     if calibration.neighbouring is Neighbouring.ADD_REMOVE and problem.setting.quadratic is None:
         raise InvalidInput(
-            "pair", f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not "
-            "the same as no row", "Audit it under replace-one, or on a linear model.",
-        )  # fmt: skip
+            "pair",
+            f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not "
+            "the same as no row",
+            "Audit it under replace-one, or on a linear model.",
+        )
     versions = [*_prefixes(mechanism, iterates), mechanism]
     sides = (_known_start(problem, seed), _known_start(neighbour, seed))
     outputs: list[list[Floats]] = [[], []]
@@ -137,13 +149,20 @@ def watch(
             first, second = (np.concatenate(side) for side in outputs)
             yield _judge(
                 mechanism, calibration, sides, row, first, second, laws, line, runs, seed, score, confidence, len(versions)
-            )  # fmt: skip
+            )
 
 
 def audit_pairs(
-    mechanism: Mechanism, pairs: Sequence[Pair], budget: Budget, runs: int = 1000, seed: int = 0, *,
-    confidence: float = 0.95, iterates: Sequence[int] = (), monitor: Monitor = silent,
-) -> dict[str, AuditResult]:  # fmt: skip
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    budget: Budget,
+    runs: int = 1000,
+    seed: int = 0,
+    *,
+    confidence: float = 0.95,
+    iterates: Sequence[int] = (),
+    monitor: Monitor = silent,
+) -> dict[str, AuditResult]:
     """Audits several pairs; each at 1 - (1 - confidence)/k, so that all k hold together at `confidence`."""
     if not pairs:
         raise InvalidInput("pairs", "none was given", "Give at least one pair.")
@@ -154,9 +173,16 @@ def audit_pairs(
             monitor((k + done) / len(pairs))
 
         out[pair.name] = audit(
-            mechanism, pair.first, pair.second, budget, runs, seed + k,
-            confidence=1 - (1 - confidence) / len(pairs), iterates=iterates, monitor=part,
-        )  # fmt: skip
+            mechanism,
+            pair.first,
+            pair.second,
+            budget,
+            runs,
+            seed + k,
+            confidence=1 - (1 - confidence) / len(pairs),
+            iterates=iterates,
+            monitor=part,
+        )
     return out
 
 
@@ -191,10 +217,20 @@ def _output(fit: Fit) -> Floats:
 
 
 def _judge(
-    mechanism: Mechanism, calibration: Calibration, sides: tuple[Problem, Problem], row: int, first: Floats, second: Floats,
-    laws: Laws | None, line: tuple[Floats, float] | None, requested: int, seed: int, wanted: str, confidence: float,
+    mechanism: Mechanism,
+    calibration: Calibration,
+    sides: tuple[Problem, Problem],
+    row: int,
+    first: Floats,
+    second: Floats,
+    laws: Laws | None,
+    line: tuple[Floats, float] | None,
+    requested: int,
+    seed: int,
+    wanted: str,
+    confidence: float,
     iterates: int,
-) -> AuditResult:  # fmt: skip
+) -> AuditResult:
     delta, n = calibration.budget.delta, len(first)
     warnings: list[str] = []
     exact = laws if laws is not None and laws.usable else None
@@ -235,12 +271,22 @@ def _judge(
         m = len(direction)
         middle_counts = count_errors(first[:, -m:] @ direction, second[:, -m:] @ direction, middle)
     return AuditResult(
-        mechanism=mechanism.id, calibration=calibration, runs=n, requested=requested, seed=seed, confidence=confidence,
-        score=name, counts=counts, counts_confidence=level, middle=middle_counts,
-        assumption=_assumption(calibration, exact), curve=roc(a, b, confidence),
-        cloud=_cloud(first, second, score, exact), noise=None if laws is None else laws.residuals(first, second),
+        mechanism=mechanism.id,
+        calibration=calibration,
+        runs=n,
+        requested=requested,
+        seed=seed,
+        confidence=confidence,
+        score=name,
+        counts=counts,
+        counts_confidence=level,
+        middle=middle_counts,
+        assumption=_assumption(calibration, exact),
+        curve=roc(a, b, confidence),
+        cloud=_cloud(first, second, score, exact),
+        noise=None if laws is None else laws.residuals(first, second),
         warnings=tuple(warnings),
-    )  # fmt: skip
+    )
 
 
 def _declares_gaussian(calibration: Calibration) -> bool:
@@ -252,7 +298,7 @@ def _declares_gaussian(calibration: Calibration) -> bool:
 
 def _line(
     mechanism: Mechanism, calibration: Calibration, sides: tuple[Problem, Problem], seed: int
-) -> tuple[Floats, float] | None:  # fmt: skip
+) -> tuple[Floats, float] | None:
     """Direction and mid-point between what both sides give without noise: an attacker who needs no runs to learn from."""
     streams, quiet = [np.random.SeedSequence(seed, spawn_key=(3, 0))], [calibration.noiseless()]
     ends = [_output(mechanism.fit(problem, quiet, streams, record=False))[0] for problem in sides]

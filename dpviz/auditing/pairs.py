@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.influence import influence_of
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput, whole
+from dpviz.influence.functions import influence_of
 from dpviz.mechanisms import Mechanism
 from dpviz.models import Model, Rows
-from dpviz.noise import spawn
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.problem import Problem
-from dpviz.validate import InvalidInput, whole
 
 Floats = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ PAIRS: dict[str, tuple[Build, str]] = {
     "presence": (_presence, "All other rows are zero; one row on the sphere stands in for a row of zeros."),
     "opposed": (_opposed, "The others are learnt with large margins along one axis; one row on another axis is flipped."),
     "outlier": (_outlier, "The others are short; one of them becomes fifty times as long, which no fitted scale survives."),
-}  # fmt: skip
+}
 
 
 def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:

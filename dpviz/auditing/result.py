@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpviz.mechanisms import Calibration
-from dpviz.privacy.audit import Counts, Residuals, epsilon_ceiling, gaussian_claim
+from dpviz.privacy.audit_bounds import Counts, Residuals, epsilon_ceiling, gaussian_claim
 from dpviz.privacy.budget import Budget
 
 NO_VIOLATION, EXCEEDED, NO_CLAIM = "no violation found", "claim exceeded", "nothing is claimed"

@@ -13,8 +13,8 @@ import pandas as pd
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from dpviz.preprocessing import INTERCEPT, add_intercept
-from dpviz.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, whole
+from dpviz.datasets.table.encoding import INTERCEPT, add_intercept
 
 TRAIN_SHARE = 0.8
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpviz.datasets import fetch, folder, remote
-from dpviz.datasets.bundled import BUNDLED
-from dpviz.datasets.synthetic import CENSUS_DEFAULT
+from dpviz.datasets.process import fetch
+from dpviz.datasets.sources import folder, remote
+from dpviz.datasets.sources.bundled import BUNDLED
+from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,14 @@ _UPLOAD = "Upload the file below, or put it into the data folder"
 
 _FILES = (
     Card(
-        None, "Bank Marketing (additional)", "bank-additional-full, 41,188 rows", "y: yes or no", "CC BY 4.0",
-        "UCI Machine Learning Repository, Moro, Cortez, Rita 2014", 41_188, "file",
+        None,
+        "Bank Marketing (additional)",
+        "bank-additional-full, 41,188 rows",
+        "y: yes or no",
+        "CC BY 4.0",
+        "UCI Machine Learning Repository, Moro, Cortez, Rita 2014",
+        41_188,
+        "file",
         steps=(
             "Download bank-additional.zip from the page of Bank Marketing at archive.ics.uci.edu (dataset 222).",
             "Unpack it; the file is bank-additional-full.csv, separated by semicolons.",
@@ -49,8 +56,14 @@ _FILES = (
     ),
     *(
         Card(
-            None, f"IPUMS-{code}", f"extract of the {country} census", "total income above a value of your choice",
-            "free for research after registration; the rows must not be passed on", f"IPUMS {where}", None, "file",
+            None,
+            f"IPUMS-{code}",
+            f"extract of the {country} census",
+            "total income above a value of your choice",
+            "free for research after registration; the rows must not be passed on",
+            f"IPUMS {where}",
+            None,
+            "file",
             steps=(
                 f"Register at {site} and make an extract of one {country} sample with age, sex, marital status, education, "
                 "employment, hours worked, size of the household and total income.",
@@ -60,10 +73,11 @@ _FILES = (
             ),
         )
         for code, country, where, site in (
-            ("BR", "Brazilian", "International", "international.ipums.org"), ("US", "US", "USA", "usa.ipums.org"),
+            ("BR", "Brazilian", "International", "international.ipums.org"),
+            ("US", "US", "USA", "usa.ipums.org"),
         )
     ),
-)  # fmt: skip
+)
 
 
 def cards() -> list[Card]:
@@ -77,10 +91,16 @@ def cards() -> list[Card]:
     made += [
         Card("teaching", "Teaching", "400 points in the plane", "blue or orange", none, "made by dpviz", 400, "here"),
         Card(
-            f"census-{CENSUS_DEFAULT}", "Synthetic census", "any size from 100 to 1,000,000 (census-N)",
-            "income above the median", none, "made by dpviz", CENSUS_DEFAULT, "here",
+            f"census-{CENSUS_DEFAULT}",
+            "Synthetic census",
+            "any size from 100 to 1,000,000 (census-N)",
+            "income above the median",
+            none,
+            "made by dpviz",
+            CENSUS_DEFAULT,
+            "here",
         ),
-    ]  # fmt: skip
+    ]
     for name, r in remote.REMOTE.items():
         state = "here" if remote.downloaded(name) else "download"
         known = fetch.facts(r.file)
@@ -95,5 +115,5 @@ def cards() -> list[Card]:
 
 
 def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
-    """Downloads a set; see `dpviz.datasets.fetch.fetch`."""
+    """Downloads a set; see `dpviz.datasets.process.fetch.fetch`."""
     remote.download(name, progress)

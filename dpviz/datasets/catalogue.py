@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from dpviz.datasets import folder, remote, uploads
+from dpviz.common.validate import InvalidInput, one_of, show, truth, whole
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.bundled import BUNDLED
-from dpviz.datasets.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
-from dpviz.validate import InvalidInput, one_of, show, truth, whole
+from dpviz.datasets.sources import folder, remote, uploads
+from dpviz.datasets.sources.bundled import BUNDLED
+from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
 
 _CACHE_BYTES = 1 << 30
 
@@ -44,11 +44,12 @@ SOURCES = (
     Source(lambda name: name == "teaching", teaching),
     Source(
         lambda name: re.fullmatch(r"census-\d+", name) is not None,
-        lambda name, i: census(name, _census_size(name), i), rows=_census_size,
+        lambda name, i: census(name, _census_size(name), i),
+        rows=_census_size,
     ),
     Source(lambda name: name.startswith(folder.PREFIX), folder.load, folder.stamp),
     Source(remote.REMOTE.__contains__, remote.load, remote.stamp, remote.rows),
-)  # fmt: skip
+)
 
 _Kept = tuple[Hashable, Dataset | InvalidInput]
 _cache: LRUCache[Hashable, _Kept] = LRUCache(
@@ -62,7 +63,7 @@ def _size(dataset: Dataset) -> int:
     return int(dataset.X.nbytes + 16 * dataset.frame.size)
 
 
-def dataset_names() -> tuple[str, ...]:
+def list_datasets() -> tuple[str, ...]:
     """Names that `load_dataset` accepts now: bundled, made up, in the data folder, downloaded.
 
     "census-N" takes any N up to a million. Uploads are not listed: they belong to one session.
@@ -78,7 +79,7 @@ def canonical_name(name: str, n: int | None = None) -> str:
             does not come in.
     """
     if not isinstance(name, str):
-        raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(dataset_names())}.")
+        raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(list_datasets())}.")
     census_name = re.fullmatch(r"census(?:-(\d{1,9}))?", name, re.ASCII)
     if census_name:
         size = n if n is not None else int(census_name[1] or CENSUS_DEFAULT)
@@ -91,7 +92,7 @@ def canonical_name(name: str, n: int | None = None) -> str:
     elif name in BUNDLED or name == "teaching":
         known = name
     else:
-        known = one_of("dataset", name, dataset_names())
+        known = one_of("dataset", name, list_datasets())
     if n is not None:
         raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return known
@@ -110,7 +111,7 @@ def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> 
     """A dataset by name.
 
     Args:
-        name: one of `dataset_names()`, or "census-N" for N people.
+        name: one of `list_datasets()`, or "census-N" for N people.
         intercept: add the constant feature, (x, 1)/sqrt 2.
         n: number of rows, for "census" only (100 to 1,000,000).
 

@@ -14,8 +14,14 @@ Floats = NDArray[np.float64]
 
 
 def accuracy_distribution(
-    accuracy: Floats, non_private: float, majority: float, look: Look, theme: Theme, *, expected: float | None = None,
-) -> go.Figure:  # fmt: skip
+    accuracy: Floats,
+    non_private: float,
+    majority: float,
+    look: Look,
+    theme: Theme,
+    *,
+    expected: float | None = None,
+) -> go.Figure:
     """Test accuracies of S noise draws between the majority and the non-private line.
 
     Args:
@@ -29,11 +35,14 @@ def accuracy_distribution(
     span = (low, 101.0)
     x, y = stack(percent, (span[1] - low) / 40)
     mean = {
-        "x": [percent.mean()], "y": [-0.7], "mode": "markers", "showlegend": False,
+        "x": [percent.mean()],
+        "y": [-0.7],
+        "mode": "markers",
+        "showlegend": False,
         "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
         "error_x": {"type": "data", "array": [percent.std()], "color": look.colour, "thickness": 4, "width": 0},
         "hovertemplate": "mean %{x:.1f} %<extra></extra>",
-    }  # fmt: skip
+    }
     marks = [
         (majority, f"majority {100 * majority:.1f} %", "majority"),
         (non_private, f"<b>no privacy {100 * non_private:.1f} %</b>", "none"),
@@ -45,13 +54,16 @@ def accuracy_distribution(
         for level, (value, text, kind) in enumerate(marks)
     ]
     return figure(
-        theme, [_dots(look, x, y) | {"hovertemplate": "draw %{customdata}: %{x:.1f} %<extra></extra>"}, mean], height=340,
+        theme,
+        [_dots(look, x, y) | {"hovertemplate": "draw %{customdata}: %{x:.1f} %<extra></extra>"}, mean],
+        height=340,
         x={"title": "test accuracy", "range": span, "ticksuffix": " %"},
         y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},
-        shapes=[shape for shape, _ in lines], annotations=[note for _, note in lines],
+        shapes=[shape for shape, _ in lines],
+        annotations=[note for _, note in lines],
         # the same margin with and without the third label: nothing jumps from one mechanism to the next
         margin=margin(top=92),
-    )  # fmt: skip
+    )
 
 
 def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "the minimum") -> go.Figure:
@@ -75,13 +87,21 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
         x, y = stack(shown, (high - low) / 40)
         x = 10**x
         axis = {
-            "type": "log", "range": [low, high], "exponentformat": "power", "dtick": 1 if high - low <= 8 else 2,
-        }  # fmt: skip
+            "type": "log",
+            "range": [low, high],
+            "exponentformat": "power",
+            "dtick": 1 if high - low <= 8 else 2,
+        }
     dots = _dots(look, x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
     return figure(
-        theme, [dots], height=230, shapes=zero, x={"title": f"objective above {reference}"} | axis,
-        y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]}, margin=margin(top=12),
-    )  # fmt: skip
+        theme,
+        [dots],
+        height=230,
+        shapes=zero,
+        x={"title": f"objective above {reference}"} | axis,
+        y={"visible": False, "range": [-0.9, max(5.0, y.max(initial=0) + 1.0)]},
+        margin=margin(top=12),
+    )
 
 
 def _dots(look: Look, x: Floats, y: Floats) -> Trace:

@@ -22,16 +22,25 @@ def clouds(cloud: pd.DataFrame, theme: Theme) -> go.Figure:
     u, v = cloud["u"].to_numpy(), cloud["v"].to_numpy()
     traces: list[Trace] = [
         {
-            "type": "scattergl", "x": u[at], "y": v[at], "mode": "markers", "name": name, "hoverinfo": "skip",
+            "type": "scattergl",
+            "x": u[at],
+            "y": v[at],
+            "mode": "markers",
+            "name": name,
+            "hoverinfo": "skip",
             "marker": {"size": 7, "symbol": symbol, "color": theme.labels[side], "opacity": 0.7},
         }
         for side, (name, symbol) in enumerate(_SIDES)
         for at in [(cloud["side"] == side).to_numpy()]
-    ]  # fmt: skip
+    ]
     return figure(
-        theme, traces, height=400, margin=margin(left=86, top=64),
-        x={"title": "along the attacker's direction", "nticks": 5}, y={"title": "across", "nticks": 6},
-    )  # fmt: skip
+        theme,
+        traces,
+        height=400,
+        margin=margin(left=86, top=64),
+        x={"title": "along the attacker's direction", "nticks": 5},
+        y={"title": "across", "nticks": 6},
+    )
 
 
 def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndarray] | None = None, label: str = "") -> go.Figure:
@@ -46,30 +55,49 @@ def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndar
     band = {
         "x": pd.concat([100 * curve["false_positive_high"], 100 * curve["false_positive_low"][::-1]]),
         "y": pd.concat([100 * curve["true_positive_low"], 100 * curve["true_positive_high"][::-1]]),
-        "mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": "rgba(128,128,128,0.25)", "hoverinfo": "skip",
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": "rgba(128,128,128,0.25)",
+        "hoverinfo": "skip",
         "name": "95 % limits, point by point",
-    }  # fmt: skip
+    }
     line = {
-        "x": fp, "y": tp, "mode": "lines", "name": "the attacker", "line": {"color": theme.ink, "width": 3},
+        "x": fp,
+        "y": tp,
+        "mode": "lines",
+        "name": "the attacker",
+        "line": {"color": theme.ink, "width": 3},
         "hovertemplate": "%{x:.1f} % false alarms: %{y:.1f} % found<extra></extra>",
-    }  # fmt: skip
+    }
     coin = {
-        "x": [0, 100], "y": [0, 100], "mode": "lines", "name": "coin toss", "hoverinfo": "skip",
+        "x": [0, 100],
+        "y": [0, 100],
+        "mode": "lines",
+        "name": "coin toss",
+        "hoverinfo": "skip",
         "line": {"color": theme.majority, "width": 2, "dash": "dash"},
-    }  # fmt: skip
+    }
     traces: list[Trace] = [band, line, coin]
     if allowed is not None:
         traces.append(
             {
-                "x": 100 * allowed[0], "y": 100 * allowed[1], "mode": "lines", "name": f"allowed by {label}",
-                "line": {"color": theme.noise, "width": 4, "dash": "dot"}, "hoverinfo": "skip",
+                "x": 100 * allowed[0],
+                "y": 100 * allowed[1],
+                "mode": "lines",
+                "name": f"allowed by {label}",
+                "line": {"color": theme.noise, "width": 4, "dash": "dot"},
+                "hoverinfo": "skip",
             }
-        )  # fmt: skip
+        )
     return figure(
-        theme, traces, height=400, margin=margin(left=76, right=28, top=112),
+        theme,
+        traces,
+        height=400,
+        margin=margin(left=76, right=28, top=112),
         x={"title": "false alarms", "range": [-1, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [-1, 103], "ticksuffix": " %"},
-    )  # fmt: skip
+    )
 
 
 def board(rows: Sequence[tuple[str, float, float, bool]], theme: Theme) -> go.Figure:
@@ -83,12 +111,18 @@ def board(rows: Sequence[tuple[str, float, float, bool]], theme: Theme) -> go.Fi
     audited = np.array([r[2] for r in rows], float)
     traces: list[Trace] = [
         {
-            "x": [r[1] for r in rows], "y": names, "mode": "markers", "name": "claimed ε",
+            "x": [r[1] for r in rows],
+            "y": names,
+            "mode": "markers",
+            "name": "claimed ε",
             "marker": {"size": 16, "symbol": "line-ns-open", "color": theme.ink, "line": {"width": 3, "color": theme.ink}},
         },
         *(
             {
-                "x": audited[at], "y": [n for n, a in zip(names, at, strict=True) if a], "mode": "markers", "name": name,
+                "x": audited[at],
+                "y": [n for n, a in zip(names, at, strict=True) if a],
+                "mode": "markers",
+                "name": name,
                 "marker": {"size": 13, "symbol": symbol, "color": colour},
             }
             for at, name, symbol, colour in (
@@ -97,8 +131,12 @@ def board(rows: Sequence[tuple[str, float, float, bool]], theme: Theme) -> go.Fi
             )
             if at.any()
         ),
-    ]  # fmt: skip
+    ]
     return figure(
-        theme, traces, height=150 + 28 * len(rows), margin=margin(left=230, top=96),
-        x={"title": "ε", "rangemode": "tozero"}, y={"title": "", "autorange": "reversed", "ticks": ""},
-    )  # fmt: skip
+        theme,
+        traces,
+        height=150 + 28 * len(rows),
+        margin=margin(left=230, top=96),
+        x={"title": "ε", "rangemode": "tozero"},
+        y={"title": "", "autorange": "reversed", "ticks": ""},
+    )

@@ -18,7 +18,7 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     Args:
         table: columns series, mechanism, x, y, low, high.
         looks: how each mechanism in the table is drawn; other series are drawn in ink.
-        picture: titles, scales and the limit (`dpviz.claims.Picture`).
+        picture: titles, scales and the limit (`dpviz.papers.claims.Picture`).
     """
     traces: list[Trace] = []
     words = not pd.api.types.is_numeric_dtype(table["x"])
@@ -35,21 +35,27 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
             around = pd.concat([part["high"], part["low"][::-1]])
             traces.append(
                 {
-                    "x": pd.concat([part["x"], part["x"][::-1]]), "y": around, "mode": "lines", "line": {"width": 0},
+                    "x": pd.concat([part["x"], part["x"][::-1]]),
+                    "y": around,
+                    "mode": "lines",
+                    "line": {"width": 0},
                     "fill": "toself",
-                    "fillcolor": faint(colour, 0.15), "hoverinfo": "skip", "showlegend": False,
+                    "fillcolor": faint(colour, 0.15),
+                    "hoverinfo": "skip",
+                    "showlegend": False,
                 }
-            )  # fmt: skip
+            )
         one = np.ptp(y.to_numpy(float)) == 0 and found is not None and len(part) > 1  # a baseline
         across = {"x": y, "y": x} if words else {"x": x, "y": y}
         traces.append(
             across
             | {
-                "mode": "markers" if words else ("lines" if one else "lines+markers"), "name": name,
+                "mode": "markers" if words else ("lines" if one else "lines+markers"),
+                "name": name,
                 "line": {"color": colour, "width": 3, "dash": dash},
                 "marker": {"color": colour, "size": 12 if words else 9, "symbol": SYMBOLS[k % len(SYMBOLS)]},
             }
-        )  # fmt: skip
+        )
     shapes = []
     if picture.limit is not None:
         at = {"x0": picture.limit, "x1": picture.limit, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
@@ -66,12 +72,15 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     if words:
         rows = len(set(table["x"]))
         return figure(
-            theme, traces, height=room + 80 + 44 * rows, margin=margin(left=250, top=room), shapes=shapes, x=value,
+            theme,
+            traces,
+            height=room + 80 + 44 * rows,
+            margin=margin(left=250, top=room),
+            shapes=shapes,
+            x=value,
             y={"title": "", "autorange": "reversed", "ticks": ""},
-        )  # fmt: skip
+        )
     bottom: Trace = {"title": picture.x, "type": "log" if picture.log_x else "linear"}
     if picture.log_x:
         bottom |= {"dtick": 1, "exponentformat": "power"} if np.ptp(np.log10(table["x"].astype(float))) > 1.5 else {"nticks": 5}
-    return figure(
-        theme, traces, height=room + 290, margin=margin(left=86, top=room), shapes=shapes, x=bottom, y=value
-    )  # fmt: skip
+    return figure(theme, traces, height=room + 290, margin=margin(left=86, top=room), shapes=shapes, x=bottom, y=value)

@@ -41,9 +41,16 @@ class Curve:
 
 
 def trade_off(
-    curves: Sequence[Curve], theme: Theme, *, quantity: str, title: str, baselines: Mapping[str, float], wanted: float | None,
-    span: tuple[float, float], odds: Sequence[tuple[float, float]] = (),
-) -> go.Figure:  # fmt: skip
+    curves: Sequence[Curve],
+    theme: Theme,
+    *,
+    quantity: str,
+    title: str,
+    baselines: Mapping[str, float],
+    wanted: float | None,
+    span: tuple[float, float],
+    odds: Sequence[tuple[float, float]] = (),
+) -> go.Figure:
     """Curves over a logarithmic epsilon axis.
 
     Each point's customdata is "<index of curve>|<epsilon>", so that a click can be told from any other.
@@ -68,9 +75,18 @@ def trade_off(
     x = [x[0] - pad, x[1] + pad]
     # along the axis a title would lie in the picture at 400 pixels
     caption = {
-        "x": 0, "xref": "paper", "xanchor": "left", "xshift": -56, "y": 1, "yref": "paper", "yanchor": "bottom",
-        "yshift": 52 if odds else 8, "text": plain(title), "showarrow": False, "font": {"size": FONT_SIZE},
-    }  # fmt: skip
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "xshift": -56,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": 52 if odds else 8,
+        "text": plain(title),
+        "showarrow": False,
+        "font": {"size": FONT_SIZE},
+    }
     traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
     y = _vertical(curves, baselines, wanted, scale, percent)
     top = 40
@@ -78,29 +94,57 @@ def trade_off(
     if odds:
         top += 44
         layout["xaxis2"] = {
-            "overlaying": "x", "side": "top", "type": "log", "range": x, "showgrid": False, "ticks": "outside",
-            "tickvals": [e for e, _ in odds], "ticktext": [f"{100 * win:.0f} %" for _, win in odds], "fixedrange": True,
-            "title": {"text": "bets an attacker wins at most", "standoff": 6}, "color": theme.ink,
-        }  # fmt: skip
+            "overlaying": "x",
+            "side": "top",
+            "type": "log",
+            "range": x,
+            "showgrid": False,
+            "ticks": "outside",
+            "tickvals": [e for e, _ in odds],
+            "ticktext": [f"{100 * win:.0f} %" for _, win in odds],
+            "fixedrange": True,
+            "title": {"text": "bets an attacker wins at most", "standoff": 6},
+            "color": theme.ink,
+        }
         traces.append(
             {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
         )
     entries = sum(1 for t in traces if t.get("showlegend") is not False)
     bottom = 90 + LEGEND_LINE * entries
     legend = {
-        "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": -72 / PLOT, "yref": "paper", "yanchor": "top",
-        "traceorder": "normal", "itemclick": False, "itemdoubleclick": False,
-    }  # fmt: skip
+        "orientation": "v",
+        "x": 0,
+        "xref": "container",
+        "xanchor": "left",
+        "y": -72 / PLOT,
+        "yref": "paper",
+        "yanchor": "top",
+        "traceorder": "normal",
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
     return figure(
-        theme, traces, height=PLOT + top + bottom, margin=margin(left=64, top=top, bottom=bottom), legend=legend,
+        theme,
+        traces,
+        height=PLOT + top + bottom,
+        margin=margin(left=64, top=top, bottom=bottom),
+        legend=legend,
         # a click is only told to the page while dragging means something
-        dragmode="pan", hovermode="closest", clickmode="event+select", annotations=[caption],
+        dragmode="pan",
+        hovermode="closest",
+        clickmode="event+select",
+        annotations=[caption],
         x={
-            "title": "privacy budget ε (strong ← → weak)", "type": "log", "range": x, "tickvals": _ticks(span),
-            "ticktext": [f"{e:g}" for e in _ticks(span)], "fixedrange": True,
+            "title": "privacy budget ε (strong ← → weak)",
+            "type": "log",
+            "range": x,
+            "tickvals": _ticks(span),
+            "ticktext": [f"{e:g}" for e in _ticks(span)],
+            "fixedrange": True,
         },
-        y={"fixedrange": True} | y, **layout,
-    )  # fmt: skip
+        y={"fixedrange": True} | y,
+        **layout,
+    )
 
 
 def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
@@ -109,9 +153,15 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
     mean, low, high = (_shown(points[name], scale, percent) for name in ("mean", "low", "high"))
     strength = 0.35 if curve.dim else 1.0
     band = {
-        "x": np.r_[e, e[::-1]], "y": np.r_[high, low[::-1]], "mode": "lines", "line": {"width": 0}, "fill": "toself",
-        "fillcolor": faint(look.colour, 0.14 * strength), "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "x": np.r_[e, e[::-1]],
+        "y": np.r_[high, low[::-1]],
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": faint(look.colour, 0.14 * strength),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     symbol = look.symbol + "-open" if curve.claim_only else look.symbol
     unit = " %" if percent else ""
     form = ".1f" if percent else ".3g"
@@ -122,14 +172,19 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
     ]
     name = plain(look.name) + (f" ({plain(curve.label)})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
     line = {
-        "x": e, "y": mean, "mode": "lines+markers", "name": name, "opacity": strength,
+        "x": e,
+        "y": mean,
+        "mode": "lines+markers",
+        "name": name,
+        "opacity": strength,
         "line": {"color": look.colour, "dash": look.dash, "width": 2 if curve.claim_only else 3.5},
         "marker": {"symbol": symbol, "size": 11, "color": look.colour, "line": {"color": look.colour, "width": 2}},
-        "customdata": [f"{k}|{x!r}" for x in map(float, e)], "text": text,
+        "customdata": [f"{k}|{x!r}" for x in map(float, e)],
+        "text": text,
         "hovertemplate": f"<b>{plain(look.name)}</b>, {plain(curve.label)}<br>ε = %{{x:.3g}}: %{{text}}<extra></extra>",
         # what was clicked is opened; the others stay as they are
         "unselected": {"marker": {"opacity": strength}},
-    }  # fmt: skip
+    }
     return [band, line]
 
 
@@ -142,13 +197,20 @@ def _proved(point: dict[str, object]) -> str:
 
 def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> Trace:
     return {
-        "x": [epsilon], "y": [level], "mode": "markers", "showlegend": False, "customdata": [f"{k}|{epsilon!r}"],
+        "x": [epsilon],
+        "y": [level],
+        "mode": "markers",
+        "showlegend": False,
+        "customdata": [f"{k}|{epsilon!r}"],
         "marker": {
-            "symbol": "circle", "size": 15, "color": theme.paper, "line": {"color": curve.look.colour, "width": 4},
+            "symbol": "circle",
+            "size": 15,
+            "color": theme.paper,
+            "line": {"color": curve.look.colour, "width": 4},
         },
         "hovertemplate": f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>",
         "unselected": {"marker": {"opacity": 1}},
-    }  # fmt: skip
+    }
 
 
 def _levels(
@@ -168,10 +230,15 @@ def _levels(
         number = f"{level:.1f} %" if percent else f"{level:.3g}"
         lines.append(
             {
-                "x": [10**end for end in ends], "y": [level, level], "mode": "lines", "line": line, "name": f"{word}: {number}",
-                "hoverinfo": "skip", "legendrank": 2000,
+                "x": [10**end for end in ends],
+                "y": [level, level],
+                "mode": "lines",
+                "line": line,
+                "name": f"{word}: {number}",
+                "hoverinfo": "skip",
+                "legendrank": 2000,
             }
-        )  # fmt: skip
+        )
     return lines
 
 

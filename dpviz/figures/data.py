@@ -23,20 +23,26 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
     """
     total = max(sum(counts), 1)
     bars = {
-        "type": "bar", "orientation": "h", "x": list(counts), "y": [0, 1],
+        "type": "bar",
+        "orientation": "h",
+        "x": list(counts),
+        "y": [0, 1],
         "marker": {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}},
         "hoverinfo": "skip",
-    }  # fmt: skip
+    }
     # the numbers stand below the names: beside the bars a narrow page cuts them off
     ticks = [
         f"{shorten(name)} ({sign})<br>{n:,} ({100 * n / total:.1f} %)"
         for name, sign, n in zip(names, ("−1", "+1"), counts, strict=True)
     ]
     return figure(
-        theme, [bars], height=200, margin=margin(left=210, top=10),
+        theme,
+        [bars],
+        height=200,
+        margin=margin(left=210, top=10),
         x={"title": "rows", "range": [0, 1.05 * max(counts)], "nticks": 3},
         y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
-    )  # fmt: skip
+    )
 
 
 def row_norms(norms: Floats, theme: Theme) -> go.Figure:
@@ -47,13 +53,21 @@ def row_norms(norms: Floats, theme: Theme) -> go.Figure:
     """
     counts, edges = np.histogram(norms, bins=40, range=(0.0, 1.0 + 1e-9))
     bars = {
-        "type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "width": edges[1] - edges[0],
-        "marker": {"color": theme.majority}, "hovertemplate": "length %{x:.3f}: %{y:,} rows<extra></extra>",
-    }  # fmt: skip
+        "type": "bar",
+        "x": (edges[:-1] + edges[1:]) / 2,
+        "y": counts,
+        "width": edges[1] - edges[0],
+        "marker": {"color": theme.majority},
+        "hovertemplate": "length %{x:.3f}: %{y:,} rows<extra></extra>",
+    }
     return figure(
-        theme, [bars], height=260, margin=margin(left=84, top=10),
-        x={"title": "length of a row", "range": [0, 1.03]}, y={"title": "rows"},
-    )  # fmt: skip
+        theme,
+        [bars],
+        height=260,
+        margin=margin(left=84, top=10),
+        x={"title": "length of a row", "range": [0, 1.03]},
+        y={"title": "rows"},
+    )
 
 
 def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
@@ -67,17 +81,34 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     low, high = np.quantile(x[:, order], [0.05, 0.95], axis=0)
     rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
     ranges = {
-        "x": np.c_[low, high, gap].ravel(), "y": np.c_[rows, rows, gap].ravel(), "mode": "lines", "hoverinfo": "skip",
-        "name": "middle 90 % of the rows", "line": {"color": theme.grid, "width": 12},
-    }  # fmt: skip
+        "x": np.c_[low, high, gap].ravel(),
+        "y": np.c_[rows, rows, gap].ravel(),
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "name": "middle 90 % of the rows",
+        "line": {"color": theme.grid, "width": 12},
+    }
     full = [plain(names[i]) for i in order]
     means = {
-        "x": x[:, order].mean(axis=0), "y": rows, "mode": "markers", "name": "mean", "customdata": full,
-        "marker": {"color": theme.ink, "size": 11}, "hovertemplate": "%{customdata}: mean %{x:.3g}<extra></extra>",
-    }  # fmt: skip
+        "x": x[:, order].mean(axis=0),
+        "y": rows,
+        "mode": "markers",
+        "name": "mean",
+        "customdata": full,
+        "marker": {"color": theme.ink, "size": 11},
+        "hovertemplate": "%{customdata}: mean %{x:.3g}<extra></extra>",
+    }
     return figure(
-        theme, [ranges, means], height=160 + 27 * len(order), margin=margin(left=200, top=70),
+        theme,
+        [ranges, means],
+        height=160 + 27 * len(order),
+        margin=margin(left=200, top=70),
         x={"title": "encoded value", "range": [min(float(low.min()), 0.0) - 0.02, max(float(high.max()), 1.0) + 0.02]},
-        y={"tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3], "showgrid": False,
-           "tickfont": {"size": FONT_SIZE - 2}},
-    )  # fmt: skip
+        y={
+            "tickvals": rows,
+            "ticktext": [shorten(names[i]) for i in order],
+            "range": [-0.7, len(order) - 0.3],
+            "showgrid": False,
+            "tickfont": {"size": FONT_SIZE - 2},
+        },
+    )

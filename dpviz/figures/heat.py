@@ -14,9 +14,16 @@ CELL = 52  # pixels
 
 
 def heat(
-    means: NDArray[np.float64], ticks: tuple[Sequence[str], Sequence[str]], titles: tuple[str, str], theme: Theme, *,
-    percent: bool, best: tuple[int, int] | None, present: tuple[int, int] | None, hue: str,
-) -> go.Figure:  # fmt: skip
+    means: NDArray[np.float64],
+    ticks: tuple[Sequence[str], Sequence[str]],
+    titles: tuple[str, str],
+    theme: Theme,
+    *,
+    percent: bool,
+    best: tuple[int, int] | None,
+    present: tuple[int, int] | None,
+    hue: str,
+) -> go.Figure:
     """A heat map whose cells can be clicked: customdata is "<column>|<row>".
 
     Args:
@@ -30,9 +37,16 @@ def heat(
     rows, columns = means.shape
     shown = means if percent else -np.log10(np.maximum(means, 1e-12))
     surface: Trace = {
-        "type": "heatmap", "z": shown, "x": list(range(columns)), "y": list(range(rows)), "showscale": False, "hoverinfo": "skip",
-        "colorscale": [[0, theme.grid], [1, hue]], "xgap": 2, "ygap": 2,
-    }  # fmt: skip
+        "type": "heatmap",
+        "z": shown,
+        "x": list(range(columns)),
+        "y": list(range(rows)),
+        "showscale": False,
+        "hoverinfo": "skip",
+        "colorscale": [[0, theme.grid], [1, hue]],
+        "xgap": 2,
+        "ygap": 2,
+    }
     if np.isfinite(shown).sum() and np.nanmax(shown) == np.nanmin(shown):
         surface |= {"zmin": float(np.nanmin(shown)) - 1, "zmax": float(np.nanmax(shown))}
     # heat maps do not tell the page about clicks, markers do
@@ -43,7 +57,11 @@ def heat(
     shares = np.where(known, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
     on = [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, known, strict=True)]
     cells: Trace = {
-        "x": x, "y": y, "mode": "markers+text", "text": text, "showlegend": False,
+        "x": x,
+        "y": y,
+        "mode": "markers+text",
+        "text": text,
+        "showlegend": False,
         "textfont": {"size": FONT_SIZE - 2, "color": [_readable(c, theme) for c in on]},
         "marker": {"symbol": "square", "size": CELL - 14, "opacity": 0.01, "color": theme.ink},
         "customdata": [f"{i}|{j}" for i, j in zip(x, y, strict=True)],
@@ -51,8 +69,9 @@ def heat(
             f"{plain(titles[0])} {plain(ticks[0][i])}, {plain(titles[1])} {plain(ticks[1][j])}: {t}<extra></extra>"
             for i, j, t in zip(x, y, text, strict=True)
         ],
-        "selected": {"marker": {"opacity": 0.01}}, "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
-    }  # fmt: skip
+        "selected": {"marker": {"opacity": 0.01}},
+        "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
+    }
     traces = [surface, cells]
     shapes: list[Trace] = []
     if present is not None:
@@ -74,20 +93,43 @@ def heat(
         traces.append(_mark(best, (0.0, 0.32), "best so far", star))
     bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
     legend = {
-        "orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "yanchor": "bottom", "itemclick": False,
-        "itemsizing": "constant", "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
-    }  # fmt: skip
+        "orientation": "h",
+        "x": 0,
+        "xref": "container",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "itemclick": False,
+        "itemsizing": "constant",
+        "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
+    }
     return figure(
-        theme, traces, height=110 + CELL * rows + 40, margin=margin(left=92, top=66, bottom=66), dragmode="pan", legend=legend,
-        clickmode="event+select", hovermode="closest", shapes=shapes,
-        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])}, y=bare | _scale(ticks[1]),
+        theme,
+        traces,
+        height=110 + CELL * rows + 40,
+        margin=margin(left=92, top=66, bottom=66),
+        dragmode="pan",
+        legend=legend,
+        clickmode="event+select",
+        hovermode="closest",
+        shapes=shapes,
+        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])},
+        y=bare | _scale(ticks[1]),
         annotations=[
             {
-                "x": 0, "xref": "paper", "xanchor": "left", "xshift": -84, "y": 1, "yref": "paper", "yanchor": "bottom",
-                "yshift": 6, "text": plain(titles[1]), "showarrow": False, "font": {"size": FONT_SIZE},
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "xshift": -84,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "yshift": 6,
+                "text": plain(titles[1]),
+                "showarrow": False,
+                "font": {"size": FONT_SIZE},
             }
         ],
-    )  # fmt: skip
+    )
 
 
 def _mix(one: str, other: str, share: float) -> str:

@@ -41,11 +41,20 @@ def principal_plane(rows: Floats) -> tuple[NDArray[np.float32], tuple[float, flo
 
 
 def training_map(
-    points: NDArray[np.floating], influence: Floats, row_ids: NDArray[np.integer], theme: Theme, *,
-    names: tuple[str, str], noised: NDArray[np.bool_] | None = None, epsilon: Floats | None = None,
-    chosen: NDArray[np.bool_] | None = None, unit: str = "influence", group: NDArray[np.bool_] | None = None,
-    kinds: tuple[str, str] = ("passed without noise", "met noise"), ticks: bool = False,
-) -> go.Figure:  # fmt: skip
+    points: NDArray[np.floating],
+    influence: Floats,
+    row_ids: NDArray[np.integer],
+    theme: Theme,
+    *,
+    names: tuple[str, str],
+    noised: NDArray[np.bool_] | None = None,
+    epsilon: Floats | None = None,
+    chosen: NDArray[np.bool_] | None = None,
+    unit: str = "influence",
+    group: NDArray[np.bool_] | None = None,
+    kinds: tuple[str, str] = ("passed without noise", "met noise"),
+    ticks: bool = False,
+) -> go.Figure:
     """Every training row as a point: colour is influence, an amber diamond met noise, size is individual epsilon.
 
     Clicks and lassos return `customdata`, the row id.
@@ -82,38 +91,64 @@ def training_map(
         if at.any():
             traces.append(
                 {
-                    "type": kind, "x": xy[at, 0], "y": xy[at, 1], "mode": "markers", "customdata": row_ids[at],
-                    "showlegend": False, "text": None if amounts is None else amounts[at],
+                    "type": kind,
+                    "x": xy[at, 0],
+                    "y": xy[at, 1],
+                    "mode": "markers",
+                    "customdata": row_ids[at],
+                    "showlegend": False,
+                    "text": None if amounts is None else amounts[at],
                     "marker": {
-                        "color": colour[at], "coloraxis": "coloraxis", "size": base if size is None else size[at],
-                        "symbol": symbol, "line": line,
+                        "color": colour[at],
+                        "coloraxis": "coloraxis",
+                        "size": base if size is None else size[at],
+                        "symbol": symbol,
+                        "line": line,
                     },
                     "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
                 }
                 | ({"selectedpoints": np.flatnonzero(group[at]).tolist()} if grouped and group is not None else {})
-            )  # fmt: skip
+            )
             # the legend would draw a colour scale as black, which a dark page swallows
             key = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
             traces.append({"x": [None], "y": [None], "mode": "markers", "name": f"{int(at.sum()):,} {name}", "marker": key})
     if chosen is not None and chosen.any():
         ring = {"symbol": "circle-open", "size": base + 12, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
         traces.append(
-            {"type": kind, "x": xy[chosen, 0], "y": xy[chosen, 1], "mode": "markers", "name": "chosen", "marker": ring,
-             "customdata": row_ids[chosen], "hoverinfo": "skip"}
-        )  # fmt: skip
+            {
+                "type": kind,
+                "x": xy[chosen, 0],
+                "y": xy[chosen, 1],
+                "mode": "markers",
+                "name": "chosen",
+                "marker": ring,
+                "customdata": row_ids[chosen],
+                "hoverinfo": "skip",
+            }
+        )
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return figure(
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
-        theme, traces, height=600, dragmode="pan",
+        theme,
+        traces,
+        height=600,
+        dragmode="pan",
         margin=margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * sum("name" in t for t in traces)),
-        x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
+        x=axis | {"title": plain(names[0])},
+        y=axis | {"title": plain(names[1])},
         coloraxis={"colorscale": _SCALES[theme.name]} | bar,
-    )  # fmt: skip
+    )
 
 
 def rule_histogram(
-    statistic: Floats, passes: NDArray[np.bool_], low: float, high: float, theme: Theme, *, label: str,
-) -> go.Figure:  # fmt: skip
+    statistic: Floats,
+    passes: NDArray[np.bool_],
+    low: float,
+    high: float,
+    theme: Theme,
+    *,
+    label: str,
+) -> go.Figure:
     """How many rows pass a rule: a histogram of what the rule looks at, with its thresholds as lines.
 
     A row passes where low <= statistic <= high. The axis is logarithmic and reaches the thresholds, however far they
@@ -149,12 +184,17 @@ def rule_histogram(
         highest = max(highest, int(np.histogram(place, edges)[0].max()))
         traces.append(
             {
-                "type": "bar", "x": 0.5 * (edges[1:] + edges[:-1]), "y": count, "width": np.diff(edges),
-                "name": f"{int(at.sum()):,} {name}", "marker": {"color": colour, "pattern": {"shape": pattern}},
-                "text": [f"{10**a:.3g} to {10**b:.3g}" for a, b in pairwise(edges)], "textposition": "none",
+                "type": "bar",
+                "x": 0.5 * (edges[1:] + edges[:-1]),
+                "y": count,
+                "width": np.diff(edges),
+                "name": f"{int(at.sum()):,} {name}",
+                "marker": {"color": colour, "pattern": {"shape": pattern}},
+                "text": [f"{10**a:.3g} to {10**b:.3g}" for a, b in pairwise(edges)],
+                "textposition": "none",
                 "hovertemplate": "%{y} rows at %{text}<extra></extra>",
             }
-        )  # fmt: skip
+        )
     shapes, notes = [], []
     for level, value in enumerate(limits):
         place_of = float(np.log10(value))
@@ -163,28 +203,47 @@ def rule_histogram(
         share = (place_of - left) / (right - left)
         notes.append(
             {
-                "x": place_of, "y": 1, "yref": "paper", "yanchor": "top", "yshift": -22 * level, "showarrow": False,
-                "xanchor": "left" if share < 0.5 else "right", "xshift": 6 if share < 0.5 else -6,
-                "bgcolor": faint(theme.paper, 0.85), "text": f"<b>threshold {value:.3g}</b>",
+                "x": place_of,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "top",
+                "yshift": -22 * level,
+                "showarrow": False,
+                "xanchor": "left" if share < 0.5 else "right",
+                "xshift": 6 if share < 0.5 else -6,
+                "bgcolor": faint(theme.paper, 0.85),
+                "text": f"<b>threshold {value:.3g}</b>",
                 "font": {"size": FONT_SIZE, "color": theme.ink},
             }
-        )  # fmt: skip
+        )
     span = _decades(left, right)
     title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
     above, below, plot = 16 + 2 * LEGEND_LINE, 42 + 24 * len(title), 230
     return figure(
-        theme, traces, barmode="stack", bargap=0, height=above + plot + below, shapes=shapes, annotations=notes,
+        theme,
+        traces,
+        barmode="stack",
+        bargap=0,
+        height=above + plot + below,
+        shapes=shapes,
+        annotations=notes,
         margin=margin(left=70, top=above, bottom=below),
         # room for the thresholds' labels above the bars
         y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
         x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": _powers(span)},
-    )  # fmt: skip
+    )
 
 
 def against_truth(
-    approximate: Floats, truth: Floats, error: Floats, row_ids: NDArray[np.integer], theme: Theme, *, bound: float = np.inf,
+    approximate: Floats,
+    truth: Floats,
+    error: Floats,
+    row_ids: NDArray[np.integer],
+    theme: Theme,
+    *,
+    bound: float = np.inf,
     names: tuple[str, str] = ("influence", "exact leave-one-out"),
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Approximate changes of the model against exact retraining, with the identity line and the proved error bound.
 
     Args:
@@ -200,10 +259,15 @@ def against_truth(
     kind = "scattergl" if shown.sum() > WEBGL_FROM else "scatter"
     line = {"x": span, "y": span, "mode": "lines", "name": "equal", "line": {"color": theme.majority, "width": 3, "dash": "dash"}}
     dots = {
-        "type": kind, "x": x, "y": y, "mode": "markers", "name": f"{int(shown.sum()):,} rows", "customdata": row_ids[shown],
+        "type": kind,
+        "x": x,
+        "y": y,
+        "mode": "markers",
+        "name": f"{int(shown.sum()):,} rows",
+        "customdata": row_ids[shown],
         "marker": {"color": faint(theme.ink, 0.55), "size": 8},
         "hovertemplate": "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>",
-    }  # fmt: skip
+    }
     traces: list[Trace] = [line | {"hoverinfo": "skip"}, dots]
     words = f"largest error {error.max(initial=0.0):.2g}"
     if np.isfinite(bound):
@@ -221,16 +285,28 @@ def against_truth(
         words += f"<br>{int((~shown).sum()):,} rows move nothing"
     # the influence function falls short of retraining, so points lie on the line or above it: below it there is room
     note = {
-        "x": 0.99, "y": 0.02, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom", "showarrow": False,
-        "text": words, "align": "right", "bgcolor": faint(theme.paper, 0.85),
-    }  # fmt: skip
+        "x": 0.99,
+        "y": 0.02,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": words,
+        "align": "right",
+        "bgcolor": faint(theme.paper, 0.85),
+    }
     ticks = _decades(*np.log10(span))
     axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": _powers(ticks)}
     return figure(
-        theme, traces, height=460, annotations=[note],
+        theme,
+        traces,
+        height=460,
+        annotations=[note],
         margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
-        x=axis | {"title": plain(names[0])}, y=axis | {"title": plain(names[1])},
-    )  # fmt: skip
+        x=axis | {"title": plain(names[0])},
+        y=axis | {"title": plain(names[1])},
+    )
 
 
 def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[str, object]]:
@@ -240,9 +316,12 @@ def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[s
     low = low if low < top else 0.1 * top
     ticks = _decades(np.log10(low), np.log10(top))
     bar = {
-        "title": {"text": plain(unit), "side": "right"}, "thickness": 14, "len": 0.9,
-        "tickvals": ticks, "ticktext": _powers(ticks),
-    }  # fmt: skip
+        "title": {"text": plain(unit), "side": "right"},
+        "thickness": 14,
+        "len": 0.9,
+        "tickvals": ticks,
+        "ticktext": _powers(ticks),
+    }
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
 

@@ -24,25 +24,43 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "
     mean, low, high = timeline.mean(axis=0), timeline.min(axis=0), timeline.max(axis=0)
     few = len(rounds) == 1
     band = {
-        "x": np.r_[rounds, rounds[::-1]], "y": np.r_[high, low[::-1]], "fill": "toself", "mode": "lines", "hoverinfo": "skip",
-        "fillcolor": faint(theme.noise, 0.25), "line": {"width": 0}, "name": f"range of {len(timeline)} draws",
-    }  # fmt: skip
+        "x": np.r_[rounds, rounds[::-1]],
+        "y": np.r_[high, low[::-1]],
+        "fill": "toself",
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "fillcolor": faint(theme.noise, 0.25),
+        "line": {"width": 0},
+        "name": f"range of {len(timeline)} draws",
+    }
     line = {
-        "x": rounds, "y": mean, "mode": "markers" if few else "lines", "name": counts,
-        "line": {"color": theme.noise, "width": 4}, "marker": {"color": theme.noise, "size": 14},
+        "x": rounds,
+        "y": mean,
+        "mode": "markers" if few else "lines",
+        "name": counts,
+        "line": {"color": theme.noise, "width": 4},
+        "marker": {"color": theme.noise, "size": 14},
         "hovertemplate": "round %{x}: %{y:.4g} rows<extra></extra>",
-    }  # fmt: skip
+    }
     return figure(
-        theme, [line] if few else [band, line], height=320, margin=margin(left=70, top=20 + LEGEND_LINE * (1 if few else 2)),
+        theme,
+        [line] if few else [band, line],
+        height=320,
+        margin=margin(left=70, top=20 + LEGEND_LINE * (1 if few else 2)),
         x={"title": "round", "dtick": max(1, len(rounds) // 10)},
         y={"title": "rows", "range": [0, 1.08 * max(float(high.max(initial=0.0)), 1.0)]},
-    )  # fmt: skip
+    )
 
 
 def row_before_after(
-    before: Floats, after: Floats, names: Sequence[str], theme: Theme, *,
-    texts: tuple[Sequence[str], Sequence[str]] | None = None, most: int = 24,
-) -> go.Figure:  # fmt: skip
+    before: Floats,
+    after: Floats,
+    names: Sequence[str],
+    theme: Theme,
+    *,
+    texts: tuple[Sequence[str], Sequence[str]] | None = None,
+    most: int = 24,
+) -> go.Figure:
     """One row's features before and after noise, those that moved most.
 
     Args:
@@ -55,9 +73,13 @@ def row_before_after(
     rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
     labels = [[f"{v:.3g}" for v in part] for part in (before, after)] if texts is None else [list(t) for t in texts]
     link = {
-        "x": np.c_[before[order], after[order], gap].ravel(), "y": np.c_[rows, rows, gap].ravel(), "mode": "lines",
-        "line": {"color": faint(theme.noise, 0.6), "width": 4}, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "x": np.c_[before[order], after[order], gap].ravel(),
+        "y": np.c_[rows, rows, gap].ravel(),
+        "mode": "lines",
+        "line": {"color": faint(theme.noise, 0.6), "width": 4},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     traces: list[Trace] = [link]
     for values, text, name, symbol, colour in (
         (before, labels[0], "as collected", "circle", theme.ink),
@@ -66,18 +88,29 @@ def row_before_after(
         full = [f"{plain(names[i])}: {plain(text[i])}" for i in order]
         traces.append(
             {
-                "x": values[order], "y": rows, "mode": "markers", "name": name, "customdata": full,
+                "x": values[order],
+                "y": rows,
+                "mode": "markers",
+                "name": name,
+                "customdata": full,
                 "marker": {"size": 12, "symbol": symbol, "color": colour, "line": {"color": theme.ink, "width": 1}},
                 "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
             }
-        )  # fmt: skip
+        )
     return figure(
-        theme, traces, height=140 + 27 * len(order), margin=margin(left=200, top=66), x={"title": "model's scale"},
+        theme,
+        traces,
+        height=140 + 27 * len(order),
+        margin=margin(left=200, top=66),
+        x={"title": "model's scale"},
         y={
-            "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
-            "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
+            "tickvals": rows,
+            "ticktext": [shorten(names[i]) for i in order],
+            "range": [-0.7, len(order) - 0.3],
+            "showgrid": False,
+            "tickfont": {"size": FONT_SIZE - 2},
         },
-    )  # fmt: skip
+    )
 
 
 def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
@@ -97,9 +130,15 @@ def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
     # one heat map with a gap keeps both pictures on the same scale and the same pixel size
     both = np.hstack([before, gap, after])[::-1]
     trace = {
-        "type": "heatmap", "z": both, "zmin": low, "zmax": high, "colorscale": "gray", "showscale": False, "hoverongaps": False,
+        "type": "heatmap",
+        "z": both,
+        "zmin": low,
+        "zmax": high,
+        "colorscale": "gray",
+        "showscale": False,
+        "hoverongaps": False,
         "hovertemplate": "%{z:.3g}<extra></extra>",
-    }  # fmt: skip
+    }
     width = before.shape[1]
     notes = [
         {"x": at, "y": 1, "xref": "x", "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": text}

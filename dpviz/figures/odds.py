@@ -22,7 +22,11 @@ def hundred_bets(win: float, theme: Theme) -> go.Figure:
     x, y = k % 10, 9 - k // 10
     traces: list[Trace] = [
         {
-            "x": x[part], "y": y[part], "mode": "markers", "name": f"{int(part.sum())} {name}", "hoverinfo": "skip",
+            "x": x[part],
+            "y": y[part],
+            "mode": "markers",
+            "name": f"{int(part.sum())} {name}",
+            "hoverinfo": "skip",
             "marker": {"size": 14, "symbol": symbol, "color": colour, "line": {"color": colour, "width": 2}},
         }
         for part, name, symbol, colour in (
@@ -30,7 +34,7 @@ def hundred_bets(win: float, theme: Theme) -> go.Figure:
             ((k >= 50) & (k < won), "more at most, with the model", "square", theme.noise),
             (k >= won, "lost", "circle-open", theme.majority),
         )
-    ]  # fmt: skip
+    ]
     hidden = {"visible": False, "range": [-0.7, 9.7]}
     return figure(theme, traces, height=340, x=hidden, y=hidden, margin=margin(top=84, bottom=6))
 
@@ -44,20 +48,34 @@ def attacker_curve(false_alarms: Floats, detections: Floats, best: tuple[float, 
         best: (false alarms, detections) at which an even bet is won most often.
     """
     bound = {
-        "x": 100 * false_alarms, "y": 100 * detections, "mode": "lines", "name": "no attacker is above this line",
+        "x": 100 * false_alarms,
+        "y": 100 * detections,
+        "mode": "lines",
+        "name": "no attacker is above this line",
         "line": {"color": theme.noise, "width": 4},
         "hovertemplate": "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>",
-    }  # fmt: skip
+    }
     coin = {
-        "x": [0, 100], "y": [0, 100], "mode": "lines", "name": "coin toss", "hoverinfo": "skip",
+        "x": [0, 100],
+        "y": [0, 100],
+        "mode": "lines",
+        "name": "coin toss",
+        "hoverinfo": "skip",
         "line": {"color": theme.majority, "width": 2, "dash": "dash"},
-    }  # fmt: skip
+    }
     point = {
-        "x": [100 * best[0]], "y": [100 * best[1]], "mode": "markers", "name": "best even bet", "hoverinfo": "skip",
+        "x": [100 * best[0]],
+        "y": [100 * best[1]],
+        "mode": "markers",
+        "name": "best even bet",
+        "hoverinfo": "skip",
         "marker": {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}},
-    }  # fmt: skip
+    }
     return figure(
-        theme, [bound, coin, point], height=380, margin=margin(left=76, right=28, top=96),
+        theme,
+        [bound, coin, point],
+        height=380,
+        margin=margin(left=76, right=28, top=96),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
-    )  # fmt: skip
+    )

@@ -14,9 +14,18 @@ _MOST = 20_000  # segments that are joined
 
 
 def decision_lines(
-    points: Floats, labels: Floats, outlier: NDArray[np.bool_], axes: tuple[Floats, Floats], private: Floats, non_private: Floats,
-    look: Look, theme: Theme, *, names: tuple[str, str], classes: tuple[str, str],
-) -> go.Figure:  # fmt: skip
+    points: Floats,
+    labels: Floats,
+    outlier: NDArray[np.bool_],
+    axes: tuple[Floats, Floats],
+    private: Floats,
+    non_private: Floats,
+    look: Look,
+    theme: Theme,
+    *,
+    names: tuple[str, str],
+    classes: tuple[str, str],
+) -> go.Figure:
     """Points of two classes with the decision lines of private replicas and of the non-private model.
 
     Args:
@@ -34,19 +43,26 @@ def decision_lines(
         at = labels == value
         traces.append(
             {
-                "x": points[at, 0], "y": points[at, 1], "mode": "markers", "name": word,
+                "x": points[at, 0],
+                "y": points[at, 1],
+                "mode": "markers",
+                "name": word,
                 "marker": {"color": faint(colour, 0.75), "size": 8, "symbol": symbol},
                 "hovertemplate": "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>",
             }
-        )  # fmt: skip
+        )
     if outlier.any():
         ring = {"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}}
         traces.append(
             {
-                "x": points[outlier, 0], "y": points[outlier, 1], "mode": "markers", "name": "outlier", "marker": ring,
+                "x": points[outlier, 0],
+                "y": points[outlier, 1],
+                "mode": "markers",
+                "name": "outlier",
+                "marker": ring,
                 "hoverinfo": "skip",
             }
-        )  # fmt: skip
+        )
     count = len(private)
     name = f"{look.name}, {count} draws" if count > 1 else look.name
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
@@ -59,10 +75,13 @@ def decision_lines(
         traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
-        theme, traces, height=620, margin=margin(left=64, top=20 + LEGEND_LINE * len(traces)),
+        theme,
+        traces,
+        height=620,
+        margin=margin(left=64, top=20 + LEGEND_LINE * len(traces)),
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
-    )  # fmt: skip
+    )
 
 
 def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

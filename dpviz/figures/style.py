@@ -55,21 +55,39 @@ class Theme:
 
 
 LIGHT = Theme(
-    name="light", ink="#111111", paper="#ffffff", grid="#e4e6ea", majority="#767676", noise="#e69f00",
+    name="light",
+    ink="#111111",
+    paper="#ffffff",
+    grid="#e4e6ea",
+    majority="#767676",
+    noise="#e69f00",
     families={
-        "reference": "#111111", "output": "#1a4a94", "objective": "#00827f", "gradient": "#8f1d2c", "input": "#8b35d6",
+        "reference": "#111111",
+        "output": "#1a4a94",
+        "objective": "#00827f",
+        "gradient": "#8f1d2c",
+        "input": "#8b35d6",
         "local": "#b0854f",
     },
     labels=("#3f90da", "#ffa90e"),
-)  # fmt: skip
+)
 DARK = Theme(
-    name="dark", ink="#ffffff", paper="#0e1117", grid="#2b313c", majority="#9a9a9a", noise="#ffb81c",
+    name="dark",
+    ink="#ffffff",
+    paper="#0e1117",
+    grid="#2b313c",
+    majority="#9a9a9a",
+    noise="#ffb81c",
     families={
-        "reference": "#ffffff", "output": "#6d86d6", "objective": "#5fc9c5", "gradient": "#d14f60", "input": "#c65cff",
+        "reference": "#ffffff",
+        "output": "#6d86d6",
+        "objective": "#5fc9c5",
+        "gradient": "#d14f60",
+        "input": "#c65cff",
         "local": "#c9c46b",
     },
     labels=("#6fb1ee", "#ffc14d"),
-)  # fmt: skip
+)
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
@@ -168,18 +186,30 @@ def figure(
         layout: further settings of the layout.
     """
     base: Trace = {
-        "template": "none", "height": height, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
+        "template": "none",
+        "height": height,
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
         "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
         # fixed margins: plotly's automatic ones draw every figure twice
-        "margin": margin(), "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
+        "margin": margin(),
+        "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
         # one entry a line from the left edge: nothing is cut off at 400 pixels
         "legend": {
-            "orientation": "v", "x": 0, "xref": "container", "xanchor": "left", "y": 1.0, "yanchor": "bottom",
+            "orientation": "v",
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1.0,
+            "yanchor": "bottom",
             "traceorder": "normal",
         },
         # the same revision keeps a reader's zoom while controls move
-        "uirevision": "keep", "dragmode": False, "xaxis": _axis(theme, x), "yaxis": _axis(theme, y | {"title": ""}),
-    }  # fmt: skip
+        "uirevision": "keep",
+        "dragmode": False,
+        "xaxis": _axis(theme, x),
+        "yaxis": _axis(theme, y | {"title": ""}),
+    }
     settings: Trace = base | layout
     if "legend" not in layout:
         # the label of a tick at the very top reaches above the plot
@@ -192,10 +222,17 @@ def figure(
         settings["annotations"] = [
             *settings.get("annotations", []),
             {
-                "text": y["title"], "x": 0, "xref": "paper", "xshift": 4 - settings["margin"]["l"], "xanchor": "left", "y": 0.5,
-                "yref": "paper", "textangle": -90, "showarrow": False,
+                "text": y["title"],
+                "x": 0,
+                "xref": "paper",
+                "xshift": 4 - settings["margin"]["l"],
+                "xanchor": "left",
+                "y": 0.5,
+                "yref": "paper",
+                "textangle": -90,
+                "showarrow": False,
             },
-        ]  # fmt: skip
+        ]
     return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings}, _validate=CHECKED)
 
 
@@ -206,9 +243,12 @@ def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) 
 
 def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
     base = {
-        "gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "ticks": "outside",
+        "gridcolor": theme.grid,
+        "linecolor": theme.majority,
+        "zeroline": False,
+        "ticks": "outside",
         "tickcolor": theme.grid,
-    }  # fmt: skip
+    }
     return base | given | {"title": {"text": given.get("title", "")}}
 
 
@@ -230,10 +270,17 @@ def reference_line(
     at = (value - span[0]) / (span[1] - span[0])
     shape = {"type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "xref": "x", "yref": "paper", "line": line}
     note = {
-        "x": value, "y": 1, "xref": "x", "yref": "paper", "text": text, "showarrow": False, "yanchor": "bottom",
-        "yshift": 4 + 22 * level, "xanchor": "left" if at < 0.3 else "right" if at > 0.7 else "center",
+        "x": value,
+        "y": 1,
+        "xref": "x",
+        "yref": "paper",
+        "text": text,
+        "showarrow": False,
+        "yanchor": "bottom",
+        "yshift": 4 + 22 * level,
+        "xanchor": "left" if at < 0.3 else "right" if at > 0.7 else "center",
         "font": {"size": FONT_SIZE, "color": theme.ink},
-    }  # fmt: skip
+    }
     return shape, note
 
 

@@ -29,25 +29,44 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
     gap = np.full(len(order), np.nan)
     full = [plain(names[i]) for i in order]
     ranges = {
-        "x": np.c_[low, high, gap].ravel(), "y": np.c_[rows, rows, gap].ravel(), "mode": "lines", "hoverinfo": "skip",
-        "name": f"with noise: range of {len(theta)} draws", "line": {"color": faint(look.colour, 0.45), "width": 10},
-    }  # fmt: skip
+        "x": np.c_[low, high, gap].ravel(),
+        "y": np.c_[rows, rows, gap].ravel(),
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "name": f"with noise: range of {len(theta)} draws",
+        "line": {"color": faint(look.colour, 0.45), "width": 10},
+    }
     first = {
-        "x": theta[0, order], "y": rows, "mode": "markers", "name": "with noise: first draw", "customdata": full,
+        "x": theta[0, order],
+        "y": rows,
+        "mode": "markers",
+        "name": "with noise: first draw",
+        "customdata": full,
         "marker": {"color": theme.noise, "size": 11, "line": {"color": theme.ink, "width": 1}},
         "hovertemplate": "%{customdata}: %{x:.3g}<extra>first draw</extra>",
-    }  # fmt: skip
+    }
     base = {
-        "x": non_private[order], "y": rows, "mode": "markers", "name": "no privacy", "customdata": full,
+        "x": non_private[order],
+        "y": rows,
+        "mode": "markers",
+        "name": "no privacy",
+        "customdata": full,
         "marker": {"color": theme.ink, "size": 14, "symbol": "line-ns", "line": {"color": theme.ink, "width": 4}},
         "hovertemplate": "%{customdata}: %{x:.3g}<extra>no privacy</extra>",
-    }  # fmt: skip
+    }
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.majority, "width": 1}}
     return figure(
-        theme, [ranges, first, base], height=146 + 27 * len(order), shapes=[zero], margin=margin(left=180, top=88),
+        theme,
+        [ranges, first, base],
+        height=146 + 27 * len(order),
+        shapes=[zero],
+        margin=margin(left=180, top=88),
         x={"title": "weight"},
         y={
-            "tickvals": rows, "ticktext": [shorten(names[i]) for i in order], "range": [-0.7, len(order) - 0.3],
-            "showgrid": False, "tickfont": {"size": FONT_SIZE - 2},
+            "tickvals": rows,
+            "ticktext": [shorten(names[i]) for i in order],
+            "range": [-0.7, len(order) - 0.3],
+            "showgrid": False,
+            "tickfont": {"size": FONT_SIZE - 2},
         },
-    )  # fmt: skip
+    )

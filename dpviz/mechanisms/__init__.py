@@ -1,7 +1,7 @@
-"""One file per mechanism. `mechanisms()` finds them all; nothing else is edited when one is added."""
+"""One file per mechanism. `list_mechanisms()` finds them all; nothing else is edited when one is added."""
 
 from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, NoiseRecord, OutputNoise, knob
-from dpviz.mechanisms.registry import get_mechanism, mechanisms
+from dpviz.mechanisms.registry import get_mechanism, list_mechanisms
 
 __all__ = [
     "Calibration",
@@ -12,5 +12,5 @@ __all__ = [
     "OutputNoise",
     "get_mechanism",
     "knob",
-    "mechanisms",
+    "list_mechanisms",
 ]

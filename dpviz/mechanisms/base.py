@@ -13,21 +13,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpviz.mechanisms._knobs import Knob, knob
-from dpviz.mechanisms._results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView, scales
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.knobs import Knob, knob
+from dpviz.mechanisms.results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView, scales
 from dpviz.models import Model, Setting
-from dpviz.privacy.algorithm2 import Trace
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.releases import Bound, Releases
-from dpviz.problem import Problem
-from dpviz.progress import Monitor, silent
-from dpviz.validate import InvalidInput
+from dpviz.privacy.sensitivity.algorithm2 import Trace
 
 __all__ = [
-    "FAMILIES", "Calibration", "Fit", "Floats", "Knob", "Mechanism", "Monitor", "NoiseRecord", "OutputNoise", "RuleView",
-    "Streams", "knob", "scales", "silent",
-]  # fmt: skip
+    "FAMILIES",
+    "Calibration",
+    "Fit",
+    "Floats",
+    "Knob",
+    "Mechanism",
+    "Monitor",
+    "NoiseRecord",
+    "OutputNoise",
+    "RuleView",
+    "Streams",
+    "knob",
+    "scales",
+    "silent",
+]
 
 Streams = Sequence[np.random.SeedSequence]
 
@@ -147,7 +159,7 @@ class Mechanism:
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
-    ) -> IndividualEpsilon | None:  # fmt: skip
+    ) -> IndividualEpsilon | None:
         """Individual epsilon of every training row, or None where none is known for this mechanism.
 
         Args:

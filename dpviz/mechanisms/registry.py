@@ -6,20 +6,19 @@ import importlib
 import pkgutil
 from functools import cache
 
+from dpviz.common.validate import one_of
 from dpviz.mechanisms.base import Mechanism
-from dpviz.validate import one_of
-
-_NOT_MECHANISMS = {"base", "registry"}
 
 
 @cache
 def _found() -> dict[str, type[Mechanism]]:
     package = importlib.import_module("dpviz.mechanisms")
     found: dict[str, type[Mechanism]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.name in _NOT_MECHANISMS or info.name.startswith("_"):
+    for info in pkgutil.walk_packages(package.__path__, "dpviz.mechanisms."):
+        _family, _, file = info.name.removeprefix("dpviz.mechanisms.").partition(".")
+        if info.ispkg or not file or file.startswith("_"):
             continue
-        module = importlib.import_module(f"dpviz.mechanisms.{info.name}")  # an import error must be seen
+        module = importlib.import_module(info.name)  # an import error must be seen
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Mechanism) and value.__module__ == module.__name__:
                 identifier = vars(value).get("id")
@@ -31,7 +30,7 @@ def _found() -> dict[str, type[Mechanism]]:
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
 
 
-def mechanisms() -> dict[str, type[Mechanism]]:
+def list_mechanisms() -> dict[str, type[Mechanism]]:
     """All mechanisms by id (kebab-case), grouped by family."""
     return dict(_found())
 

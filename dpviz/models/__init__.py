@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from dpviz.losses import HuberHinge, Logistic
+from dpviz.common.validate import InvalidInput, one_of, show
 from dpviz.models.base import Model, Rule, Setting, count, regulariser
-from dpviz.models.curvature import Curvature
+from dpviz.models.kronecker import Curvature
 from dpviz.models.linear import LinearModel
+from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.network import STARTS, Network
 from dpviz.models.rows import Batch, Rows
-from dpviz.validate import InvalidInput, one_of, show
 
 __all__ = [
     "MODELS",

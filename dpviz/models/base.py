@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.losses import Loss
-from dpviz.models.curvature import Curvature
+from dpviz.common.progress import Monitor, silent
+from dpviz.models.kronecker import Curvature
+from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
-from dpviz.progress import Monitor, silent
 
 Floats = NDArray[np.float64]
 
@@ -119,9 +119,14 @@ class Model(Protocol):
         ...
 
     def sum_gradient(
-        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        self,
+        theta: Floats,
+        rows: Rows,
+        *,
+        clip_norm: float = np.inf,
+        weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
-    ) -> Floats:  # fmt: skip
+    ) -> Floats:
         """(R, m) sum over rows of weight x clipped data gradient.
 
         Products run in the precision of theta, double or single; blocks of rows are added up in double. In single

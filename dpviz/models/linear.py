@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.losses import Loss, group_size
-from dpviz.mixed import linear_mixed
+from dpviz.common.progress import Monitor, silent
 from dpviz.models.base import Floats, Rule, Setting, right
-from dpviz.models.curvature import Curvature
+from dpviz.models.feature_derivative import linear_mixed
+from dpviz.models.kronecker import Curvature
+from dpviz.models.losses import Loss, group_size
 from dpviz.models.rows import Rows
-from dpviz.optim import minimise_many, newton
-from dpviz.progress import Monitor, silent
+from dpviz.models.solvers.many import minimise_many, newton
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
@@ -41,9 +41,18 @@ class LinearModel:
         at = np.array(self.loss.centre)
         slope, curvature = float(self.loss.slope(at)), float(self.loss.curvature(at))
         return Setting(
-            n=n, d=d, m=d, lam=lam, model=self.id, G=self.loss.slope_bound, beta=beta, third=self.loss.third_bound,
-            convex=True, unit_step=1.0 / (beta + lam), quadratic=(curvature * self.loss.centre - slope, curvature),
-        )  # fmt: skip
+            n=n,
+            d=d,
+            m=d,
+            lam=lam,
+            model=self.id,
+            G=self.loss.slope_bound,
+            beta=beta,
+            third=self.loss.third_bound,
+            convex=True,
+            unit_step=1.0 / (beta + lam),
+            quadratic=(curvature * self.loss.centre - slope, curvature),
+        )
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         return np.zeros((len(streams), m))
@@ -70,9 +79,14 @@ class LinearModel:
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
-        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        self,
+        theta: Floats,
+        rows: Rows,
+        *,
+        clip_norm: float = np.inf,
+        weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
-    ) -> Floats:  # fmt: skip
+    ) -> Floats:
         total = np.zeros(theta.shape)
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
@@ -176,10 +190,16 @@ class LinearModel:
         raise NotImplementedError("the Hessian of a linear model is small enough")
 
     def minimise_perturbed(
-        self, rows: Rows, lam: Floats, linear: Floats, *, tolerance: float, strict: bool = False,
+        self,
+        rows: Rows,
+        lam: Floats,
+        linear: Floats,
+        *,
+        tolerance: float,
+        strict: bool = False,
         progress: Callable[[float], None] | None = None,
-    ) -> Floats:  # fmt: skip
-        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `dpviz.optim.minimise_many`."""
+    ) -> Floats:
+        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `solvers.many.minimise_many`."""
         return minimise_many(
             rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
         )

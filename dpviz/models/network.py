@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.losses import Logistic, Loss
-from dpviz.mixed import network_mixed
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import generator, substreams
 from dpviz.models.base import Floats, Rule, Setting, regulariser, right
-from dpviz.models.curvature import Curvature, KroneckerCurvature
+from dpviz.models.feature_derivative import network_mixed
+from dpviz.models.kronecker import Curvature, KroneckerCurvature
+from dpviz.models.losses import Logistic, Loss
 from dpviz.models.rows import Rows
-from dpviz.models.training import best_of_starts, polish
-from dpviz.noise import generator, substreams
-from dpviz.progress import Monitor, silent
+from dpviz.models.solvers.network_training import best_of_starts, polish
 
 Real = NDArray[Any]  # double or single precision, as theta is
 
@@ -86,9 +86,17 @@ class Network:
     def setting(self, n: int, d: int, lam: float) -> Setting:
         k, none = self.units(d), float("inf")
         return Setting(
-            n=n, d=d, m=k * (d + 2) + 1, lam=lam, model=self.id, G=none, beta=none, third=none, convex=False,
+            n=n,
+            d=d,
+            m=k * (d + 2) + 1,
+            lam=lam,
+            model=self.id,
+            G=none,
+            beta=none,
+            third=none,
+            convex=False,
             unit_step=1.0 / (NOMINAL_SMOOTHNESS + lam),
-        )  # fmt: skip
+        )
 
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         """(streams, m) normal weights of variance 1/inputs in both layers (LeCun 1998), offsets 0."""
@@ -127,9 +135,14 @@ class Network:
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
-        self, theta: Floats, rows: Rows, *, clip_norm: float = np.inf, weights: NDArray[np.floating] | None = None,
+        self,
+        theta: Floats,
+        rows: Rows,
+        *,
+        clip_norm: float = np.inf,
+        weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
-    ) -> Floats:  # fmt: skip
+    ) -> Floats:
         total = np.zeros(theta.shape)
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self._passes(theta, rows):
@@ -328,9 +341,7 @@ class Network:
     @staticmethod
     def _lengths(norms: Real, s: Real, e: Real) -> Real:
         """(b, R) lengths of the score's gradient by the parameters; norms (b,) are those of the rows."""
-        return np.sqrt(
-            np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1
-        )  # fmt: skip
+        return np.sqrt(np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1)
 
     def _gather(self, total: Floats, x: Real, s: Real, e: Real, q: Real) -> None:
         """Adds sum over rows of q times the score's gradient to total (R, m); e becomes q e."""

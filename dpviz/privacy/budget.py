@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from dpviz.validate import InvalidInput, number, positive
+from dpviz.common.validate import InvalidInput, number, positive
 
 
 class Neighbouring(StrEnum):

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
-from dpviz.privacy.calibration import gaussian_epsilon
-from dpviz.privacy.rdp import sampled_gaussian
-from dpviz.validate import InvalidInput, in_range, positive
+from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.rdp import sampled_gaussian
 
 Floats = NDArray[np.float64]
 

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
+from dpviz.common.validate import InvalidInput, one_of, positive
+from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.calibration import gaussian_delta
-from dpviz.validate import InvalidInput, one_of, positive
 
 BOUNDS = ("two-sided", "one-sided")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
@@ -163,8 +163,10 @@ def _two_rows(left: float, s: float) -> float:
     if 0 < k < 60:  # refine where the worst case lies inside
         inside = minimize_scalar(
             lambda rho: -float(_two_rows_at(np.array([rho]), left, s)[0]),
-            bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": 1e-6},
-        )  # fmt: skip
+            bounds=(grid[k - 1], grid[k + 1]),
+            method="bounded",
+            options={"xatol": 1e-6},
+        )
         best = max(best, -float(inside.fun))
     return best
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from dpviz.dashboard.nav import title
+from dpviz.dashboard.shell.links import title
 
 PAGES = sorted((Path(__file__).parents[2] / "pages").glob("*.py"))
 

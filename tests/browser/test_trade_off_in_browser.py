@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.cli import main
+from dpviz.cli.main import main
 
 Make = Callable[..., Any]
 #: long enough to be caught in the middle, many cells

@@ -14,16 +14,18 @@ from support_pages import settled
 
 import dpviz
 from dpviz.auditing.scores import SCORES
-from dpviz.dashboard import audits, board, cards, jobs
-from dpviz.dashboard.tasks import Task
-from dpviz.validate import InvalidInput
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.audit import all_mechanisms, attack
+from dpviz.dashboard.claims import cards
+from dpviz.dashboard.work import pool as jobs
+from dpviz.dashboard.work.tasks import Task
 
 PAGES = Path(__file__).parents[2] / "pages"
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audits, "ROWS", 60)
+    monkeypatch.setattr(attack, "ROWS", 60)
 
 
 def opened(name: str, **query: str) -> AppTest:
@@ -66,10 +68,11 @@ def test_a_right_claim_is_never_verified() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ({"pair": "most-influential"}, "moves the model most"), ({"pair": "label-flip"}, "label flipped"),
+        ({"pair": "most-influential"}, "moves the model most"),
+        ({"pair": "label-flip"}, "label flipped"),
         ({"pair": "two-rows"}, "replaced by a copy of row"),
     ],
-)  # fmt: skip
+)
 def test_pairs_from_the_data(query: dict[str, str], expected: str) -> None:
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", **query))
     assert expected in words(page)
@@ -85,7 +88,7 @@ def test_bad_rows_and_pairs_are_explained() -> None:
     assert any(w.value.startswith("**row**") for w in page.warning)
 
 
-@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
     page = settled(opened("Audit", mechanism=mechanism, runs="200"))
     assert not page.error
@@ -93,8 +96,8 @@ def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
 
 
 def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: dpviz.mechanisms()[name] for name in ("output-gaussian", "dbdp-pi", "input-perturbation", "majority")}
-    monkeypatch.setattr(board, "mechanisms", lambda: few)
+    few = {name: dpviz.list_mechanisms()[name] for name in ("output-gaussian", "dbdp-pi", "input-perturbation", "majority")}
+    monkeypatch.setattr(all_mechanisms, "mechanisms", lambda: few)
     page = opened("Audit", mechanism="output-gaussian", runs="200")
     next(b for b in page.button if b.label == "Audit them all").click().run()
     said = words(settled(page))
@@ -114,7 +117,7 @@ def test_claims_are_tested_on_request_and_kept() -> None:
 
 def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
     page = opened("Paper_claims")
-    assert len(page.header) == len(dpviz.claims.claims())
+    assert len(page.header) == len(dpviz.claims.list_claims())
     page = opened("Paper_claims", about="nobody")
     assert any(w.value.startswith("**about**") for w in page.warning)
     page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
@@ -122,10 +125,10 @@ def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [c.id for c in dpviz.claims.claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")]
+    "name", [c.id for c in dpviz.claims.list_claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")]
 )
 def test_pictures_of_findings(name: str) -> None:
-    claim = dpviz.claims.claims()[name]
+    claim = dpviz.claims.list_claims()[name]
     cards.submit([claim], False, 0)
     page = settled(opened("Paper_claims", about=claim.paper))
     page.toggle(key=f"show-{name}").set_value(True).run()
@@ -190,5 +193,5 @@ def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
 
 def test_attackers_are_named_in_words() -> None:
     for score, said in SCORES.items():
-        assert said in audits.attacker_words(score)
-        assert said in audits.attacker_words(f"{score} (with its setting)")
+        assert said in attack.attacker_words(score)
+        assert said in attack.attacker_words(f"{score} (with its setting)")

@@ -8,11 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.dashboard.data_upload import describe, spec_of
-from dpviz.datasets import uploads
-from dpviz.datasets.csvfile import read_csv
-from dpviz.datasets.remote import REMOTE
-from dpviz.datasets.tables import TableSpec
+from dpviz.dashboard.data.upload import describe, spec_of
+from dpviz.datasets.sources import uploads
+from dpviz.datasets.sources.remote import REMOTE
+from dpviz.datasets.table.csv import read_csv
+from dpviz.datasets.table.spec import TableSpec
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<img src=x onerror=alert(1)>"

@@ -8,7 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.dashboard import cached
+from dpviz.dashboard.work import cached_runs
+from dpviz.models import get_model
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -30,10 +31,10 @@ def address(page: AppTest) -> dict[str, str]:
     return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
 
 
-@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
-    setting = dpviz.engine.get_model(model_id).setting(320, 3, 1e-3)
-    refused = dpviz.mechanisms()[mechanism].refusal(setting) is not None
+    setting = get_model(model_id).setting(320, 3, 1e-3)
+    refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
     page = opened(mechanism=mechanism, model=model_id)
     assert not page.error
     assert sentence(page)
@@ -43,13 +44,13 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
         mean = dpviz.run(spec).accuracy.mean()
         assert f"{100 * mean:.1f}" in sentence(page)
         assert page.selectbox(key="mechanism").value == mechanism
-        for name in dpviz.mechanisms()[mechanism].knobs():
-            assert page.session_state[f"{mechanism}.{name}"] == dpviz.mechanisms()[mechanism].defaults()[name]
+        for name in dpviz.list_mechanisms()[mechanism].knobs():
+            assert page.session_state[f"{mechanism}.{name}"] == dpviz.list_mechanisms()[mechanism].defaults()[name]
         proved = dpviz.run(spec).calibration.proved
         assert ("at most" in sentence(page)) == (proved is not None)
 
 
-@pytest.mark.parametrize("dataset", dpviz.dataset_names())
+@pytest.mark.parametrize("dataset", dpviz.list_datasets())
 def test_every_dataset_has_a_page(dataset: str) -> None:
     page = opened(dataset=dataset)
     assert not page.error
@@ -62,15 +63,28 @@ def test_every_dataset_has_a_page(dataset: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "field"),
     [
-        ("epsilon", "0", "epsilon"), ("epsilon", "-3", "epsilon"), ("epsilon", "nan", "epsilon"), ("epsilon", "inf", "epsilon"),
-        ("epsilon", "much", "epsilon"), ("delta", "0.5", "delta"), ("delta", "0", "delta"), ("delta", "x", "delta"),
-        ("dataset", "nowhere", "dataset"), ("dataset", "census-7", "n"), ("model", "gpt", "model"),
+        ("epsilon", "0", "epsilon"),
+        ("epsilon", "-3", "epsilon"),
+        ("epsilon", "nan", "epsilon"),
+        ("epsilon", "inf", "epsilon"),
+        ("epsilon", "much", "epsilon"),
+        ("delta", "0.5", "delta"),
+        ("delta", "0", "delta"),
+        ("delta", "x", "delta"),
+        ("dataset", "nowhere", "dataset"),
+        ("dataset", "census-7", "n"),
+        ("model", "gpt", "model"),
         ("mechanism", "magic", "mechanism"),
-        ("lam", "0", "lam"), ("seeds", "0", "seeds"), ("seeds", "1.5", "seeds"), ("seed", "-1", "seed"),
+        ("lam", "0", "lam"),
+        ("seeds", "0", "seeds"),
+        ("seeds", "1.5", "seeds"),
+        ("seed", "-1", "seed"),
         ("intercept", "maybe", "intercept"),
-        ("dp-gd.steps", "0", "steps"), ("dp-gd.noise", "loud", "noise"), ("foo", "bar", "address"),
+        ("dp-gd.steps", "0", "steps"),
+        ("dp-gd.noise", "loud", "noise"),
+        ("foo", "bar", "address"),
     ],
-)  # fmt: skip
+)
 def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
     page = opened(**{key: value})
     assert len(page.warning) == 1
@@ -153,8 +167,8 @@ def test_a_run_that_fails_says_so_and_the_controls_stay(monkeypatch: pytest.Monk
     def broken(*args: object, **kwargs: object) -> None:
         raise FloatingPointError("the method diverged")
 
-    cached.clear()
-    monkeypatch.setattr(cached.dpviz, "run_epsilons", broken)
+    cached_runs.clear()
+    monkeypatch.setattr(cached_runs.dpviz, "run_epsilons", broken)
     page = opened()
     assert "the method diverged" in page.error[0].value
     assert page.select_slider(key="epsilon").value == 1.0
@@ -162,9 +176,9 @@ def test_a_run_that_fails_says_so_and_the_controls_stay(monkeypatch: pytest.Monk
 
 def test_cached_outcomes_are_those_of_the_shell_and_bounded() -> None:
     spec = dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.77)
-    cached.clear()
-    made = cached.outcome(spec)
-    assert cached.outcome(spec) is made
+    cached_runs.clear()
+    made = cached_runs.outcome(spec)
+    assert cached_runs.outcome(spec) is made
     assert (made.theta == dpviz.run(spec).theta).all()
-    assert cached.stored(dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.78)) is None
-    assert cached._store.maxsize <= 1 << 30
+    assert cached_runs.stored(dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.78)) is None
+    assert cached_runs._store.maxsize <= 1 << 30

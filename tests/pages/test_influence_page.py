@@ -12,8 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.bench import bench
-from dpviz.dashboard import inspected
+from dpviz.dashboard.rows import inspected
+from dpviz.experiments.setup import bench
+from dpviz.models import get_model
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "pages" / "3_Influence_and_noise.py"
@@ -55,10 +56,10 @@ def person(page: AppTest) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
-    setting = dpviz.engine.get_model(model_id).setting(320, 3, 1e-3)
-    refused = dpviz.mechanisms()[mechanism].refusal(setting) is not None
+    setting = get_model(model_id).setting(320, 3, 1e-3)
+    refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
     page = opened(mechanism=mechanism, model=model_id)
     assert not page.error
     assert bool(page.warning) == refused
@@ -71,7 +72,7 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     if result.record.times_noised is not None:
         count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
-    views = dpviz.mechanisms()[mechanism]().rule_views(result.bench.problem, result.calibration)
+    views = dpviz.list_mechanisms()[mechanism]().rule_views(result.bench.problem, result.calibration)
     for view in views or ():
         assert f"{int(view.passes.sum())} of 320 rows pass" in said(page)
     facts = person(page)

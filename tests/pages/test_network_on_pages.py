@@ -13,12 +13,15 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.bench import bench
-from dpviz.dashboard import audits, cached, inspected
+from dpviz.dashboard.audit import attack
+from dpviz.dashboard.rows import inspected
+from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.setup import bench
+from dpviz.models import get_model
 
 APP = Path(__file__).parents[2] / "app.py"
-SETTING = dpviz.engine.get_model("mlp").setting(320, 3, 1e-3)
-FITS = [name for name, cls in dpviz.mechanisms().items() if cls.refusal(SETTING) is None]
+SETTING = get_model("mlp").setting(320, 3, 1e-3)
+FITS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(SETTING) is None]
 
 
 def first(**query: str) -> AppTest:
@@ -57,10 +60,10 @@ def test_every_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
         assert not page.warning
 
 
-@pytest.mark.parametrize("mechanism", [name for name in dpviz.mechanisms() if name not in FITS])
+@pytest.mark.parametrize("mechanism", [name for name in dpviz.list_mechanisms() if name not in FITS])
 def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     page = first(mechanism=mechanism, delta="1e-6")
-    reason = dpviz.mechanisms()[mechanism].refusal(SETTING)
+    reason = dpviz.list_mechanisms()[mechanism].refusal(SETTING)
     assert reason
     assert [w.value.replace("\\", "").startswith(f"**mechanism**: {reason}") for w in page.warning] == [True]
     assert mechanism not in page.selectbox(key="mechanism").options
@@ -94,12 +97,12 @@ def test_hidden_units_in_address_and_control_agree() -> None:
 
 def test_a_private_network_below_the_best_long_training_is_shown_as_it_is() -> None:
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd", epsilon=7.0, seeds=2)
-    made = cached.outcome(spec)
-    cached._store[spec.key()] = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
+    made = cached_runs.outcome(spec)
+    cached_runs._store[spec.key()] = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
     try:
         page = first(mechanism="dp-sgd", epsilon="7.0")
     finally:
-        cached.clear()
+        cached_runs.clear()
     said = text(page)
     assert "best of 3 long trainings without privacy: −0.005 on average, from −0.02 to 0.01" in said
     assert "may come out below 0. Here 1 of 2 draws did." in said
@@ -137,7 +140,7 @@ def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
 
 def test_influence_beyond_a_matrix_says_that_it_is_factored() -> None:
     page = opened("Influence_and_noise", model="mlp-400")
-    assert dpviz.engine.get_model("mlp-400").setting(320, 3, 1e-3).m > 1500
+    assert get_model("mlp-400").setting(320, 3, 1e-3).m > 1500
     assert "Gauss–Newton matrix in Kronecker factors (EKFAC)" in text(page)
 
 
@@ -200,7 +203,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
 
 @pytest.mark.parametrize("pair", ["", "most-influential", "label-flip"])
 def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audits, "ROWS", 60)
+    monkeypatch.setattr(attack, "ROWS", 60)
     page = settled(opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200"))
     assert not page.error
     shown = {m.label: m.value for m in page.metric}

@@ -8,18 +8,18 @@ import pytest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, text
 
 import dpviz
-from dpviz.dashboard import jobs
+from dpviz.dashboard.work import pool
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    jobs.pool().clear()
+    pool.pool().clear()
     yield
-    jobs.pool().clear()
+    pool.pool().clear()
 
 
 @pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
-@pytest.mark.parametrize("mechanism", dpviz.mechanisms())
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_has_both_pages(name: str, mechanism: str) -> None:
     page = opened(name, mechanism=mechanism)
     assert not page.error

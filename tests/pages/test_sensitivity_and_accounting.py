@@ -10,17 +10,18 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard import jobs, rates_view, sensitivity_view, why
+from dpviz.dashboard.sensitivity import explanation, rates, recursion
+from dpviz.dashboard.work import pool
 from dpviz.models import get_model
-from dpviz.privacy import compare
+from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.budget import Budget
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    jobs.pool().clear()
+    pool.pool().clear()
     yield
-    jobs.pool().clear()
+    pool.pool().clear()
 
 
 def test_a_student_finds_the_four_answers() -> None:
@@ -35,14 +36,14 @@ def test_a_student_finds_the_four_answers() -> None:
 
 def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd")
-    cal = spec.build().calibrate(sensitivity_view.setting_of(spec), spec.budget)
+    cal = spec.build().calibrate(recursion.setting_of(spec), spec.budget)
     said = text(opened(SENSITIVITY, mechanism="rsgd"))
     assert f"{cal.sensitivity:.3g}" in said
-    trace = spec.build().sensitivity_trace(sensitivity_view.setting_of(spec))
-    released = spec.build().releases(sensitivity_view.setting_of(spec))
+    trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
+    released = spec.build().releases(recursion.setting_of(spec))
     assert trace is not None
     assert released is not None
-    assert f"{cal.noise_scale:.3g}" in why.permutation(released, spec.budget, trace)
+    assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, spec.budget, trace)
 
 
 def test_accounting_shows_the_noise_of_the_run() -> None:
@@ -52,7 +53,7 @@ def test_accounting_shows_the_noise_of_the_run() -> None:
     assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
     accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    from dpviz.dashboard.accounting_view import accuracies
+    from dpviz.dashboard.accounting.comparison import accuracies
 
     again = accuracies(spec, spec.build(), cal, [cal.noise_scale], lambda done: None)
     assert (again[0] == accuracy).all()
@@ -103,19 +104,19 @@ def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.Mo
     def broken(*args: object, **kwargs: object) -> None:
         raise FloatingPointError("the method diverged")
 
-    monkeypatch.setattr(sensitivity_view.observed, "observed_sensitivity", broken)
+    monkeypatch.setattr(recursion.observed, "observed_sensitivity", broken)
     page = settled(opened(SENSITIVITY))
     assert any("the method diverged" in e.value for e in page.error)
     assert any(b.label == "Start again" for b in page.button)
 
 
 def test_every_option_has_a_source_and_a_formula() -> None:
-    setting = sensitivity_view.setting_of(dpviz.RunSpec(dataset="teaching"))
-    for name, mechanism in sensitivity_view.algorithms(setting).items():
+    setting = recursion.setting_of(dpviz.RunSpec(dataset="teaching"))
+    for name, mechanism in recursion.algorithms(setting).items():
         released = mechanism.releases(setting)
         if released is None:
             continue
-        for option in compare.options(released, Budget(0.7, 1e-5)):
+        for option in side_by_side.options(released, Budget(0.7, 1e-5)):
             assert option.source, name
             assert option.formula, name
 
@@ -123,20 +124,20 @@ def test_every_option_has_a_source_and_a_formula() -> None:
 def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
     """With a strong pull the values at the start of a window, where steps are long again, exceed the last one."""
     setting = get_model("logistic").setting(455, 30, 1e-2)
-    mechanism = dpviz.mechanisms()["rsgd-ar"]()
+    mechanism = dpviz.list_mechanisms()["rsgd-ar"]()
     trace = mechanism.sensitivity_trace(setting)
     assert trace is not None
     at = int((trace.event == "average").nonzero()[0][-1])
     assert trace.value[at].max() > trace.value[at - 1].max()
-    without = sensitivity_view._without_averaging(mechanism, setting)
-    said = why.averaging(trace, without)
+    without = recursion._without_averaging(mechanism, setting)
+    said = explanation.averaging(trace, without)
     assert "(+" in said
     assert "so the mean is lower" not in said
     assert "long steps had just come back" in said
     weak = mechanism.sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
     assert weak is not None
-    assert "so the mean is lower" in why.averaging(weak)
-    assert "(−" in why.averaging(weak)
+    assert "so the mean is lower" in explanation.averaging(weak)
+    assert "(−" in explanation.averaging(weak)
 
 
 def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
@@ -147,7 +148,7 @@ def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
 
 
 def test_methods_that_release_once_take_a_usual_number_of_steps() -> None:
-    facts = rates_view.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
+    facts = rates.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
     assert facts.steps == 50
 
 
@@ -158,7 +159,7 @@ def test_the_budget_alone_allows_what_the_first_page_says() -> None:
 
 def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
     def script() -> None:
-        from dpviz.dashboard import tasks
+        from dpviz.dashboard.work import tasks
 
         tasks.observe("quick", "Counting", lambda monitor: 1, section="test", dataset="", ask="Count")
 

@@ -11,11 +11,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz import presets
-from dpviz.cells import Cell
-from dpviz.dashboard import choices, jobs, sweep_view
-from dpviz.dashboard.sweep_job import SweepJob
-from dpviz.sweeps import run_sweep
+from dpviz.dashboard.trade_off import running, settings
+from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.sweep import SweepJob
+from dpviz.experiments.cells import Cell
+from dpviz.experiments.sweep import run_sweep
+from dpviz.papers.figures import base
 
 PAGE = next((Path(__file__).parents[2] / "pages").glob("*Trade-off.py"))
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
@@ -24,7 +25,7 @@ FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-outp
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    jobs.pool().clear()
+    pool.pool().clear()
 
 
 def opened(**query: str) -> AppTest:
@@ -74,21 +75,37 @@ def test_the_first_visit_needs_no_choice() -> None:
     page = opened(methods="", points="")
     chosen = page.multiselect(key="page.methods").value
     assert len(chosen) >= 2
-    assert set(chosen) <= set(dpviz.mechanisms())
+    assert set(chosen) <= set(dpviz.list_mechanisms())
     assert "methods" not in address(page)
 
 
 @pytest.mark.parametrize(
     ("key", "value", "field"),
     [
-        ("methods", "magic", "methods"), ("methods", "non-private", "methods"), ("from", "0", "from"), ("from", "x", "from"),
-        ("from", "100", "epsilon grid"), ("to", "nan", "to"), ("points", "0", "points"), ("points", "1e9", "points"),
-        ("shown", "loss", "shown"), ("band", "sd", "band"), ("want", "101", "want"), ("odds", "maybe", "odds"),
-        ("knobs", "dp-gd", "knobs"), ("knobs", "dp-gd.magic:1", "knobs"), ("knobs", "magic.steps:1", "mechanism"),
-        ("knobs", "dp-sgd.epochs:-1", "epochs"), ("figure", "chen-9", "figure"), ("tune", "steps", "tune"),
-        ("tune", "steps,steps", "tune"), ("tune", "steps,magic", "tune"), ("by", "loss", "by"), ("foo", "bar", "address"),
+        ("methods", "magic", "methods"),
+        ("methods", "non-private", "methods"),
+        ("from", "0", "from"),
+        ("from", "x", "from"),
+        ("from", "100", "epsilon grid"),
+        ("to", "nan", "to"),
+        ("points", "0", "points"),
+        ("points", "1e9", "points"),
+        ("shown", "loss", "shown"),
+        ("band", "sd", "band"),
+        ("want", "101", "want"),
+        ("odds", "maybe", "odds"),
+        ("knobs", "dp-gd", "knobs"),
+        ("knobs", "dp-gd.magic:1", "knobs"),
+        ("knobs", "magic.steps:1", "mechanism"),
+        ("knobs", "dp-sgd.epochs:-1", "epochs"),
+        ("figure", "chen-9", "figure"),
+        ("tune", "steps", "tune"),
+        ("tune", "steps,steps", "tune"),
+        ("tune", "steps,magic", "tune"),
+        ("by", "loss", "by"),
+        ("foo", "bar", "address"),
     ],
-)  # fmt: skip
+)
 def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
     page = opened(**{key: value})
     said = warnings(page)
@@ -122,7 +139,7 @@ def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.M
     page.multiselect(key="page.methods").set_value([]).run()
     assert not page.exception
     assert page.multiselect(key="page.methods").value, "an empty choice is the first view again"
-    monkeypatch.setattr(sweep_view, "AUTOMATIC", 10)
+    monkeypatch.setattr(running, "AUTOMATIC", 10)
     page = opened(points="5")
     assert "This is much work" in texts(page)
     assert "dpviz.sweep" not in page.session_state
@@ -187,8 +204,8 @@ def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Ca
 
 
 def test_the_saved_settings_give_the_same_numbers(tmp_path: Path) -> None:
-    page = done(opened(knobs="cms-output.noise:gaussian" if "noise" in dpviz.mechanisms()["cms-output"].knobs() else ""))
-    chosen = choices.Choices(("cms-output", "dp-gd"), {}, points=3)
+    page = done(opened(knobs="cms-output.noise:gaussian" if "noise" in dpviz.list_mechanisms()["cms-output"].knobs() else ""))
+    chosen = settings.Choices(("cms-output", "dp-gd"), {}, points=3)
     spec = chosen.sweep(dpviz.RunSpec("teaching", seeds=2))
     (tmp_path / "a.toml").write_text(spec.to_toml())
     again = run_sweep(dpviz.SweepSpec.from_toml(tmp_path / "a.toml"))
@@ -200,16 +217,17 @@ def test_knobs_of_several_methods_travel_in_the_address() -> None:
     assert not warnings(page)
     sweep = page.session_state["dpviz.sweep"]
     assert {c.spec.mechanism: dict(c.spec.params) for c in sweep.cells} == {
-        "dp-gd": {"steps": 20} | {k: v for k, v in dpviz.mechanisms()["dp-gd"].defaults().items() if k != "steps"},
+        "dp-gd": {"steps": 20} | {k: v for k, v in dpviz.list_mechanisms()["dp-gd"].defaults().items() if k != "steps"},
         "rsgd": {"epochs": 3},
     }
     page.selectbox(key="mechanism").set_value("rsgd").run()
     assert not page.exception
     assert address(page)["rsgd.epochs"] == "3"
     assert address(page)["knobs"] == "dp-gd.steps:20"
-    assert choices.parse_knobs(choices.knob_text({"dp-gd": {"steps": 7}, "rsgd": {"epochs": 3}})) == {
-        "dp-gd": {"steps": 7}, "rsgd": {"epochs": 3},
-    }  # fmt: skip
+    assert settings.parse_knobs(settings.knob_text({"dp-gd": {"steps": 7}, "rsgd": {"epochs": 3}})) == {
+        "dp-gd": {"steps": 7},
+        "rsgd": {"epochs": 3},
+    }
 
 
 def test_tuning_applies_the_best_cell() -> None:
@@ -237,7 +255,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     page = opened(figure=name)
     page.button(key="figure-start").click().run()
     assert not page.exception
-    figure, panel = presets.panels()[name]
+    figure, panel = base.panels()[name]
     found = address(page)
     assert found["dataset"] == panel.dataset
     assert found["figure"] == name
@@ -251,7 +269,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
 
 
 def test_times_that_were_cancelled_get_no_verdict() -> None:
-    job = SweepJob("times", presets.times().cells(), None)
+    job = SweepJob("times", base.times().cells(), None)
     job._times = dict.fromkeys(range(8), 0.1)
     job.cancel()
     page = AppTest.from_file(str(PAGE), default_timeout=60)
@@ -271,7 +289,7 @@ def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kep
     def script(shown: tuple[str, str]) -> None:
         import streamlit as st
 
-        from dpviz.dashboard import tuning
+        from dpviz.dashboard.trade_off import tuning
 
         st.session_state["page.tune0"], st.session_state["page.tune1"] = "epochs", "batch_size"
         tuning._pair(shown)

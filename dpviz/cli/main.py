@@ -1,0 +1,220 @@
+"""The command line: `dpviz` starts the app; `dpviz run`, `dpviz sweep` and the lists do without it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpviz.cli import sweep
+from dpviz.common.fingerprint import __version__
+from dpviz.common.validate import InvalidInput
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+COMMANDS = ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "claims")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point. Returns 0, or 2 after printing one line on bad input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    if not given or given[0] not in (*COMMANDS, "-h", "--help", "--version"):
+        given = ["app", *given]
+    options = parser.parse_args(given)
+    try:
+        return int(options.command(options))
+    except InvalidInput as problem:
+        print(f"dpviz: {' '.join(str(problem).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def app_script() -> Path:
+    """app.py of the checkout that this package runs from, or the copy that an installed wheel carries.
+
+    Raises:
+        InvalidInput: neither is there.
+    """
+    for script in (_PACKAGE / "_app" / "app.py", _PACKAGE.parent / "app.py"):
+        if script.is_file() and (script.parent / ".streamlit" / "config.toml").is_file():
+            return script
+    raise InvalidInput("app", "app.py was not found beside the package", "Install dpviz again, or run it from a checkout.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
+    parser.add_argument("--version", action="version", version=f"dpviz {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
+
+    app = commands.add_parser("app", help="start the app in the browser (the default)")
+    app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
+    app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
+    app.set_defaults(command=_app)
+
+    run = commands.add_parser("run", help="train once and print the numbers")
+    for name, meaning in (
+        ("dataset", "catalogue name"),
+        ("model", "model id"),
+        ("mechanism", "mechanism id"),
+        ("epsilon", "budget, above 0"),
+        ("delta", "failure probability, below 1/n"),
+        ("lam", "l2 regularisation, above 0"),
+        ("seeds", "noise draws"),
+        ("split-seed", "seed of the 80/20 split"),
+        ("seed", "seed of the noise"),
+        ("intercept", "true or false"),
+    ):
+        run.add_argument(f"--{name}", help=meaning, metavar="VALUE")
+    run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
+    run.set_defaults(command=_run)
+
+    sweep.add(commands)
+    commands.add_parser("datasets", help="list the datasets").set_defaults(command=_datasets)
+    fetch = commands.add_parser("fetch", help="download a dataset once")
+    fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
+    fetch.set_defaults(command=_fetch)
+    commands.add_parser("mechanisms", help="list the mechanisms and their knobs").set_defaults(command=_mechanisms)
+
+    claims = commands.add_parser("claims", help="list the papers' claims, or test one of them (or all)")
+    claims.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
+    claims.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
+    claims.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
+    claims.set_defaults(command=_claims)
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
+    return int(text)
+
+
+def _app(options: argparse.Namespace) -> int:
+    script = app_script()
+    from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
+
+    serve(script, options.port, browser=not options.no_browser)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    import dpviz
+
+    names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept")
+    query = {name: value for name in names if (value := getattr(options, name)) is not None}
+    mechanism = query.get("mechanism", dpviz.RunSpec.mechanism)
+    known = dpviz.list_mechanisms().get(mechanism)
+    for item in options.set:
+        knob, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidInput("--set", f"needs KNOB=VALUE, got {item!r}", "For example: --set steps=20.")
+        if known is not None:
+            known.from_params({knob: known.defaults()[knob]} if knob in known.knobs() else {knob: None})
+        query[f"{mechanism}.{knob}"] = value
+    result = dpviz.run(dpviz.RunSpec.from_query(query))
+    spec, cal = result.spec, result.calibration
+    draws = f"over {spec.seeds} noise draws"
+    expected = result.expected_accuracy
+    lines = [
+        ("dataset", f"{spec.dataset}, {spec.n_train} training rows"),
+        ("mechanism", f"{spec.mechanism} on {spec.model}"),
+        ("budget asked for", str(spec.budget)),
+        ("guarantee", f"{cal.status.value}; proved: {cal.proved or 'nothing'}; {cal.neighbouring.value}"),
+        ("accountant", cal.accountant),
+        ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),
+        ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),
+        *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
+        ("no privacy", f"{result.non_private.accuracy:.4f}"),
+        ("majority", f"{result.majority.accuracy:.4f}"),
+        ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
+        *[("only if", condition) for condition in cal.conditions],
+        *[("note", note) for note in cal.notes],
+    ]
+    for name, value in lines:
+        print(f"{name + ':':19}{value}")
+    return 0
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from dpviz.common.validate import one_of
+    from dpviz.datasets.sources.remote import REMOTE, download
+
+    name = one_of("name", options.name, REMOTE)
+    shown = sys.stderr.isatty()
+
+    def progress(done: int) -> None:
+        if shown:
+            print(f"\r{done / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
+
+    try:
+        download(name, progress)
+    finally:
+        if shown:
+            print(file=sys.stderr)
+    print(f"{name}: {REMOTE[name].variant} is on this machine now.")
+    return 0
+
+
+def _datasets(options: argparse.Namespace) -> int:
+    from dpviz.datasets import list_datasets, rows_of
+    from dpviz.datasets.sources.remote import REMOTE, downloaded
+
+    for name in list_datasets():
+        try:
+            print(f"{name:23}{rows_of(name):>9,} rows")
+        except InvalidInput as problem:
+            print(f"{name:23} cannot be used: {' '.join(str(problem).split())}")
+    print(f"{'census-N':23} any N from 100 to 1,000,000, synthetic")
+    for name, remote in REMOTE.items():
+        if not downloaded(name):
+            print(f"{name:23}{remote.rows:>9,} rows, not downloaded (about {remote.megabytes} MB): dpviz fetch {name}")
+    return 0
+
+
+def _mechanisms(options: argparse.Namespace) -> int:
+    from dpviz.mechanisms import list_mechanisms
+
+    for name, cls in list_mechanisms().items():
+        print(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}")
+        for knob_name, knob in cls.knobs().items():
+            allowed = ", ".join(knob.options) if knob.options else f"{knob.low:g} to {knob.high:g}"
+            allowed = "true, false" if knob.kind == "switch" else allowed
+            print(f"{'':22}--set {knob_name}={cls.defaults()[knob_name]}  ({allowed}) {knob.help}")
+    return 0
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from dpviz.papers import claims
+
+    known = claims.list_claims()
+    if options.claim is None:
+        for name, claim in known.items():
+            print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
+        return 0
+    for name in known if options.claim == "all" else [options.claim]:
+        found = claims.check(name, full=options.full, seed=_seed(options.seed))
+        claim, verdict = found.claim, found.verdict
+        lines = [
+            ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper]}, {claim.place})"),
+            ("result", verdict.headline),
+            *verdict.numbers,
+            ("why", verdict.because),
+            ("rule", verdict.rule),
+            ("seeds", verdict.seeds),
+            ("repeat", f"{found.command}   ({found.seconds:.1f} s, engine {found.engine})"),
+        ]
+        print(f"== {name}")
+        for label, value in lines:
+            print(f"{label + ':':19}{value}")
+    return 0
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput("seed", f"must be a whole number, got {text!r}", "Give 0 or more.") from None

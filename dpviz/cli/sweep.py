@@ -1,0 +1,266 @@
+"""`dpviz sweep`: a whole figure from the shell, with the app's settings file, numbers and checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpviz.common.validate import InvalidInput, one_of, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpviz.experiments.sweep import SweepSpec
+
+FORMATS = (".csv", ".parquet")
+BACKENDS = ("loky", "threading", "dask")
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    sweep = commands.add_parser(
+        "sweep",
+        help="train many mechanisms at many budgets, resume where it stopped, and save one table",
+        description="Finished parts are kept in the cache that the app uses too; a second call goes on where the first stopped.",
+    )
+    sweep.add_argument("spec", nargs="?", metavar="SPEC.toml", help="settings, as the app saves them; options below win")
+    sweep.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
+    sweep.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
+    sweep.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
+    sweep.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
+    for name, meaning in (
+        ("from", "smallest budget, with --to and --points"),
+        ("to", "largest budget"),
+        ("points", "number of budgets"),
+        ("dataset", "catalogue name"),
+        ("model", "model id"),
+        ("seeds", "noise draws"),
+        ("delta", "failure probability, below 1/n"),
+        ("lam", "l2 regularisation, above 0"),
+        ("split-seed", "seed of the 80/20 split"),
+        ("seed", "seed of the noise"),
+        ("intercept", "true or false"),
+    ):
+        sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
+    sweep.add_argument("--out", metavar="FILE", help="a .csv or .parquet file; CSV on standard output where it is left out")
+    sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
+    sweep.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, with --backend dask")
+    sweep.add_argument("--cache", metavar="FOLDER", help="where finished cells are kept (DPVIZ_CACHE, or ~/.cache/dpviz)")
+    sweep.add_argument("--no-cache", action="store_true", help="neither use nor keep finished cells")
+    sweep.add_argument("--quiet", action="store_true", help="no progress bar")
+    sweep.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Computes and saves. Returns 0, or 1 where a part could not be computed."""
+    from dpviz.experiments.cells import CellStore, attempts, problems
+    from dpviz.experiments.sweep import in_order
+
+    out = _target(options.out)
+    spec = spec_of(options)
+    jobs = _jobs(options.jobs)
+    store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
+    bar = _Bar(not options.quiet)
+    cells = spec.cells()
+    tables, missing = [], []
+    with _backend(options.backend, options.scheduler) as everywhere:
+        for table in attempts(cells, store=store, n_jobs=-1 if everywhere else jobs, monitor=bar):
+            missing += problems(table)
+            if len(table):
+                tables.append(table)
+    bar.end()
+    for notice in store.notices if store else ():
+        print(f"dpviz: {notice}", file=sys.stderr)
+    for line in dict.fromkeys(f"dpviz: missing at ε = {epsilon:g}: {' '.join(str(p).split())}" for epsilon, p in missing):
+        print(line, file=sys.stderr)
+    if not tables:
+        return 1
+    import pandas as pd
+
+    _save(in_order(pd.concat(tables, ignore_index=True), spec), out)
+    return 1 if missing else 0
+
+
+def spec_of(options: argparse.Namespace) -> SweepSpec:
+    """The sweep that a file and options stand for; options win.
+
+    Raises:
+        InvalidInput: for the first bad value, naming it.
+    """
+    from dpviz.experiments.curves import grid
+    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.sweep import SweepSpec
+    from dpviz.mechanisms import get_mechanism
+
+    if options.spec and options.spec_file:
+        raise InvalidInput("--spec", "two files of settings are given", "Give one.")
+    file = options.spec or options.spec_file
+    base = SweepSpec.from_toml(file) if file else None
+    values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
+    if base is not None and options.dataset is not None and options.delta is None:
+        values.pop("delta")  # it belongs to the other dataset's number of rows
+    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept")
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    read = RunSpec.from_query(given)
+    values |= {name: getattr(read, name) for name in given}
+    named: dict[str, dict[str, Any]] = base.named if base else {name: {} for name in SweepSpec.mechanisms}
+    if options.mechanisms is not None:
+        named = {name: named.get(name, {}) for name in filter(None, options.mechanisms.split(","))}
+    for item in options.set:
+        name, equals, value = item.partition("=")
+        mechanism, dot, knob = name.partition(".")
+        if not equals or not dot:
+            raise InvalidInput("--set", f"needs ID.KNOB=VALUE, got {item!r}", "For example: --set dp-gd.steps=20.")
+        known = get_mechanism(mechanism).knobs()
+        if mechanism not in named:
+            raise InvalidInput("--set", f"{mechanism!r} is not in this sweep", f"It has: {', '.join(named)}.")
+        if knob not in known:
+            raise InvalidInput("--set", f"{mechanism} has no {knob!r}", f"It has: {', '.join(known) or 'nothing to set'}.")
+        named[mechanism] = {**named[mechanism], knob: known[knob].parse(knob, value)}
+    values["mechanisms"] = named
+    ends = [getattr(options, name) for name in ("from", "to", "points")]
+    if options.epsilons is not None and any(end is not None for end in ends):
+        raise InvalidInput("--epsilons", "cannot go with --from, --to and --points", "Give one or the other.")
+    if options.epsilons is not None:
+        values["epsilons"] = [_number("epsilons", text) for text in options.epsilons.split(",") if text]
+    elif any(end is not None for end in ends):
+        if any(end is None for end in ends):
+            raise InvalidInput("--points", "--from, --to and --points go together", "Give all three.")
+        low, high = (RunSpec.from_query({"epsilon": end}).epsilon for end in ends[:2])
+        if low >= high:
+            raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
+        values["epsilons"] = grid(low, high, whole("points", _number("points", ends[2]), 2, 1000))
+    return SweepSpec(**values)
+
+
+def _number(field: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(field, f"must be a number, got {text!r}", "Give numbers, separated by commas.") from None
+
+
+def _jobs(text: str) -> int:
+    number = _number("--jobs", text)
+    return -1 if number == -1 else whole("--jobs", number, 1, 1024)
+
+
+def _target(path: str | None) -> Path | None:
+    """Where the table goes, checked before anything is computed."""
+    if path is None:
+        return None
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {target.name!r}", "Name a file with that ending.")
+    if not target.parent.is_dir() or target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InvalidInput("--out", f"cannot be written: {os.fspath(target)!r}", "Name a file in a folder that can be written.")
+    return target
+
+
+def _save(table: pd.DataFrame, target: Path | None) -> None:
+    table.attrs = {}
+    if target is None:
+        with contextlib.suppress(BrokenPipeError):
+            table.to_csv(sys.stdout, index=False)
+        return
+    part = target.with_name(f".{target.name}.part")
+    try:
+        if target.suffix.lower() == ".csv":
+            table.to_csv(part, index=False)
+        else:
+            table.to_parquet(part, index=False)
+        os.replace(part, target)  # never half a table under the name that was asked for
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Finished cells are kept; call it again.") from error
+
+
+@contextlib.contextmanager
+def _backend(name: str, scheduler: str | None) -> Iterator[bool]:
+    """Makes joblib use a backend; yields whether all workers of a cluster are to be used."""
+    from joblib import parallel_config
+
+    one_of("--backend", name, BACKENDS)
+    if name != "dask":
+        if scheduler is not None:
+            raise InvalidInput("--scheduler", f"means nothing to the backend {name!r}", "Add --backend dask.")
+        with parallel_config(backend=name):
+            yield False
+        return
+    with _client(scheduler) as client, parallel_config(backend="dask", client=client):
+        yield True
+
+
+@contextlib.contextmanager
+def _client(scheduler: str | None) -> Iterator[Any]:
+    """A connection to a Dask scheduler whose workers have this very engine.
+
+    Raises:
+        InvalidInput: Dask is not installed, nobody answers, or the workers' engine is another one.
+    """
+    from dpviz.common.fingerprint import engine_version
+
+    if scheduler is None:
+        raise InvalidInput("--scheduler", "is missing", "Start one with `dask scheduler` and give its address, tcp://host:8786.")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install 'dpviz[dask]'.") from error
+    try:
+        client = Client(scheduler, timeout=10, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise InvalidInput("--scheduler", f"{scheduler} does not answer", "Check the address and that it runs.") from error
+    try:
+        try:
+            found: Mapping[str, str] = client.run(engine_version)
+        except Exception as error:
+            raise InvalidInput("--scheduler", f"its workers cannot load dpviz: {error}", "Install dpviz there too.") from error
+        if not found:
+            raise InvalidInput("--scheduler", "it has no workers", f"Start some: dask worker {scheduler}.")
+        if set(found.values()) != {engine_version()}:
+            raise InvalidInput("--scheduler", "its workers have another version of dpviz", "Install the same version there.")
+        yield client
+    finally:
+        client.close()
+
+
+class _Bar:
+    """A monitor that draws a progress bar on standard error; one line per tenth where that is no terminal."""
+
+    WIDTH = 32
+
+    def __init__(self, on: bool, stream: io.TextIOBase | Any = None) -> None:
+        self._stream = stream or sys.stderr
+        self._on, self._live = on, bool(getattr(self._stream, "isatty", lambda: False)())
+        self._start, self._last, self._tenth, self._first = time.monotonic(), 0.0, 0, -1.0
+
+    def __call__(self, done: float) -> None:
+        if not self._on:
+            return
+        now = time.monotonic()
+        if self._first < 0:
+            self._first, self._start = done, now  # what was stored took no time
+        left = (now - self._start) * (1 - done) / (done - self._first) if done > self._first else None
+        text = f"{done:4.0%}" + (f", about {left:.0f} s left" if left is not None and done < 1 else "")
+        if self._live and (now - self._last > 0.1 or done >= 1):
+            self._last = now
+            full = round(self.WIDTH * min(done, 1.0))
+            self._stream.write(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {text:<30}")
+            self._stream.flush()
+        elif not self._live and int(10 * done) > self._tenth:
+            self._tenth = int(10 * done)
+            print(f"dpviz sweep: {text}", file=self._stream, flush=True)
+
+    def end(self) -> None:
+        """Ends the line."""
+        if self._on and self._live and self._last:
+            self._stream.write("\n")

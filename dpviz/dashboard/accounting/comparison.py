@@ -1,0 +1,222 @@
+"""From a sensitivity to noise, by every accountant; what the noise leaves to an attacker; papers beside what is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.progress import Monitor
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.sensitivity.recursion import setting_of
+from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.work import tasks
+from dpviz.experiments.setup import bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import lines
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
+from dpviz.models import Setting
+from dpviz.models.problem import accuracy
+from dpviz.privacy.accounting import side_by_side
+from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.side_by_side import Option
+from dpviz.privacy.budget import Budget, Status
+
+KEY = "compare"
+
+
+def compare_choice(spec: RunSpec) -> Choice:
+    """Whose releases are accounted for."""
+    setting, budget = setting_of(spec), spec.budget
+    options = {}
+    for name, cls in list_mechanisms().items():
+        if cls.refusal(setting) is None and _releases(spec, name, setting, budget) is not None:
+            options[name] = cls.label
+    default = spec.mechanism if spec.mechanism in options else next(iter(options), "")
+    return Choice(KEY, "Releases of", options, default)
+
+
+def _mechanism(spec: RunSpec, name: str) -> Mechanism:
+    return spec.build() if name == spec.mechanism else list_mechanisms()[name]()
+
+
+def _releases(spec: RunSpec, name: str, setting: Setting, budget: Budget) -> Releases | None:
+    try:
+        return _mechanism(spec, name).releases(setting)
+    except InvalidInput:
+        return None
+
+
+def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibration] | None:
+    """The mechanism, what it releases and how it is calibrated; None, with words, where nothing can be accounted for."""
+    if not choice.options:
+        parts.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
+        return None
+    name = choice.draw()
+    mechanism = _mechanism(spec, name)
+    setting = setting_of(spec)
+    released = mechanism.releases(setting)
+    if released is None:
+        parts.empty(
+            f"{words.markdown(mechanism.label)} with these settings adds no Gaussian noise that could be "
+            f"compared; choose another."
+        )
+        return None
+    if name != spec.mechanism:
+        st.caption(
+            words.markdown(
+                f"The run's own method adds no Gaussian noise of bounded sensitivity; {mechanism.label} at its defaults is shown."
+            )
+        )
+    return mechanism, released, mechanism.calibrate(setting, spec.budget)
+
+
+def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> list[Option]:
+    """The noise that each accountant asks for, and what it does to accuracy."""
+    st.header("One sensitivity, many proofs", anchor=False)
+    found = side_by_side.options(released, cal.budget)
+    in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
+    smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
+    largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
+    what = f"{released.count} releases of sensitivity" if released.count > 1 else "one release of sensitivity"
+    with st.container(key="headline"):
+        st.markdown(
+            words.markdown(
+                f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
+                f"({smallest.name}); {largest.name} asks for "
+                f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(released.worst)}."
+            )
+        )
+    parts.guarantee(cal)
+    items = [
+        lines.Bar(
+            o.name,
+            o.sigma,
+            f"{words.three(o.sigma)}  {words.LABELS[o.status][1]}" if math.isfinite(o.sigma) else "no bound",
+            solid=o.status is Status.PROVED,
+            strong=o in in_use,
+        )
+        for o in found
+    ]
+    look = parts.method_look(mechanism.id, theme)
+    summary = (
+        f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
+        + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in found if math.isfinite(o.sigma))
+        + "."
+    )
+    parts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
+    for o in found:
+        if o.note:
+            st.caption(words.markdown(f"{o.name}: {o.note}."))
+    _accuracies(spec, theme, mechanism, found, cal)
+    with st.expander("How is this computed?"):
+        for o in found:
+            st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.")
+            st.latex(o.formula)
+        st.code(
+            f"from dpviz.privacy.accounting import side_by_side\n\nside_by_side.options(spec.build().releases(setting), "
+            f"dpviz.Budget({cal.budget.epsilon:g}, "
+            f"{cal.budget.delta:g}))",
+            language="python",
+        )
+    return found
+
+
+def _options_table(found: Sequence[Option]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note} for o in found]
+    )
+
+
+def accuracies(spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: Monitor) -> np.ndarray:
+    """(E, S) test accuracies of a mechanism trained with each noise scale, with the draws of `dpviz.run`."""
+    shared = bench(spec)
+    calibrations = [replace(cal, noise_scale=s) for s in scales]
+    fit = mechanism.fit(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
+    return np.stack([accuracy(shared.problem.model, theta, shared.test) for theta in fit.theta])
+
+
+def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequence[Option], cal: Calibration) -> None:
+    finite = [o for o in found if math.isfinite(o.sigma)]
+    scales = [o.sigma for o in finite]
+    size = setting_of(spec).n * setting_of(spec).m
+    result, _ = tasks.observe(
+        f"accounting {mechanism.id} {scales} {spec.key()}",
+        "Training with each of these noises",
+        lambda monitor: accuracies(spec, mechanism, cal, scales, monitor),
+        section="accountant-accuracy",
+        dataset=spec.dataset,
+        ask="" if size < 200_000 else "Train with each of these noises and show the accuracy",
+    )
+    if result is None or len(result) != len(finite):
+        return
+    base, floor = bench(spec).non_private.accuracy, bench(spec).majority.accuracy
+    items = [
+        lines.Bar(
+            o.name,
+            100 * float(a.mean()),
+            f"{words.percent(float(a.mean()))} ± {100 * float(a.std(ddof=1)) if len(a) > 1 else 0:.1f}",
+            solid=o.status is Status.PROVED,
+            strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4,
+        )
+        for o, a in zip(finite, result, strict=True)
+    ]
+    low = 10 * math.floor((min(min(b.value for b in items), 100 * floor) - 2) / 10)
+    summary = (
+        f"Test accuracy with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
+        f"draws for all; no privacy "
+        f"{words.percent(base)}, majority {words.percent(floor)}."
+    )
+    table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})
+    fig = lines.bars(
+        items, parts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118), most=100.0
+    )
+    parts.chart(fig, "accountant-accuracy", summary, lambda: table)
+
+
+def papers(spec: RunSpec) -> None:
+    """For each mechanism: the noise that its paper adds and the noise that is needed."""
+    st.header("What each paper would add, and what is needed", anchor=False)
+    setting, budget = setting_of(spec), spec.budget
+    rows = []
+    for cls in list_mechanisms().values():
+        if cls.family == "reference" or cls.refusal(setting) is not None:
+            continue
+        published = {k: "published" for k, knob in cls.knobs().items() if "published" in knob.options}
+        try:
+            base = cls().calibrate(setting, budget)
+            paper = cls(**published).calibrate(setting, budget) if published else base
+        except InvalidInput as problem:
+            rows.append((cls.label, "–", "–", "–", words.LABELS[Status.NONE][0], problem.cause))
+            continue
+        needed = base.noise_scale if base.proved is not None else math.nan
+        unproved = "no noise of this kind is proved"
+        ratio = paper.noise_scale / needed if math.isfinite(needed) and needed > 0 else math.nan
+        says = f"its noise proves {words.budget(paper.proved)}" if paper.proved else "nothing is proved"
+        if not published and base.proved is not None:
+            says = "the paper leaves its constant open, or is exact"
+        rows.append(
+            (
+                cls.label,
+                words.three(paper.noise_scale) if published or base.proved is None else "–",
+                words.three(needed) if math.isfinite(needed) else unproved,
+                f"{ratio:.3g}" if published and math.isfinite(ratio) else "–",
+                words.guarantee(base),
+                says,
+            )
+        )
+    parts.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
+    st.caption(
+        words.markdown(
+            f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "
+            f"coordinate, on what that method perturbs), so compare "
+            "along a row. Above 1 the paper adds too much, below 1 too little."
+        )
+    )

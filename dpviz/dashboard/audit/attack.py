@@ -1,0 +1,307 @@
+"""Attacks on one mechanism and on all of them: controls, numbers and pictures; the page puts them below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
+from dpviz.auditing.pairs import differing_row
+from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
+from dpviz.auditing.scores import SCORES
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput, whole
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.shell import address
+from dpviz.dashboard.work import pool, tasks
+from dpviz.dashboard.work.job import State
+from dpviz.experiments.setup import bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import audits as pictures
+from dpviz.figures.style import Theme
+from dpviz.models import get_model
+from dpviz.privacy.audit_bounds import epsilon_ceiling, power
+from dpviz.privacy.budget import Budget, corner, trade_off
+
+OWN = ("pair", "row", "other", "runs")
+PAIRS = {
+    "": "Worst case for this mechanism",
+    "most-influential": "The most influential row, label flipped",
+    "label-flip": "A row of your choice, label flipped",
+    "two-rows": "A row of your choice, replaced by another",
+}
+RUNS = {"": 1000, "200": 200, "5000": 5000, "20000": 20_000}
+WEAK = 0.8  # share of the noise in the example of what N can see
+ROWS, FEATURES = 1000, 2  # of the made-up pairs
+_power = lru_cache(256)(power)
+_REAL = ("most-influential", "label-flip", "replace")
+#: verdicts in words, sign and colour, never colour alone; an audit never confirms
+_SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
+
+
+def controls() -> tuple[str, int | None, int | None, int]:
+    """Pair, row, other row and N, each kept in the address."""
+    state = st.session_state
+    for key, options in (("pair", PAIRS), ("runs", RUNS)):
+        if state.get(key, "") not in options:
+            address.report(InvalidInput(key, f"{state[key]!r} is not offered here", "Choose one from the list."))
+            state[key] = ""
+    columns = st.columns([3, 2, 2, 2])
+    with columns[0]:
+        pair = st.selectbox("Neighbouring pair", list(PAIRS), key="pair", format_func=PAIRS.__getitem__)
+    with columns[1]:
+        runs = st.selectbox(
+            "Trainings a side, N",
+            sorted(RUNS, key=RUNS.__getitem__),
+            key="runs",
+            format_func=lambda k: f"{RUNS[k]:,}",
+            help="More trainings can show more; the largest bound that N can give is shown below.",
+        )
+    with columns[2]:
+        row = _row("row", "Row", pair in ("label-flip", "two-rows"))
+    with columns[3]:
+        other = _row("other", "Replaced by row", pair == "two-rows")
+    return pair, row, other, RUNS[runs]
+
+
+def _row(key: str, label: str, used: bool) -> int | None:
+    text = st.text_input(
+        label, key=key, disabled=not used, placeholder="row id", help="As in the tables of the other pages; a training row."
+    )
+    try:
+        return whole(key, float(text), 0, 10**7) if text.strip() and used else None
+    except (ValueError, InvalidInput):
+        st.warning(f"**{key}**: {words.markdown(text)} is not a whole number from 0. Give the id of a training row.", icon="⚠️")
+        return None
+
+
+def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:
+    """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
+    if not pair:
+        return worst_case(spec.build(), get_model(spec.model), spec.budget, n=ROWS, d=FEATURES, lam=spec.lam)
+    shared = bench(spec)
+    problem, ids = shared.problem, shared.split.train
+    if pair == "most-influential":
+        made = most_influential(problem)
+        at = differing_row(made.first, made.second)
+        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
+    at = _position("row", ids, row, 0)
+    if pair == "label-flip":
+        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
+    by = _position("other", ids, other, 1)
+    made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
+    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
+
+
+def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
+    if row is None:
+        return default
+    found = np.flatnonzero(ids == row)
+    if not len(found):
+        raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
+    return int(found[0])
+
+
+def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: int) -> tasks.Task[Any]:
+    """The game as a task: started at once for the settings on the screen."""
+    fixed = replace(spec, seeds=1)
+    key = f"audit {fixed.key()} {pair} {row} {other} {runs}"
+
+    def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
+        chosen = the_pair(fixed, pair, row, other)
+        for result in watch(
+            fixed.build(), chosen.first, chosen.second, fixed.budget, runs, fixed.seed, monitor=monitor, looks=20
+        ):
+            yield chosen, result
+
+    task = pool.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
+    if task.state in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=pool.pool().again, args=(task,))
+    return task
+
+
+def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+    """The attack so far, redrawn while it goes on."""
+
+    @st.fragment(run_every=None if task.over else 1.0)
+    def live() -> None:
+        tasks.controls(task, "Training")
+        if task.results:
+            chosen, result = task.results[-1]
+            _numbers(result, chosen, task.over)
+            left, right = st.columns(2, gap="large")
+            with left:
+                _clouds(result, theme)
+            with right:
+                _curve(result, theme)
+            _how(spec, result, chosen)
+        if task.over and not was_over:
+            st.rerun()
+
+    was_over = task.over
+    live()
+
+
+def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
+    cal = result.calibration
+    found = result.epsilon_lower
+    claim = cal.claimed or cal.proved
+    final = over and result.runs == result.requested
+    sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
+    said = f"the claim is ε = {words.three(claim.epsilon)}" if claim else "nothing is claimed"
+    by = result.against(cal.claimed) or result.against(cal.proved)
+    how = "" if not by or by == BY_BOUND else f" by {by}, under the assumption below"
+    sentence = (
+        f"An attacker who sees {result.runs:,} trainings on each side shows that ε is at least {words.three(found)}; {said}: "
+        f"{result.verdict}{how}."
+        if final
+        else f"After {result.runs:,} of {result.requested:,} trainings on each side the attacker reaches ε = "
+        f"{words.three(found)}; {said}. "
+        "Only the bound at the end counts."
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
+    columns = st.columns(4)
+    for column, (name, budget) in zip(columns, (("Claimed ε", cal.claimed), ("Proved ε", cal.proved)), strict=False):
+        column.metric(name, words.three(budget.epsilon) if budget else "none")
+    columns[2].metric(
+        "Audited ε, at least" if final else "Audited ε, so far",
+        words.three(found),
+        delta=("✗ above the claim" if by == BY_BOUND else f"✗ {by}") if by and final else None,
+        delta_color="inverse",
+        help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
+        f"{words.three(cal.budget.delta)}.",
+    )
+    columns[3].metric(
+        f"Ceiling for N = {result.requested:,}",
+        words.three(_ceiling(result)),
+        help="No attack with this N shows more; "
+        "what a correct mechanism can be seen to spend is far less, because its worst errors are too rare to be counted.",
+    )
+    st.caption(words.markdown(_apart(result, claim, by, final)))
+    start = (
+        ""
+        if pair.first.setting.linear
+        else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the one row "
+        "behind its own noise, and no guarantee counts on that."
+    )
+    st.caption(
+        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
+    )
+    for warning in result.warnings:
+        st.warning(words.markdown(warning), icon="⚠️")
+
+
+def attacker_words(score: str) -> str:
+    """What the attacker looks at, and what that is called in code."""
+    known = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
+    return f"Attacker: {known} (In code: {score}.)" if known else f"Attacker: {score}."
+
+
+def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:
+    """The tighter bounds, each with its assumption, and what the free bound can see at all."""
+    gaussian, measured, p = result.gaussian_epsilon_lower, result.measured_epsilon_lower, result.p_value(claim)
+    said = []
+    if gaussian is not None:
+        said.append(
+            f"Under an assumption, and so apart: ε is at least {words.three(gaussian)} if the trade-off is Gaussian. "
+            f"{result.assumption}"
+        )
+    if measured is not None:
+        said.append(
+            f"If moreover the two models without noise are where they are declared to be, the noise measured around them shows "
+            f"ε of at least {words.three(measured)}."
+        )
+    if not said:
+        said.append("No tighter bound under a Gaussian assumption: nothing says that this mechanism's trade-off is Gaussian.")
+    if p is not None and by and by != BY_BOUND:
+        what = "So little noise" if by == BY_NOISE else "So few errors"
+        said.append(f"{what} would have probability {p:.2g} if the claim held; that is what speaks against it.")
+    if final and claim is not None and claim.delta > 0:
+        free = _power(claim, result.counts.trials, WEAK, result.confidence)[0]
+        counted = _power(claim, result.middle.trials, WEAK, result.confidence)[1]
+        said.append(
+            f"What this N can see: Gaussian noise of {WEAK:.0%} of what the claim needs would be refuted by the bound without "
+            f"assumptions in {free:.1%} of such audits, by errors counted under the Gaussian assumption in {counted:.0%}"
+            + (", by the measured noise practically always." if measured is not None else ".")
+        )
+    return " ".join(said)
+
+
+def _ceiling(result: AuditResult) -> float:
+    """What the counted part of all N runs could show."""
+    counted = result.counts.trials * result.requested // max(result.runs, 1)
+    return epsilon_ceiling(max(counted, 1), result.calibration.budget.delta, result.counts_confidence)
+
+
+def _clouds(result: AuditResult, theme: Theme) -> None:
+    st.header("What the attacker sees", anchor=False)
+    means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
+    apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
+    summary = (
+        f"Each mark is one trained model, up to 1,000 a side. Along the attacker's direction the two clouds lie "
+        f"{apart:.2g} standard "
+        "deviations apart."
+    )
+    parts.chart(pictures.clouds(result.cloud, theme), "clouds", summary, lambda: result.cloud)
+
+
+def _curve(result: AuditResult, theme: Theme) -> None:
+    st.header("How well it tells them apart", anchor=False)
+    claim = result.calibration.claimed or result.calibration.proved
+    allowed, label = None, ""
+    if claim is not None:
+        alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(claim)])
+        allowed, label = (alarms, 1 - trade_off(claim, alarms)), words.budget(claim)
+    counts = result.counts
+    summary = (
+        f"At its threshold the attacker raises {counts.false_positives:g} false alarms in {counts.trials:,} and misses "
+        f"{counts.false_negatives:g} in {counts.trials:,}"
+        + (f"; {label} allows what lies below the dotted line." if label else ".")
+    )
+    parts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
+
+
+def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:
+    with st.expander("How is this computed?"):
+        st.latex(r"\varepsilon\ge\ln\frac{1-\delta-\overline{\mathrm{FN}}}{\overline{\mathrm{FP}}}")
+        st.markdown(
+            "Both errors with upper Clopper-Pearson limits (Kairouz, Oh, Viswanath 2015, Theorem 2.1); what chooses "
+            "the attack is "
+            "never counted. The largest of the two forms is taken. A bound above the claim refutes it; one below says nothing."
+        )
+        st.code(_call(spec, result, pair), language="python", wrap_lines=True)
+
+
+def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
+    """The call that repeats an audit."""
+    changed = differing_row(pair.first, pair.second)
+    x, y = pair.second.rows.X[changed], pair.second.rows.y[changed]
+    lines = [
+        "import dpviz",
+        "from dpviz.experiments.setup import bench",
+        "from dpviz.models import get_model",
+        f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}",
+        "",
+        f"mechanism = dpviz.list_mechanisms()[{spec.mechanism!r}].from_params({dict(spec.params)!r})",
+        f"budget = dpviz.Budget({spec.epsilon!r}, {spec.delta!r})",
+    ]
+    if pair.name in _REAL:
+        lines += [
+            f"problem = bench(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
+            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept})).problem",
+            f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
+            f"pair = replace_by(problem, {changed}, x, {float(y)})",
+        ]
+    else:
+        size = f"n={pair.first.n}, d={pair.first.rows.X.shape[1]}, lam={spec.lam:g}"
+        lines.append(f"pair = worst_case(mechanism, get_model({spec.model!r}), budget, {size})")
+    lines.append(f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower")
+    return "\n".join(lines)

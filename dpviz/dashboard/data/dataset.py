@@ -1,0 +1,239 @@
+"""The page about data: what is trained on, what was done to it, and which sets there are."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.shell import session
+from dpviz.datasets import Dataset, load_dataset
+from dpviz.datasets.base import train_size
+from dpviz.datasets.cards import Card, download
+from dpviz.datasets.cards import cards as all_cards
+from dpviz.datasets.catalogue import peek
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import data
+from dpviz.figures.style import Theme
+
+_SHOWN = 8
+_FAILED = "dpviz.download"
+_STATES = {
+    "here": ("✓ on this machine", "green"),
+    "download": ("⬇ not downloaded", "orange"),
+    "file": ("✎ bring the file", "blue"),
+}
+
+
+def chosen(spec: RunSpec) -> Dataset | None:
+    """The dataset of the sidebar, or a panel that says why there is none."""
+    try:
+        return load_dataset(spec.dataset, intercept=spec.intercept)
+    except InvalidInput as problem:
+        parts.failed(f"{problem.field}: {problem.cause}", problem.fix)
+    except MemoryError:
+        parts.failed("this set needs more memory than there is", "Choose a smaller one.")
+    return None
+
+
+def title(name: str) -> str:
+    """A dataset's name for people; for an upload, its owner's file name."""
+    held = session.held().get(name)
+    return held.title if held is not None else name
+
+
+def majority(dataset: Dataset) -> float:
+    """Share of the more frequent label, over all rows."""
+    return float(max((dataset.y > 0).mean(), (dataset.y < 0).mean()))
+
+
+def glance(n: int, d: int) -> str:
+    """What privacy costs on a set of that shape, in words."""
+    scale = np.sqrt(d) / n
+    word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
+    return f"{word} (√d/n = {words.three(float(scale))})"
+
+
+def headline(dataset: Dataset, spec: RunSpec) -> None:
+    """Size, majority and what privacy will cost."""
+    n = train_size(dataset.n)
+    sentence = (
+        f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. Always guessing "
+        f"the majority is right for {words.percent(majority(dataset))} of all rows. Cost of privacy: {glance(n, dataset.d)}."
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    st.caption(
+        words.markdown(
+            f"{dataset.description} Source: {dataset.source}. The error that privacy adds to the mean loss cannot be made "
+            f"smaller than about √d/(n·ε) in general (lower bound of Bassily, Smith, Thakurta 2014, without constants): at ε = "
+            f"{words.three(spec.epsilon)} that is {words.three(float(np.sqrt(dataset.d) / n / spec.epsilon))}. δ must stay below "
+            f"1/n = {words.three(1 / n)}."
+        )
+    )
+
+
+def balance(dataset: Dataset, theme: Theme) -> None:
+    """Rows per class."""
+    st.header("Label balance", anchor=False)
+    counts = (int((dataset.y < 0).sum()), int((dataset.y > 0).sum()))
+    names = dataset.label_names
+    summary = f"{counts[0]:,} rows are {names[0]} (−1), {counts[1]:,} are {names[1]} (+1)."
+    table = pd.DataFrame({"label": names, "rows": counts})
+    parts.chart(data.label_balance(counts, names, theme), "balance", summary, lambda: table)
+
+
+def lengths(dataset: Dataset, theme: Theme) -> None:
+    """Row norms."""
+    st.header("Length of the rows", anchor=False)
+    norms = np.linalg.norm(dataset.X, axis=1)
+    summary = (
+        f"All rows lie in the unit ball: lengths from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
+        "One person can move a gradient no further."
+    )
+    parts.chart(
+        data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "length": norms})
+    )
+
+
+def preview(dataset: Dataset) -> None:
+    """The first rows as people read them and as they are trained on."""
+    st.header("What is trained on", anchor=False)
+    parts.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
+    st.markdown("**As read**")
+    st.dataframe(dataset.frame.head(_SHOWN), width="stretch")
+    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
+    st.markdown("**As encoded**: what the model sees; y is the label.")
+    st.dataframe(encoded.round(4), width="stretch")
+    parts.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
+
+
+def unique(names: tuple[str, ...]) -> list[str]:
+    """Column names without repeats, which a table on a page cannot show."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return out
+
+
+def story(dataset: Dataset) -> None:
+    """What preprocessing did, and what it looked at."""
+    st.header("What preprocessing did", anchor=False)
+    st.markdown(words.markdown(words.preprocessing(dataset.declared)))
+    if dataset.looked_at:
+        some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
+        st.warning(f"Read from the rows, outside every ε: {words.markdown(some)}.", icon="⚠️")
+    held = session.held().get(dataset.name)
+    left_out = held.prepared[0] if held is not None else {}
+    steps = [*dataset.notes, *(f"{column} is not used: {reason}." for column, reason in left_out.items())]
+    for step in steps:
+        st.markdown(f"- {words.markdown(step)}")
+    with st.expander("How is this computed?"):
+        st.latex(r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow x_i / \lVert x_i \rVert_2")
+        st.markdown(
+            "Text becomes one column per value (one-hot), numbers are scaled to [0, 1] by their range, then every row is divided "
+            "by its length. The last step works on each row alone, so it costs no privacy."
+        )
+        if dataset.intercept:
+            st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
+            st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
+        if held is None:
+            call = f"import dpviz\n\ndata = dpviz.load_dataset({dataset.name!r}, intercept={dataset.intercept})\ndata.X, data.y"
+            st.code(call, language="python")
+        else:
+            stem = "the file's name"
+            st.markdown(f"To repeat it from Python, put the file into the data folder, with this beside it as {stem}.toml:")
+            st.code(held.spec.to_toml(), language="toml")
+
+
+def ranges(dataset: Dataset, theme: Theme) -> None:
+    """Features after preprocessing."""
+    st.header("Feature ranges", anchor=False)
+    fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
+    shown = min(data.MOST, dataset.d)
+    summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
+    parts.chart(fig, "ranges", summary, lambda: feature_table(dataset))
+
+
+def feature_table(dataset: Dataset) -> pd.DataFrame:
+    """One row per feature."""
+    x = dataset.X
+    return pd.DataFrame(
+        {"feature": dataset.feature_names, "min": x.min(0), "mean": x.mean(0), "max": x.max(0), "standard deviation": x.std(0)}
+    )
+
+
+def cards(spec: RunSpec) -> None:
+    """Cards of all sets."""
+    st.header("All datasets", anchor=False)
+    failed = st.session_state.pop(_FAILED, None)
+    if failed is not None:
+        parts.failed(f"{failed.field}: {failed.cause}", failed.fix)
+    for name, upload in session.held().items():
+        with st.container(border=True):
+            st.markdown(f"**{words.markdown(upload.title)}**, your upload, {upload.rows:,} rows. Nobody else sees it.")
+            columns = st.columns(2)
+            columns[0].button("Use it", key=f"use-{name}", on_click=use, args=(name,), disabled=name == spec.dataset)
+            columns[1].button("Forget it now", key=f"drop-{name}", on_click=forget, args=(name,))
+    found = all_cards()
+    for start in range(0, len(found), 3):
+        for column, card in zip(st.columns(3), found[start : start + 3], strict=False):
+            with column, st.container(border=True):
+                _card(card, spec)
+
+
+def _card(card: Card, spec: RunSpec) -> None:
+    st.markdown(f"**{words.markdown(card.title)}**")
+    text, colour = _STATES[card.state]
+    st.badge(text, color=colour)  # type: ignore[arg-type]
+    rows = f"{card.rows:,} rows" if card.rows is not None else "size known when read"
+    st.caption(words.markdown(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}"))
+    known = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
+    if known is not None:
+        n, d = train_size(known.n), known.d
+        guess = words.percent(majority(known))
+        st.caption(words.markdown(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}."))
+    elif card.state == "here":
+        st.caption("Features, majority and the cost of privacy show when it is used.")
+    if card.state == "here" and card.name is not None:
+        st.button("Use this set", key=f"use-{card.name}", on_click=use, args=(card.name,), disabled=card.name == spec.dataset)
+    elif card.state == "download" and card.name is not None:
+        if st.button(f"Download (about {card.megabytes} MB)", key=f"get-{card.name}"):
+            _download(card)
+    else:
+        with st.expander("How to get it"):
+            for k, step in enumerate(card.steps, 1):
+                st.markdown(f"{k}. {words.markdown(step)}")
+
+
+def _download(card: Card) -> None:
+    assert card.name is not None
+    bar, start = st.progress(0.0, "Asking the server"), time.monotonic()
+
+    def progress(done: int) -> None:
+        share = min(done / (card.megabytes * 1e6), 0.99)
+        bar.progress(share, f"{done / 1e6:.1f} MB after {time.monotonic() - start:.0f} s; moving any control cancels")
+
+    try:
+        download(card.name, progress)
+    except InvalidInput as problem:
+        st.session_state[_FAILED] = problem
+    st.rerun()
+
+
+def use(name: str) -> None:
+    """Makes a set the sidebar's."""
+    st.session_state["dataset"] = name
+
+
+def forget(name: str) -> None:
+    """Drops an upload; the sidebar goes back to the default where it showed it."""
+    session.drop(name)
+    if st.session_state.get("dataset") == name:
+        st.session_state["dataset"] = RunSpec.dataset

@@ -1,0 +1,213 @@
+"""A person's own table: read it, say what it means, and train on it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.shell import session
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources.uploads import Upload
+from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.csv import DELIMITERS, Table
+from dpviz.datasets.table.spec import TableSpec, classes, why_not
+
+_TABLE, _TURN = "dpviz.table", "dpviz.turn"
+_HEADERS = {"find out": None, "names": True, "data": False}
+_SEPARATOR = "|"
+_FEW = 20
+
+
+def own() -> None:
+    """Upload, choices, and the button that makes it a dataset."""
+    st.header("Your own table", anchor=False)
+    limits = Limits.from_environment()
+    st.markdown(
+        "The file is kept in this app's memory for this session. Nobody else sees it, nothing is written to disk, and it is gone "
+        f"with the session (about two minutes after the page is closed). Limits: {limits.megabytes} MB, {limits.rows:,} rows, "
+        f"{limits.features:,} features after encoding."
+    )
+    found: tuple[str, Table] | None = st.session_state.get(_TABLE)
+    if found is None:
+        _upload(limits)
+    else:
+        _choices(found[0], found[1], limits)
+
+
+def _upload(limits: Limits) -> None:
+    columns = st.columns(2)
+    header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
+    delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
+    delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
+    # a new key after each file, so that Streamlit lets go of the bytes
+    file = st.file_uploader("A CSV file, plain or gzipped", key=f"dpviz.file.{st.session_state.get(_TURN, 0)}")
+    if file is None:
+        return
+    box = st.status("Reading the table")
+
+    def listen(state: str) -> None:
+        box.update(label="Waiting: two other files are being read" if state == "waiting" else "Reading the table")
+
+    try:
+        table = read_table(
+            file.getvalue(), header=_HEADERS[header], delimiter=delimiters[delimiter], limits=limits, listen=listen
+        )
+    except InvalidInput as problem:
+        box.update(label="This file was not read", state="error")
+        refused(problem)
+        return
+    except (OSError, ValueError, MemoryError) as error:
+        logging.getLogger(__name__).exception("upload could not be read")
+        box.update(label="This file was not read", state="error")
+        refused(InvalidInput("file", f"could not be read ({type(error).__name__})", "Save it again as CSV in UTF-8."))
+        return
+    st.session_state[_TABLE] = (file.name[:120], table)
+    session.watch()
+    _next_file()
+    st.rerun()
+
+
+def _next_file() -> None:
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+
+
+def refused(problem: InvalidInput) -> None:
+    """What is wrong with a file or a choice: where, what, and what to do."""
+    where, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
+    st.error(f"**{where}**: {cause}. {fix}", icon="⛔")
+
+
+def _choices(title: str, table: Table, limits: Limits) -> None:
+    frame = table.frame
+    gaps = int(frame.isna().any(axis=1).sum())
+    st.markdown(f"**{words.markdown(title)}**: {len(frame):,} rows, {frame.shape[1]:,} columns, {gaps:,} rows with gaps.")
+    for note in table.notes:
+        st.caption(words.markdown(note))
+    parts.not_private("The first rows as read.")
+    st.dataframe(frame.head(5), width="stretch")
+    names = [str(c) for c in frame.columns]
+    target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
+    positive, above = _positive(frame[target])
+    missing = st.radio(
+        "Rows with gaps",
+        ["drop", "default"],
+        horizontal=True,
+        key="dpviz.missing",
+        format_func={"drop": "are left out", "default": "get the value declared below"}.__getitem__,
+    )
+    st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
+    described = describe(frame.drop(columns=target))
+    edited = st.data_editor(
+        described,
+        hide_index=True,
+        width="stretch",
+        key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}",
+        disabled=["column", "kind", "gaps", "not usable because"],
+        column_config={
+            "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}"),
+            "gap value": st.column_config.TextColumn("value for gaps"),
+        },
+    )
+    buttons = st.columns(2)
+    if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
+        try:
+            made = Upload(table, spec_of(edited, target, positive, above, missing), title, limits=limits)
+        except InvalidInput as problem:
+            refused(problem)
+            return
+        except MemoryError:
+            refused(InvalidInput("upload", "needs more memory than there is", "Choose fewer columns or a sample of the rows."))
+            return
+        for old in session.hold(made):
+            st.toast(f"{words.markdown(old.title)} made room and was forgotten.")
+        session.want(made.name)
+        st.rerun()
+    buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _forget_table() -> None:
+    st.session_state.pop(_TABLE, None)
+    _next_file()
+
+
+def _positive(series: pd.Series) -> tuple[tuple[str, ...], float | None]:
+    counts = classes(series)
+    if is_number(series) and len(counts) > _FEW:
+        above = st.number_input("Values above this count as +1", value=None, format="%.6g", key="dpviz.above")
+        return (), None if above is None else float(above)
+    options = list(counts)[:200]
+    default = sorted(counts)[1:2] if len(counts) == 2 else []
+    chosen = st.multiselect(
+        "Values that count as +1",
+        options,
+        default=default,
+        key=f"dpviz.positive.{series.name}",
+        format_func=lambda v: f"{v} ({counts.get(v, 0):,} rows)",
+    )
+    return tuple(chosen), None
+
+
+def describe(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per column with what can be declared about it, nothing declared yet."""
+    rows: list[dict[str, Any]] = []
+    for column in frame:
+        series = frame[column]
+        reason = why_not(series)
+        rows.append(
+            {
+                "use": reason is None,
+                "column": str(column),
+                "kind": "number" if is_number(series) else "text",
+                "gaps": int(series.isna().sum()),
+                "low": None,
+                "high": None,
+                "categories": "",
+                "gap value": "",
+                "not usable because": reason or "",
+            }
+        )
+    return pd.DataFrame(rows).astype({"low": "Float64", "high": "Float64"})
+
+
+def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above: float | None, missing: str) -> TableSpec:
+    """The spec that a filled-in form stands for.
+
+    Raises:
+        InvalidInput: a range has one end only, or a value for gaps in numbers is no number.
+    """
+    ranges: dict[str, tuple[float, float]] = {}
+    categories: dict[str, tuple[str, ...]] = {}
+    defaults: dict[str, float | str] = {}
+    columns = []
+    for row in edited.to_dict("records"):
+        column = str(row["column"])
+        if not row["use"]:
+            continue
+        columns.append(column)
+        low, high = row["low"], row["high"]
+        if pd.isna(low) != pd.isna(high):
+            raise InvalidInput(column, "has one end of a range only", "Give both ends, or none.")
+        if not pd.isna(low):
+            ranges[column] = (float(low), float(high))
+        listed = tuple(v.strip() for v in str(row["categories"] or "").split(_SEPARATOR) if v.strip())
+        if listed:
+            categories[column] = listed
+        value = str(row["gap value"] or "").strip()
+        if value and missing == "default":
+            defaults[column] = _gap_value(column, value, row["kind"])
+    return TableSpec(target, positive, above, tuple(columns), ranges, categories, missing, defaults)
+
+
+def _gap_value(column: str, text: str, kind: str) -> float | str:
+    if kind == "text":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(column, f"needs a number for gaps, got {text[:40]!r}", "Give a number.") from None

@@ -1,0 +1,188 @@
+"""Numbers and guarantees in words. Free of streamlit, so that every sentence can be tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from dpviz.experiments.curves import Needed
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Calibration
+from dpviz.models import STARTS
+from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
+
+RELATIONS = {
+    Neighbouring.REPLACE_ONE: "replace-one: one person's row is exchanged for any other, n is public",
+    Neighbouring.ADD_REMOVE: "add-remove: one person's row is there or not",
+}
+#: word, sign (never colour alone) and badge colour
+LABELS = {
+    Status.PROVED: ("proved", "✓", "green"),
+    Status.PROVED_IF: ("proved if …", "◐", "blue"),
+    Status.CLAIM: ("paper's claim", "✎", "orange"),
+    Status.NONE: ("no guarantee", "✗", "red"),
+}
+
+
+NO_MINIMUM = "Nobody knows the least objective of a network, so a private one may come out below 0."
+
+
+def minimum(convex: bool) -> str:
+    """What gaps are measured against."""
+    return "the minimum without privacy" if convex else f"the best of {STARTS} long trainings without privacy"
+
+
+def percent(share: float) -> str:
+    """0.8213 → "82.1 %"."""
+    return f"{100 * share:.1f}\u00a0%"
+
+
+def three(value: float) -> str:
+    """Three significant digits, without an exponent where it can be helped."""
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    text = f"{value:.3g}"
+    if "e+" in text:
+        text = f"{float(text):,.0f}" if abs(value) < 1e7 else text.replace("e+0", "e").replace("e+", "e")
+    return text.replace("e-0", "e-").replace("-", "−")
+
+
+def times(value: float) -> str:
+    """ "1 time", "0.4 times"."""
+    return f"{three(value)} time{'' if value == 1 else 's'}"
+
+
+def two(value: float) -> str:
+    """A slope: −1.97."""
+    return "none" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def budget(value: Budget) -> str:
+    """ "ε = 1, δ = 1e−5", or "ε = 1" where delta is 0."""
+    return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
+
+
+def spread(values: np.ndarray) -> str:
+    """ "± 0.3 over 10 noise draws", in percentage points, one standard deviation."""
+    draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
+    if len(values) == 1:
+        return f"in {draws}"
+    return f"± {100 * float(np.std(values, ddof=1)):.1f} over {draws}"
+
+
+def points(difference: float, what: str) -> str:
+    """0.009 → "0.9 points above WHAT"."""
+    if abs(difference) < 0.0005:
+        return f"level with {what}"
+    return f"{100 * abs(difference):.1f} points {'above' if difference > 0 else 'below'} {what}"
+
+
+def attacker(cal: Calibration) -> str:
+    """What the guarantee leaves to an attacker, or that none is proved. Never a claim as a bound."""
+    if cal.status is Status.NONE:
+        return "nothing limits what an attacker learns about one person"
+    if cal.proved is None:
+        return "no bound on an attacker's odds is proved"
+    condition = ", provided the stated conditions hold" if cal.status is Status.PROVED_IF else ""
+    return f"an attacker who bets on one person wins {percent(attack_accuracy(cal.proved))} at most{condition}"
+
+
+def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority: float, cal: Calibration) -> str:
+    """The first sentence of a page about one run."""
+    mean = float(np.mean(accuracy))
+    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "With no privacy guarantee"
+    over = spread(accuracy) if cal.noise_scale > 0 else "no noise"
+    return (
+        f"{start} the model is right {percent(mean)} of the time ({over}), "
+        f"{points(mean - non_private, 'no privacy')} and {points(mean - majority, 'always guessing the majority')}; "
+        f"{attacker(cal)}."
+    )
+
+
+def guarantee(cal: Calibration) -> str:
+    """The badge's text: sign, status and the budget that goes with it."""
+    word, sign, _ = LABELS[cal.status]
+    shown = cal.proved if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed
+    return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
+
+
+def preprocessing(declared: bool) -> str:
+    """What preprocessing looks at, and that no epsilon covers it."""
+    if declared:
+        return "Ranges and categories of this set are declared in advance: preparing the rows does not look at the data."
+    return (
+        "Preparing the rows looks at the data: each column's range and the list of categories are read from all rows, "
+        "before any noise and outside every ε."
+    )
+
+
+def python_call(spec: RunSpec) -> str:
+    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
+    default = RunSpec(spec.dataset)
+    always = ("dataset", "mechanism", "epsilon")
+    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    knobs = spec.build().defaults()
+    values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
+    given = [f"{name}={value!r}" for name, value in values.items() if name in always or value != getattr(default, name)]
+    return "import dpviz\n\nresult = dpviz.run(dpviz.RunSpec(" + ", ".join(given) + "))\nresult.accuracy.mean()"
+
+
+def shell_call(spec: RunSpec) -> str:
+    """The same run from a shell."""
+    query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
+    options = " ".join(
+        f"--set {k.split('.', 1)[1]}={v}" if "." in k else f"--{k.replace('_', '-')} {v}" for k, v in query.items()
+    )
+    return f"dpviz run {options}"
+
+
+def markdown(text: str) -> str:
+    """Text from outside (an address, a file) with every sign that Markdown obeys made harmless."""
+    special = set("\\`*_{}[]()<>#+!|~$:@&^=")
+    flat = " ".join(text.split())
+    return "".join("\\" + c if c in special else c for c in flat)
+
+
+def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4) -> str:
+    """What each method needs for an accuracy, in one sentence; claims are named as such.
+
+    Args:
+        found: cheapest first.
+        labels: what to call each mechanism.
+        most: methods that are named; the others are counted.
+    """
+    if not found:
+        return f"For {percent(target)} accuracy: nothing is computed yet."
+    named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in found}
+    there = [one for one in found if one.epsilon is not None]
+    missed = [named[one.mechanism] for one in found if one.epsilon is None]
+    largest = three(max(one.largest for one in found))
+    start = f"For {percent(target)} accuracy: "
+    if not there:
+        return start + f"none of {len(found)} methods reaches it up to ε = {largest}."
+    parts = []
+    for one in there[:most]:
+        budget = three(one.epsilon or math.nan)
+        parts.append(f"{named[one.mechanism]} {f'reaches it at ε = {budget} already' if one.below else f'needs ε ≥ {budget}'}")
+    if len(there) > most:
+        parts.append(f"{len(there) - most} more need more")
+    text = start + ", ".join(parts)
+    if missed:
+        who = ", ".join(missed) if len(missed) <= most else f"{len(missed)} methods"
+        text += f"; not reached up to ε = {largest}: {who}"
+    return text + "."
+
+
+def caveat(status: str) -> str:
+    """What must stand behind a name where nothing is proved, so that nobody compares it as equal."""
+    return {Status.CLAIM.value: " (claim only)", Status.NONE.value: " (no guarantee)"}.get(status, "")
+
+
+def duration(seconds: float) -> str:
+    """ "12 s", "3 min", "2.1 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f}\u00a0s"
+    return f"{seconds / 60:.0f}\u00a0min" if seconds < 5400 else f"{seconds / 3600:.1f}\u00a0h"

@@ -1,0 +1,270 @@
+"""The pictures of one run with their words and numbers; the first page puts them below each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.datasets import load_dataset
+from dpviz.datasets.table.encoding import add_intercept
+from dpviz.figures import accuracy, odds, plane
+from dpviz.figures import weights as weight_figure
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import list_mechanisms
+from dpviz.models import Rows, get_model
+from dpviz.privacy.budget import Status, attack_accuracy, corner, trade_off
+
+
+def headline(done: Outcome) -> None:
+    """The answer in one sentence, and how far its epsilon can be trusted."""
+    sentence = words.headline(
+        done.spec.epsilon, done.accuracy, done.non_private.accuracy, done.majority.accuracy, done.calibration
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    parts.guarantee(done.calibration)
+
+
+def accuracies(done: Outcome, theme: Theme) -> None:
+    """Accuracy of every noise draw between the two baselines."""
+    st.header("Accuracy over noise draws", anchor=False)
+    method = parts.method_look(done.spec.mechanism, theme)
+    fig = accuracy.accuracy_distribution(
+        done.accuracy, done.non_private.accuracy, done.majority.accuracy, method, theme, expected=done.expected_accuracy
+    )
+    expected = "" if done.expected_accuracy is None else f", {words.percent(done.expected_accuracy)} expected over all draws"
+    summary = (
+        f"Each dot is one noise draw, the triangle their mean: {words.percent(float(done.accuracy.mean()))} "
+        f"({words.spread(done.accuracy)}, one standard deviation){expected}; "
+        f"no privacy {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
+    )
+    parts.chart(fig, "accuracy", summary, lambda: per_draw(done))
+
+
+def bets(done: Outcome, theme: Theme) -> None:
+    """What epsilon means: an attacker's odds as words, number and picture."""
+    st.header("What ε means", anchor=False)
+    cal = done.calibration
+    if cal.status is Status.NONE:
+        parts.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
+        return
+    if cal.proved is None:
+        parts.empty(
+            "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
+            + parts.ABOUT
+            + "”."
+        )
+        return
+    win = attack_accuracy(cal.proved)
+    summary = (
+        f"Someone sees the model and bets which of two data sets, different in one person, it was trained on. Out of "
+        f"100 such bets at most {100 * win:.0f} are won; tossing a coin wins 50."
+    )
+    data = pd.DataFrame({"bets won at most, %": [100 * win], "epsilon": [cal.proved.epsilon], "delta": [cal.proved.delta]})
+    parts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
+
+
+def numbers(done: Outcome) -> None:
+    """The numbers behind the first picture."""
+    cal, base, floor = done.calibration, done.non_private, done.majority
+    draws = f"over {len(done.accuracy)} noise draw{'s' if len(done.accuracy) != 1 else ''}"
+    rows = [
+        ("Test accuracy", _mean(done.accuracy), words.percent(base.accuracy), words.percent(floor.accuracy)),
+        (
+            "Training accuracy",
+            _mean(done.train_accuracy),
+            words.percent(base.train_accuracy),
+            words.percent(floor.train_accuracy),
+        ),
+        ("Training objective", f"{done.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
+        ("Optimality gap", words.three(_gap(done)), "0", "–"),
+    ]
+    if done.expected_accuracy is not None:
+        expected = words.percent(done.expected_accuracy)
+        rows.insert(1, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
+    label = list_mechanisms()[done.spec.mechanism].label
+    parts.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
+    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
+    bound = (
+        f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
+        if np.isfinite(cal.sensitivity)
+        else f"has no bound here ({cal.sensitivity_source})"
+    )
+    st.caption(
+        words.markdown(
+            f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
+            + words.preprocessing(load_dataset(done.spec.dataset, intercept=done.spec.intercept).declared)
+        )
+    )
+
+
+def lines(done: Outcome, theme: Theme) -> bool:
+    """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others."""
+    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    if dataset.plane is None:
+        return False
+    st.header("Decision lines", anchor=False)
+    model = get_model(done.spec.model)
+    # lines of linear models are exact on any grid; curved ones need a fine one, within bounds for many draws
+    straight = done.theta.shape[1] == len(dataset.feature_names)
+    fine = min(161, int((5e5 / len(done.theta)) ** 0.5))
+    axis = np.linspace(-1.05, 1.05, 43 if straight else max(43, fine))
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    rows = Rows(add_intercept(grid) if dataset.intercept else grid, np.ones(len(grid)))
+    assert done.non_private.theta is not None
+    theta = np.vstack([done.theta, done.non_private.theta])
+    scores = model.scores(theta, rows).T.reshape(len(theta), len(axis), len(axis))
+    points = dataset.frame[list(dataset.plane)].to_numpy(float)
+    ring = dataset.frame["kind"].eq("outlier").to_numpy() if "kind" in dataset.frame else np.zeros(dataset.n, bool)
+    fig = plane.decision_lines(
+        points,
+        dataset.y,
+        ring,
+        (axis, axis),
+        scores[:-1],
+        scores[-1],
+        parts.method_look(done.spec.mechanism, theme),
+        theme,
+        names=dataset.plane,
+        classes=dataset.label_names,
+    )
+    crossed = int(((scores[:-1].max(axis=(1, 2)) > 0) & (scores[:-1].min(axis=(1, 2)) < 0)).sum())
+    summary = (
+        f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
+        f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
+        f"{crossed} of {len(done.theta)} draws cut the picture"
+        + ("." if crossed == len(done.theta) else "; the others call every point the same.")
+    )
+    parts.not_private("The points are the data, and the thick line was trained without noise.")
+    parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+    return True
+
+
+def weights(done: Outcome, theme: Theme) -> None:
+    """Weights without and with noise."""
+    st.header("Weights without and with noise", anchor=False)
+    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    names, base = dataset.feature_names, done.non_private.theta
+    if base is None or len(names) != done.theta.shape[1]:
+        parts.empty(
+            f"The network’s {done.theta.shape[1]:,} weights do not belong to one feature each, and networks that say the same "
+            "can have different weights (hidden units can change places), so there is nothing to set side by side."
+        )
+        return
+    if not done.theta.any():
+        parts.empty("This method releases a label and no weights.")
+        return
+    fig = weight_figure.weights(done.theta, base, names, parts.method_look(done.spec.mechanism, theme), theme)
+    strongest = int(np.abs(base).argmax())
+    values = done.theta[:, strongest]
+    length = float(np.linalg.norm(done.theta - base, axis=1).mean())
+    most = f"The {weight_figure.MOST} largest of {len(names)} weights" if len(names) > weight_figure.MOST else "All weights"
+    size = words.three(float(np.linalg.norm(base)))
+    summary = (
+        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose length "
+        f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
+        f"{words.three(values.min())} and {words.three(values.max())} with noise."
+    )
+    parts.chart(fig, "weights", summary, lambda: weight_table(done, names))
+
+
+def gap(done: Outcome, theme: Theme) -> None:
+    """How far the private models are from the minimum."""
+    st.header("Optimality gap", anchor=False)
+    convex = get_model(done.spec.model).convex
+    gaps = np.maximum(done.optimality_gap, 0.0) if convex else done.optimality_gap
+    if np.abs(gaps).max() < 1e-12:
+        parts.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
+        return
+    reference = "the minimum" if convex else "the best long training"
+    fig = accuracy.optimality_gap(gaps, parts.method_look(done.spec.mechanism, theme), theme, reference=reference)
+    summary = (
+        f"Training objective of each noise draw minus {done.non_private.objective:.4g}, that of {words.minimum(convex)}: "
+        f"{words.three(_gap(done))} on average, from {words.three(gaps.min())} to {words.three(gaps.max())}."
+    )
+    if not convex:
+        summary += f" {words.NO_MINIMUM}"
+        below = int((gaps < 0).sum())
+        if below:
+            summary += f" Here {below} of {len(gaps)} draws did."
+    parts.chart(fig, "gap", summary, lambda: per_draw(done))
+
+
+def attacker(done: Outcome, theme: Theme) -> None:
+    """The trade-off that the proved budget leaves to an attacker; nothing where none is proved."""
+    proved = done.calibration.proved
+    if proved is None:
+        return
+    st.header("What an attacker can reach", anchor=False)
+    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(proved)])
+    reached = 1 - trade_off(proved, alarms)
+    best = int(np.argmax(reached - alarms))
+    at = 0.01
+    summary = (
+        f"Whoever accuses at most 1 % of the innocent finds at most "
+        f"{words.percent(1 - float(trade_off(proved, np.array([at]))[0]))} of the guilty, under {words.budget(proved)} "
+        f"({words.RELATIONS[done.calibration.neighbouring]})."
+    )
+    fig = odds.attacker_curve(alarms, reached, (float(alarms[best]), float(reached[best])), theme)
+    data = pd.DataFrame({"false alarms": alarms, "true detections, at most": reached})
+    parts.chart(fig, "attacker", summary, lambda: data)
+
+
+def how(done: Outcome) -> None:
+    """Formulas, sources and calls."""
+    cls, cal = list_mechanisms()[done.spec.mechanism], done.calibration
+    formulas = [
+        r"\min_\theta\; \tfrac1n\sum_i \varphi(y_if_\theta(x_i)) + \tfrac{\lambda}{2}\lVert\theta\rVert^2,\qquad f_\theta(x)="
+        + get_model(done.spec.model).formula
+    ]
+    if cal.proved is not None:
+        formulas.append(
+            r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            r"\quad\text{(Kairouz, Oh, Viswanath 2015)}"
+        )
+    if cls.rate:
+        formulas.append(rf"\text{{published utility rate: }} {cls.rate}")
+    sources = [
+        f"{cls.label}: {cls.citation}.",
+        f"Guarantee: {cls.guarantee}",
+        f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_family}), from sensitivity {cal.sensitivity:.6g}: "
+        f"{cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
+    ]
+    parts.computed(done.spec, formulas, sources)
+
+
+def per_draw(done: Outcome) -> pd.DataFrame:
+    """One row per noise draw."""
+    return pd.DataFrame(
+        {
+            "draw": np.arange(len(done.accuracy)),
+            "epsilon": done.spec.epsilon,
+            "accuracy": done.accuracy,
+            "train_accuracy": done.train_accuracy,
+            "objective": done.objective,
+            "optimality_gap": done.optimality_gap,
+            "expected_accuracy": done.expected_accuracy,
+            "non_private_accuracy": done.non_private.accuracy,
+            "majority_accuracy": done.majority.accuracy,
+        }
+    )
+
+
+def weight_table(done: Outcome, names: tuple[str, ...]) -> pd.DataFrame:
+    """One row per feature: the weight without privacy and in every draw."""
+    draws = {f"draw {s}": done.theta[s] for s in range(len(done.theta))}
+    return pd.DataFrame({"feature": names, "no privacy": done.non_private.theta} | draws)
+
+
+def _gap(done: Outcome) -> float:
+    """Mean optimality gap; where the minimum is known, what lies below 0 is the solver's rounding."""
+    mean = float(done.optimality_gap.mean())
+    return max(mean, 0.0) if get_model(done.spec.model).convex else mean
+
+
+def _mean(values: np.ndarray) -> str:
+    spread = f" ± {100 * float(np.std(values, ddof=1)):.1f}" if len(values) > 1 else ""
+    return words.percent(float(values.mean())) + spread

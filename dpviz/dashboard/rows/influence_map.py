@@ -1,0 +1,223 @@
+"""The first sentence of "Influence and noise" and its map: who moves the model, and which rows met noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.rows import inspected, selection
+from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.rows.selection import Chosen
+from dpviz.datasets import Dataset, load_dataset
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures.influence import principal_plane, training_map
+from dpviz.figures.style import Theme
+from dpviz.influence.functions import Influence
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.base import RuleView
+
+Floats = NDArray[np.float64]
+
+_planes: LRUCache[str, tuple[NDArray[np.float32], tuple[float, float]]] = LRUCache(8)
+
+
+def dataset_of(spec: RunSpec) -> Dataset:
+    """The run's rows."""
+    return load_dataset(spec.dataset, intercept=spec.intercept)
+
+
+def label_of(seen: Inspected, position: int) -> str:
+    """A training row's label in words."""
+    return str(dataset_of(seen.spec).frame.iloc[int(seen.row_ids[position]), -1])
+
+
+def headline(seen: Inspected, pull: Influence) -> None:
+    """Who moves the model most, which rows met noise and why."""
+    top = int(pull.newton_norm.argmax())
+    typical = float(np.median(pull.newton_norm))
+    times = f", {words.three(pull.newton_norm[top] / typical)} times as far as a typical row does" if typical > 0 else ""
+    label = list_mechanisms()[seen.spec.mechanism].label
+    sentence = (
+        f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most: without it the parameters move by "
+        f"{'' if pull.exact_curvature else 'about '}"
+        f"{words.three(pull.newton_norm[top])}{times}. With {label} at ε = {words.three(seen.spec.epsilon)}, {met(seen)}."
+    )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    parts.not_private("Everything on this page is computed from real rows, without noise. No ε covers it.")
+
+
+def met(seen: Inspected) -> str:
+    """How many rows met noise, as the end of a sentence."""
+    n = len(seen.row_ids)
+    if seen.calibration.noise_scale == 0:
+        return "no noise is added at all"
+    if seen.ever is None:
+        return "noise is not put on single rows, so no row can be said to have met it"
+    count = int(seen.ever.sum())
+    draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
+    view = used_view(seen)
+    if count == n and view is None:
+        return f"all {n:,} training rows meet noise: the method makes no difference between rows"
+    start = f"{count:,} of {n:,} training rows met noise in at least one of {draws}"
+    visits = seen.rows["visits"].to_numpy()
+    used = int((visits > 0).sum())
+    if np.isfinite(visits).all() and used < n:
+        start += " (all of those that were used at all)" if used == count else f" ({used:,} were used at all)"
+    if view is None:
+        return start
+    passing = int(view.passes.sum())
+    start += f"; the rule, {view.name}, lets {'no' if passing == 0 else 'all' if passing == n else f'{passing:,}'} rows pass"
+    return start + " before the first step"
+
+
+def used_view(seen: Inspected) -> RuleView | None:
+    """The rule that the run follows."""
+    return next((view for view in seen.views or () if view.used), None)
+
+
+def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+    """The map and its controls."""
+    st.header("Map of the training rows", anchor=False)
+    dataset = dataset_of(seen.spec)
+    names = chosen.axes
+    usual = dataset.plane or selection.COMPONENTS
+    for column, key, otherwise in zip(st.columns(2), ("x", "y"), usual, strict=True):
+        others = [name for name in selection.axis_names(dataset) if name != otherwise]
+        column.selectbox(
+            "Across" if key == "x" else "Upwards",
+            ["", *others],
+            key=key,
+            format_func=lambda v, o=otherwise: v or o,
+        )
+    points, titles, scaled = place(seen, dataset, names)
+    ring, bright = selection.on_map(f"{seen.spec.key()}|{names}|{theme.name}", chosen)
+    fig = training_map(
+        points,
+        pull.newton_norm,
+        seen.row_ids,
+        theme,
+        names=titles,
+        noised=seen.ever,
+        epsilon=seen.epsilon,
+        chosen=ring,
+        group=bright,
+        kinds=("met none", "met noise"),
+        ticks=scaled,
+        unit="influence",
+    )
+    size = "" if seen.epsilon is None else " Size is individual ε."
+    rough = inspected.approximation(pull)
+    rough = f"; {rough}" if rough else ""
+    axes = "" if scaled else " A component's share of the variance stands beside its name."
+    summary = (
+        f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton "
+        f"step{rough}).{size} The ring is the chosen person.{axes} Click a point to choose a person; "
+        "the box and lasso tools above the picture choose a group, a double click lets it go."
+    )
+    parts.chart(fig, selection.MAP, summary, lambda: table(seen, pull), on_select=selection.from_map)
+    if chosen.group.any():
+        group(seen, pull, chosen)
+
+
+def group(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+    """What the chosen group has in common, and a way out of it."""
+    at, n = chosen.group, len(seen.row_ids)
+    lines = [
+        ("Rows", f"{int(at.sum()):,}", f"{n:,}"),
+        ("Median influence", *(words.three(float(np.median(pull.newton_norm[w]))) for w in (at, slice(None)))),
+        ("Predicted right without privacy", *(words.percent(float(_right(seen)[w].mean())) for w in (at, slice(None)))),
+    ]
+    if seen.ever is not None:
+        lines.append(("Met noise in some draw", *(words.percent(float(seen.ever[w].mean())) for w in (at, slice(None)))))
+    view = used_view(seen)
+    if view is not None:
+        lines.append(("Pass the rule at the start", *(words.percent(float(view.passes[w].mean())) for w in (at, slice(None)))))
+    if seen.epsilon is not None:
+        lines.append(("Median individual ε", *(words.three(float(np.median(seen.epsilon[w]))) for w in (at, slice(None)))))
+    parts.table(lines, ("The chosen group", "group", "all training rows"))
+    st.button("Let the group go", on_click=selection.forget_group)
+
+
+def _right(seen: Inspected) -> NDArray[np.bool_]:
+    return seen.rows["margin_non_private"].to_numpy() > 0
+
+
+def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
+    """(n, 2) places of the training rows, titles of the axes, and whether both have a scale in the data's units."""
+    key = inspected.fit_key(replace(seen.spec, model=RunSpec.model, lam=RunSpec.lam, mechanism=RunSpec.mechanism, params={}))
+    columns, titles = [], []
+    for name in names:
+        if name in selection.COMPONENTS:
+            if key not in _planes:
+                _planes[key] = principal_plane(dataset.X[seen.row_ids])
+            plane, shares = _planes[key]
+            k = selection.COMPONENTS.index(name)
+            columns.append(plane[:, k].astype(float))
+            titles.append(f"{name} ({words.percent(shares[k])})")
+            continue
+        readable = name in dataset.frame and pd.api.types.is_numeric_dtype(dataset.frame[name])
+        whole = dataset.frame[name] if readable else dataset.X[:, dataset.feature_names.index(name)]
+        columns.append(np.asarray(whole, float)[seen.row_ids])
+        titles.append(name if readable else f"{name} (on the model's scale)")
+    return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
+
+
+def table(seen: Inspected, pull: Influence) -> pd.DataFrame:
+    """All that is known about every training row, most influential first: noise and influence, then the readable row."""
+    numbers = pull.frame().set_index(seen.rows.index)
+    out = pd.DataFrame(
+        {
+            "row id": seen.row_ids,
+            "rank": numbers["rank"],
+            "influence": numbers["newton"],
+            "influence function": numbers["influence"],
+            "leverage": numbers["leverage"],
+            "effect on training loss": numbers["training_loss"],
+        },
+        index=seen.rows.index,
+    )
+    if seen.epsilon is not None:
+        out["individual ε"] = seen.epsilon
+    if seen.noised is not None:
+        out["times noised"], out["noise, total length"] = seen.noised, seen.rows["noise_norm"]
+        out["times used"] = seen.rows["visits"]
+    if seen.views is not None:
+        out["times passed"], out["margin to the rule"] = seen.rows["passed"], seen.rows["rule_margin"]
+        for view in seen.views:
+            out[f"passes {view.name}"] = view.passes
+    out["margin without privacy"], out["margin with noise"] = seen.rows["margin_non_private"], seen.rows["margin"]
+    out["right with noise, share of draws"] = seen.rows["correct"]
+    readable = dataset_of(seen.spec).frame.iloc[seen.row_ids]
+    return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
+
+
+def rows(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+    """The table of all rows, or of the group; a row chosen here is the person."""
+    st.header("All rows as a table", anchor=False)
+    parts.not_private("Real rows.")
+    shown = table(seen, pull)
+    if chosen.group.any():
+        shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]
+    whole, shown = shown, shown.head(1000)
+    selection.remember_shown(selection.TABLE, shown["row id"].to_numpy())
+    st.dataframe(
+        parts.harmless(shown),
+        key=selection.TABLE,
+        hide_index=True,
+        height=360,
+        selection_mode="single-row",
+        on_select=lambda: selection.from_table(selection.TABLE),
+    )
+    part = (
+        f"The {len(shown):,} most influential of {len(whole):,} rows" if len(shown) < len(whole) else f"All {len(whole):,} rows"
+    )
+    whose = " of the group" if chosen.group.any() else ""
+    st.caption(f"{part}{whose}. A click on a heading sorts, a tick at the left chooses the person.")
+    parts.download(lambda: whole, "rows")

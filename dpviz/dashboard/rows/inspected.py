@@ -1,0 +1,283 @@
+"""What is known about single training rows: influence, noise, individual epsilon. Computed once, kept within bounds.
+
+Keys are `RunSpec.key()` strings. The influence belongs to the non-private fit, so one entry serves every mechanism and
+every epsilon. Free of streamlit. All of it is read off private rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from cachetools import LRUCache
+from numpy.typing import ArrayLike, NDArray
+
+import dpviz
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import spawn
+from dpviz.experiments.setup import bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.influence.functions import Influence, influence_of
+from dpviz.influence.leave_one_out import Retrained
+from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.base import RuleView
+from dpviz.privacy.individual import IndividualEpsilon
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+MAX_BYTES = 256 << 20
+#: rows x rows x parameters up to which every row is retrained without being asked for
+EXACT_WORK = 1e8
+#: rows retrained on larger sets
+SAMPLE = 200
+#: the same for networks, whose every row is a training run: rows of a sample, rows x parameters of one person's run and
+#: rows x rows x parameters of a sample's that are retrained without being asked for
+NETWORK_SAMPLE, NETWORK_PERSON, NETWORK_WORK = 40, 1e7, 5e7
+#: gradients to which a network is retrained, relative to the row's own: its influence is no closer than that
+NETWORK_TOLERANCE = 1e-4
+#: rows x parameters up to which the rule is looked at for other budgets too
+RULE_WORK = 4e6
+
+
+@dataclass(frozen=True, eq=False)
+class Inspected:
+    """One run, row by row. n training rows, S seeds; arrays go by position in the training rows.
+
+    Attributes:
+        spec, calibration: the run.
+        parameters: m, the number of the model's parameters.
+        accuracy: (S,) test accuracies.
+        majority, non_private: test accuracies to compare with.
+        row_ids: (n,) ids of the training rows, ascending.
+        rows: `Result.instances`.
+        where: where the noise went, in words.
+        noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
+        ever: (n,) whether that happened in any seed; None likewise.
+        first: (n,) the first seed in which it happened, -1 where in none; None likewise.
+        timeline: (S, rounds) rows that met noise, or what `timeline_counts` says, per round; or None.
+        views: the rules that decide which rows meet noise, the one in use first; None where there is none.
+        individual: individual epsilon, or None.
+    """
+
+    spec: RunSpec
+    calibration: Calibration
+    parameters: int
+    accuracy: Floats
+    majority: float
+    non_private: float
+    row_ids: NDArray[np.intp]
+    rows: pd.DataFrame
+    where: str
+    noised: Floats | None
+    ever: NDArray[np.bool_] | None
+    first: NDArray[np.intp] | None
+    timeline: NDArray[Any] | None
+    timeline_counts: str
+    views: tuple[RuleView, ...] | None
+    individual: IndividualEpsilon | None
+
+    @cached_property
+    def epsilon(self) -> Floats | None:
+        """(n,) individual epsilon, mean over the seeds."""
+        return None if self.individual is None else self.individual.epsilon.mean(axis=0)
+
+    def at(self, row_id: int) -> int:
+        """Position of a training row's id."""
+        return int(np.searchsorted(self.row_ids, row_id))
+
+    @property
+    def size(self) -> int:
+        """Bytes, roughly."""
+        total = float(self.rows.memory_usage().sum())
+        if self.individual is not None:
+            kept = (self.individual.epsilon, self.individual.replace, self.individual.publishable)
+            total += sum(a.nbytes for a in kept if a is not None)
+        total += sum(3 * v.statistic.nbytes for v in self.views or ())
+        return int(total) + (0 if self.timeline is None else self.timeline.nbytes) + 65536
+
+
+class _Store:
+    """A bounded memory, safe for threads; what is too large for it is computed again."""
+
+    def __init__(self, sizes: Callable[[Any], int]) -> None:
+        self._kept: LRUCache[str, Any] = LRUCache(MAX_BYTES, getsizeof=sizes)
+        self._lock = threading.RLock()
+
+    def get(self, key: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            found = self._kept.get(key)
+        if found is not None:
+            return found
+        made = make()
+        with self._lock:
+            if self._kept.getsizeof(made) <= self._kept.maxsize:
+                self._kept[key] = made
+        return made
+
+    def has(self, key: str) -> bool:
+        with self._lock:
+            return key in self._kept
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+def _influence_size(made: Influence) -> int:
+    return 12 * 8 * made.problem.n + 16 * len(made.theta) ** 2 + made.problem.rows.X.nbytes
+
+
+_runs = _Store(lambda made: made.size)
+_influences = _Store(_influence_size)
+_retrained = _Store(lambda made: 2 * made.theta.nbytes + 4096)
+_noisy = _Store(lambda made: made.nbytes + 64)
+_counts = _Store(lambda made: 4096)
+
+
+def clear() -> None:
+    """Forgets everything."""
+    for store in (_runs, _influences, _retrained, _noisy, _counts):
+        store.clear()
+
+
+def fit_key(spec: RunSpec) -> str:
+    """Key of what depends on the non-private fit alone: no mechanism, budget or noise seed."""
+    return RunSpec(
+        dataset=spec.dataset, model=spec.model, lam=spec.lam, split_seed=spec.split_seed, intercept=spec.intercept, seeds=1
+    ).key()
+
+
+def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
+    """The run with the story of every row, from memory where it is there."""
+    return _runs.get(spec.key(), lambda: _inspect(spec, monitor))
+
+
+def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
+    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], monitor=lambda done: monitor(0.9 * done))
+    record, n = result.record, result.bench.problem.n
+    assert record is not None
+    met = record.times_noised
+    # methods that know no noise on rows say None; those that could put it there but did not say 0
+    noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
+    ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
+    first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
+    return Inspected(
+        spec=spec,
+        calibration=result.calibration,
+        parameters=result.bench.problem.m,
+        accuracy=result.accuracy,
+        majority=result.majority.accuracy,
+        non_private=result.non_private.accuracy,
+        row_ids=result.bench.split.train,
+        rows=result.instances,
+        where=record.where,
+        noised=noised,
+        ever=ever,
+        first=first,
+        timeline=result.timeline,
+        timeline_counts=record.timeline_counts,
+        individual=result.individual,
+        views=spec.build().rule_views(result.bench.problem, result.calibration),
+    )
+
+
+def influence(spec: RunSpec) -> Influence:
+    """Influence of every training row on the non-private model."""
+
+    def make() -> Influence:
+        made = influence_of(bench(spec).problem)
+        _ = made.newton_norm, made.leverage  # what every panel needs
+        return made
+
+    return _influences.get(fit_key(spec), make)
+
+
+def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
+    """Exact minimisers without each of these training rows; for networks, where training on from the same point leads.
+
+    Raises:
+        InvalidInput: the network's training without privacy reached no minimum.
+    """
+    at, pull = np.asarray(positions, np.intp), influence(spec)
+    tolerance = 1e-9 if pull.problem.model.convex else NETWORK_TOLERANCE
+    return _retrained.get(_rows_key(spec, at), lambda: pull.leave_one_out(at, tolerance=tolerance, monitor=monitor))
+
+
+def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
+    """`retrained` for a page that is being drawn; None where it takes long and is not in memory."""
+    problem = influence(spec).problem
+    cheap = problem.model.convex or problem.n * problem.m <= NETWORK_PERSON
+    return retrained(spec, people) if cheap or is_retrained(spec, people) else None
+
+
+def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
+    """Whether `retrained` has it in memory."""
+    at = np.asarray(positions, np.intp)
+    return _retrained.has(_rows_key(spec, at))
+
+
+def _rows_key(spec: RunSpec, at: NDArray[np.intp]) -> str:
+    return f"{fit_key(spec)}|{hashlib.sha256(at.tobytes()).hexdigest()}"
+
+
+def validation_rows(spec: RunSpec) -> NDArray[np.intp]:
+    """Positions to validate the influence on: all rows of small sets; else the most influential and evenly spread ranks."""
+    pull = influence(spec)
+    n = pull.problem.n
+    if pull.problem.model.convex and n**2 * pull.problem.m <= EXACT_WORK:
+        return np.arange(n)
+    half = sample(pull) // 2
+    order = np.argsort(-pull.newton_norm, kind="stable")
+    ranks = np.unique(np.r_[np.arange(min(half, n)), np.linspace(0, n - 1, half).astype(int)])
+    return np.sort(order[ranks])
+
+
+def sample(pull: Influence) -> int:
+    """Rows that are retrained where all are too many."""
+    return SAMPLE if pull.problem.model.convex else NETWORK_SAMPLE
+
+
+def unasked(pull: Influence, count: int) -> bool:
+    """Whether retraining without each of `count` rows is cheap enough to do it without being asked."""
+    return pull.problem.n * pull.problem.m * count <= (EXACT_WORK if pull.problem.model.convex else NETWORK_WORK)
+
+
+def approximation(pull: Influence) -> str:
+    """What makes the influence approximate even to first order, "" where nothing does."""
+    if pull.exact_curvature:
+        return ""
+    form = " in Kronecker factors (EKFAC)" if pull.solver == "factored" else ""
+    return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
+
+
+def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
+    """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
+
+    def make() -> Floats | NDArray[np.float64]:
+        problem, mechanism = bench(spec).problem, spec.build()
+        calibration = mechanism.calibrate(problem.setting, spec.budget)
+        made = mechanism.noisy_rows(problem, calibration, spawn(spec.seed, spec.seeds)[replica])
+        return np.empty(0) if made is None else made
+
+    found = _noisy.get(f"{spec.key()}|{replica}", make)
+    return found if found.size else None
+
+
+def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
+    """Noise scale at another budget, and how many rows the rule in use lets pass before the first step (None: no rule)."""
+    there = replace(spec, epsilon=epsilon)
+
+    def make() -> tuple[float, int | None]:
+        problem, mechanism = bench(there).problem, there.build()
+        calibration = mechanism.calibrate(problem.setting, there.budget)
+        views = mechanism.rule_views(problem, calibration)
+        return calibration.noise_scale, None if views is None else int(views[0].passes.sum())
+
+    return _counts.get(there.key(), make)

@@ -1,0 +1,241 @@
+"""Which points received noise, why those, how strongly and when; and the idea behind it, to try out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.rows import inspected
+from dpviz.dashboard.rows.influence_map import met
+from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.rows.person import limits
+from dpviz.dashboard.rows.selection import Chosen
+from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures.influence import rule_histogram
+from dpviz.figures.noised import noise_timeline
+from dpviz.figures.style import Theme
+from dpviz.influence.functions import Influence
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.base import RuleView
+
+#: budgets that stand beside the present one
+OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: shares of rows, the most influential, for the idea
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+
+
+def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+    """The answer in words, the rule on a histogram, the rounds, and other budgets."""
+    st.header("Which points received noise", anchor=False)
+    cal = seen.calibration
+    parts.not_private("Which rows met noise is decided by, and tells about, real rows.")
+    said = met(seen)
+    st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
+    where = list_mechanisms()[seen.spec.mechanism].noise_enters.rstrip(".")
+    strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family} of scale {words.three(cal.noise_scale)}"
+    if seen.noised is not None and seen.ever is not None and seen.ever.any():
+        lengths = seen.rows["noise_norm"].to_numpy()[seen.ever] / seen.noised[seen.ever]
+        strength += f"; a row that meets it gets a vector of length {words.three(float(lengths.mean()))} on average"
+    st.caption(words.markdown(f"Where noise goes: {where}.{strength}{'.' if strength else ''}"))
+    if seen.views is None:
+        _no_rule(seen)
+    else:
+        st.subheader("The rule, as written and as intended", anchor=False)
+        st.caption(
+            "Both are looked at for every row before the first step; while training goes on the model moves, and so do they."
+        )
+        for column, view in zip(st.columns(len(seen.views), gap="large"), seen.views, strict=True):
+            with column:
+                rule(seen, view, chosen, theme)
+        if cal.notes:
+            with st.expander("Why the rule does this, with its thresholds", expanded=True):
+                for note in cal.notes:
+                    st.markdown(f"- {words.markdown(note)}")
+    if seen.timeline is not None:
+        rounds(seen, theme)
+    budgets(seen)
+
+
+def _no_rule(seen: Inspected) -> None:
+    if seen.calibration.noise_scale == 0:
+        parts.empty("No noise, so no row met any.")
+    elif rule := list_mechanisms()[seen.spec.mechanism].row_rule:
+        stopped = int((seen.rows["rule_margin"] > 0).sum())
+        parts.empty(
+            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(seen.rows):,} rows "
+            "asked for more than their budget before the end, mean over the noise draws."
+        )
+    elif seen.ever is None:
+        seen_in = "individual ε and influence" if seen.individual is not None else "influence"
+        parts.empty(
+            "This method has no rule that picks rows: its noise goes where the line above says and covers all rows together, "
+            f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
+        )
+    else:
+        parts.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
+
+
+def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
+    """One reading of the rule: in words, as formula, and as thresholds on the histogram of what it looks at."""
+    n, passing = len(view.passes), int(view.passes.sum())
+    st.markdown(f"**{view.name[:1].upper() + view.name[1:]}**{' · this run follows it' if view.used else ''}")
+    st.markdown(words.markdown(view.words))
+    st.latex(view.formula)
+    mine = view.statistic[chosen.person]
+    finite = view.statistic[np.isfinite(view.statistic)]
+    between = f"{words.three(finite.min())} and {words.three(finite.max())}" if len(finite) else "no finite values"
+    summary = (
+        f"{passing:,} of {n:,} rows pass, {n - passing:,} meet noise: {view.statistic_label} lies between {between}, and what "
+        f"passes is {limits(view.low, view.high)}. {_why(view)}Row {seen.row_ids[chosen.person]} has {words.three(mine)} and "
+        f"{'passes' if view.passes[chosen.person] else 'meets noise'}."
+    )
+    if view.log10_pass is not None:
+        best = float(view.log10_pass.max())
+        chance = words.percent(10**best) if best > -4 else f"10^{best:.0f}"
+        summary += f" The rule's own noise comes on top: with it the likeliest row passes with probability {chance}."
+    if chosen.group.any():
+        summary += f" Of the {int(chosen.group.sum()):,} rows of the group {int(view.passes[chosen.group].sum()):,} pass."
+    fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
+    parts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view))
+    for note in view.notes:
+        st.caption(words.markdown(note))
+
+
+def _why(view: RuleView) -> str:
+    """Where a rule makes no difference between rows, by how much it misses them."""
+    finite = view.statistic[np.isfinite(view.statistic) & (view.statistic > 0)]
+    if not len(finite):
+        return ""
+    middle = float(np.median(finite))
+    if view.passes.all():
+        return "Every row is within the thresholds, so the rule makes no difference between rows. "
+    if view.passes.any():
+        return ""
+    threshold = view.high if middle > view.high else view.low
+    if not 0 < threshold < np.inf:
+        return "No row is within the thresholds. "
+    times = middle / threshold if middle > threshold else threshold / middle
+    side = "above" if middle > threshold else "below"
+    return f"The middle row lies {words.three(times)} times {side} the threshold, so the rule makes no difference between rows. "
+
+
+def _rule_table(seen: Inspected, view: RuleView) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"row id": seen.row_ids, view.statistic_label: view.statistic, "low": view.low, "high": view.high, "passes": view.passes}
+        | ({} if view.log10_pass is None else {"log10 of the chance to pass": view.log10_pass})
+    )
+
+
+def rounds(seen: Inspected, theme: Theme) -> None:
+    """When rows met noise, or took part."""
+    assert seen.timeline is not None
+    st.subheader("When", anchor=False)
+    per_round, count = seen.timeline.mean(axis=0), seen.timeline.shape[1]
+    if count == 1:
+        st.markdown(f"Once, before training: {words.three(per_round[0])} rows in every noise draw.")
+        return
+    used = seen.rows["visits"].sum() / count
+    summary = (
+        f"{count} rounds. A round uses {words.three(used)} rows; {seen.timeline_counts}: {words.three(per_round[0])} in the "
+        f"first and {words.three(per_round[-1])} in the last round, mean over {len(seen.timeline)} noise draws."
+    )
+    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{seen.timeline_counts}, mean": per_round})
+    parts.chart(noise_timeline(seen.timeline, theme, seen.timeline_counts), "timeline", summary, lambda: table)
+
+
+def budgets(seen: Inspected) -> None:
+    """What happens at other budgets."""
+    cal = seen.calibration
+    if cal.noise_scale == 0:
+        return
+    st.subheader("What happens at other ε", anchor=False)
+    n = len(seen.row_ids)
+    ruled = seen.views is not None
+    if ruled and not _cheap(seen) and not st.toggle("Apply the rule at other ε too (takes a moment)", key="other-budgets"):
+        return
+    lines = []
+    for epsilon in sorted({*OTHERS, seen.spec.epsilon}):
+        try:
+            scale, passing = inspected.rule_counts(seen.spec, epsilon)
+        except InvalidInput as problem:
+            lines.append((words.three(epsilon), "cannot be met", words.markdown(problem.cause)))
+            continue
+        if passing is None:
+            rows = "all rows" if seen.ever is not None else "no single row"
+        else:
+            rows = f"{n - passing:,} of {n:,}"
+        here = " (now)" if epsilon == seen.spec.epsilon else ""
+        lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
+    head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that meet noise of their own"
+    parts.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
+
+
+def _cheap(seen: Inspected) -> bool:
+    return len(seen.row_ids) * seen.parameters <= inspected.RULE_WORK
+
+
+def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
+    """Noise the k most influential rows: what that would mean, and what it does to accuracy."""
+    st.header("Try the idea: noise only the most influential", anchor=False)
+    share = st.select_slider(
+        "Share of the rows that meets noise",
+        SHARES,
+        value=0.1,
+        key="idea",
+        format_func=lambda s: f"{s:.0%}",
+        help="The idea behind rules that spare rows: whoever moves the model little needs no noise. It has no guarantee.",
+    )
+    n = len(seen.row_ids)
+    k = round(float(share) * n)
+    order = np.argsort(-pull.newton_norm, kind="stable")
+    passes = np.ones(n, bool)
+    passes[order[:k]] = False
+    high = float(pull.newton_norm[order[k - 1]]) if k else float("inf")
+    wrong = seen.rows["margin_non_private"].to_numpy() <= 0
+    among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "Nobody meets noise;"
+    held = float((pull.newton_norm[~passes] ** 2).sum() / max((pull.newton_norm**2).sum(), 1e-300))
+    summary = (
+        f"The {k:,} most influential of {n:,} rows meet noise: those that move the parameters by "
+        f"{words.three(high) if k else 'more than any'} or more. {among} {words.percent(float(wrong.mean()))} of all rows, are "
+        f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
+    )
+    parts.not_private("Influence is read off real rows, and which rows pass gives data away.")
+    # the last row that meets noise stands at the threshold, and what meets noise is drawn to its right
+    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters")
+    data = pd.DataFrame({"row id": seen.row_ids, "influence": pull.newton_norm, "meets noise": ~passes})
+    parts.chart(fig, "idea-rows", summary, lambda: data)
+    method = _follows(seen.spec, float(share))
+    if method is None:
+        return
+    label = list_mechanisms()[method.mechanism].label
+    if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
+        lines = []
+        for other in sorted({0.0, float(share), 1.0}):
+            spec = _follows(seen.spec, other)
+            assert spec is not None
+            done = parts.working(spec, cached_runs.outcome, f"idea-{other:g}")
+            if done is None:
+                return
+            mean = f"{words.percent(float(done.accuracy.mean()))} ({words.spread(done.accuracy)})"
+            lines.append((f"{other:.0%}", mean, words.percent(done.non_private.accuracy), words.percent(done.majority.accuracy)))
+        parts.table(lines, ("Share noised", f"{label}, test accuracy", "no privacy", "majority"))
+        st.caption("No guarantee holds for any of these: which rows pass depends on the data, and rows that pass are not hidden.")
+
+
+def _follows(spec: RunSpec, share: float) -> RunSpec | None:
+    """The run that noises this share: with the present method where it can, else with the first that can."""
+    for name in (spec.mechanism, *list_mechanisms()):
+        knobs = list_mechanisms()[name].share_rule(share)
+        if knobs is None:
+            continue
+        try:
+            return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
+        except InvalidInput:
+            continue
+    return None

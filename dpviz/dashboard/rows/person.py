@@ -1,0 +1,312 @@
+"""One person seen from all sides, beside another one where wanted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from scipy.special import expit
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.rows import inspected, selection
+from dpviz.dashboard.rows.influence_map import dataset_of, label_of
+from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.rows.selection import Chosen, Condition
+from dpviz.datasets.table.units import Units
+from dpviz.figures import noised
+from dpviz.figures.style import Theme
+from dpviz.influence.functions import Influence
+from dpviz.models import get_model
+from dpviz.models.losses import Logistic
+from dpviz.privacy.budget import Budget, attack_accuracy
+
+Line = tuple[str, list[str]]
+
+
+def draw(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+    """Who it is, and what is known about that row."""
+    st.header("One person", anchor=False)
+    left, right = st.columns(2)
+    left.text_input(
+        "Row id",
+        key="row",
+        placeholder=f"{seen.row_ids[chosen.person]} ({chosen.by})",
+        help="Empty shows the most influential row. A click on the map or in a table chooses one too.",
+    )
+    right.text_input("Compare with row id", key="other", placeholder="nobody")
+    st.button("The most influential row", on_click=_most_influential)
+    people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
+    parts.not_private("A real row, and what the model would be without it.")
+    lines = [*_verdict(seen, people), *_pull(seen, pull, people), *_noise(seen, people), *_privacy(seen, people)]
+    heads = [f"row {seen.row_ids[i]}" for i in people]
+    parts.table([(name, *values) for name, values in lines], ("", *heads))
+    st.caption(
+        "Bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
+        "50 %. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
+    )
+    if seen.individual is not None:
+        st.caption(words.markdown(" ".join((f"Individual ε: {seen.individual.method}", *seen.individual.conditions))))
+
+
+def readable(seen: Inspected, chosen: Chosen) -> None:
+    """The chosen rows in the data's own units."""
+    people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
+    frame = dataset_of(seen.spec).frame
+    with st.expander("The row in the data's own units", expanded=len(frame.columns) <= 16):
+        parts.not_private("A real row.")
+        heads = [f"row {seen.row_ids[i]}" for i in people]
+        parts.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
+
+
+def _most_influential() -> None:
+    selection.forget_group()
+    st.session_state["row"] = ""
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
+    names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[people]
+    probable = isinstance(get_model(seen.spec.model).loss, Logistic)
+    said = []
+    for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
+        word = names[int(margin * label >= 0)]
+        said.append(f"{word}, sure to {words.percent(float(expit(abs(margin))))}" if probable else word)
+    draws = len(seen.accuracy)
+    return [
+        ("Label", [label_of(seen, i) for i in people]),
+        ("The model without privacy says", said),
+        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in facts["correct"]]),
+    ]
+
+
+def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
+    n = len(seen.row_ids)
+    rank = [1 + int((pull.newton_norm > pull.newton_norm[i]).sum()) for i in people]
+    rough = "" if pull.exact_curvature else ", approximate"
+    lines: list[Line] = [
+        (
+            f"Influence (Newton step{rough}), rank",
+            [f"{words.three(pull.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
+        ),
+        ("Influence function", [words.three(pull.norm[i]) for i in people]),
+        ("Leverage", [words.percent(pull.leverage[i]) for i in people]),
+        ("Without it, mean training loss", [f"{pull.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
+    ]
+    try:
+        truth = inspected.retrained_at_once(seen.spec, people)
+    except InvalidInput:
+        return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
+    if truth is None:
+        return [*lines, ("Leave-one-out retraining", ["not done: a training run takes long here"] * len(people))]
+    rows = pull.problem.rows.take(np.asarray(people))
+    own = truth.on_scores(rows)  # (rows, models)
+    margins = seen.rows["margin_non_private"].to_numpy()[people]
+    if pull.problem.model.convex:
+        error = [f" ± {words.three(max(c, 1e-15))}" for c in truth.certificate]
+        lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
+    else:
+        lines.append(("Leave-one-out retraining, from the same point", [words.three(v) for v in truth.norm]))
+    after = [float(m + rows.y[k] * own[k, k]) for k, m in enumerate(margins)]
+    lines.append(
+        (
+            "Own margin, with → without it",
+            [f"{words.three(m)} → {words.three(a)}" for m, a in zip(margins, after, strict=True)],
+        )
+    )
+    return lines
+
+
+def _ordinal(rank: int) -> str:
+    suffix = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{suffix}"
+
+
+def _noise(seen: Inspected, people: list[int]) -> list[Line]:
+    facts = seen.rows.iloc[people]
+    if seen.noised is None:
+        return [("Noise on this very row", ["none: the method puts none on rows"] * len(people))]
+    used = [f"used {words.times(v)}" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
+    lines: list[Line] = [
+        (
+            "Noise, mean over the draws",
+            [
+                f"{u}, noised {words.times(t)}, passed {words.times(p)}"
+                for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
+            ],
+        ),
+        ("Length of all its noise", [words.three(v) for v in facts["noise_norm"]]),
+    ]
+    for view in seen.views or ():
+        lines.append(
+            (
+                f"The rule {view.name}{' (in use)' if view.used else ''}",
+                [f"{'passes' if view.passes[i] else 'meets noise'}: {_against(view, i)}" for i in people],
+            )
+        )
+    return lines
+
+
+def _against(view: object, i: int) -> str:
+    statistic, low, high = view.statistic[i], view.low, view.high  # type: ignore[attr-defined]
+    return f"{words.three(statistic)}, allowed {limits(low, high)}"
+
+
+def limits(low: float, high: float) -> str:
+    """Thresholds in words."""
+    if math.isfinite(low) and low > 0:
+        return f"{words.three(low)} to {words.three(high)}"
+    return f"up to {words.three(high)}" if high > -math.inf else "nothing"
+
+
+def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
+    cal, known = seen.calibration, seen.individual
+    lines: list[Line] = []
+    if known is None:
+        lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
+    else:
+        delta = f", δ = {words.three(known.delta)}" if known.delta else ""
+        lines.append(
+            (
+                "Individual ε: mean, largest draw",
+                [f"{words.three(known.epsilon[:, i].mean())}, {words.three(known.epsilon[:, i].max())}{delta}" for i in people],
+            )
+        )
+        if known.replace is not None:
+            lines.append(("… any row in its place, at most", [words.three(known.replace[:, i].max()) for i in people]))
+        if known.publishable is not None:
+            lines.append(("… may be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
+        lines.append(
+            (
+                "Bets on this row won, at most",
+                [words.percent(odds(float(known.epsilon[:, i].max()), known.delta)) for i in people],
+            )
+        )
+    proved = words.percent(attack_accuracy(cal.proved)) if cal.proved else "no bound is proved"
+    lines.append(("Bets on anybody, by the guarantee", [proved] * len(people)))
+    return lines
+
+
+def odds(epsilon: float, delta: float) -> float:
+    """Largest share of bets won at this epsilon, which may be 0 or infinite."""
+    if epsilon <= 0:
+        return 0.5 * (1 + delta)
+    return attack_accuracy(Budget(min(epsilon, 700.0), delta))
+
+
+def finder(seen: Inspected, pull: Influence) -> None:
+    """People by their feature values."""
+    with st.expander("Find people by their values"):
+        frame = dataset_of(seen.spec).frame
+        columns = st.multiselect("Columns", [str(c) for c in frame], max_selections=4, placeholder="for example age")
+        conditions = []
+        for name in columns:
+            series = frame[name]
+            tests = selection.tests_of(series)
+            left, right = st.columns(2)
+            test = left.selectbox(f"{name}: test", tests, key=f"find-test-{name}")
+            if tests is selection.NUMBER_TESTS:
+                value = right.text_input(f"{name}: value", f"{float(series.median()):.6g}", key=f"find-value-{name}")
+            elif test == "contains" or series.nunique() > 200:
+                value = right.text_input(f"{name}: text", key=f"find-text-{name}")
+            else:
+                value = right.selectbox(f"{name}: value", sorted(series.astype(str).unique()), key=f"find-level-{name}")
+            conditions.append(Condition(name, str(test), str(value)))
+        if not conditions:
+            st.caption("Choose columns; people who meet all conditions are listed by influence.")
+            return
+        try:
+            found = np.flatnonzero(selection.matching(frame.iloc[seen.row_ids], conditions))
+        except InvalidInput as problem:
+            st.warning(
+                f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
+            )
+            return
+        _found(seen, pull, frame, found)
+
+
+def _found(seen: Inspected, pull: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
+    n = len(seen.row_ids)
+    if not len(found):
+        parts.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
+        return
+    found = found[np.argsort(-pull.newton_norm[found], kind="stable")]
+    ids = seen.row_ids[found]
+    parts.not_private("Real rows.")
+    st.markdown(
+        f"{len(found):,} of {n:,} training rows, by influence"
+        + (", the first 200 shown." if len(found) > 200 else ".")
+        + " A tick at the left chooses the person."
+    )
+    shown = frame.iloc[ids[:200]].copy()
+    shown.insert(0, "influence", pull.newton_norm[found[:200]])
+    shown.insert(0, "row id", ids[:200])
+    selection.remember_shown(selection.FOUND, ids)
+    st.dataframe(
+        parts.harmless(shown),
+        key=selection.FOUND,
+        hide_index=True,
+        selection_mode="single-row",
+        on_select=lambda: selection.from_table(selection.FOUND),
+    )
+    st.button("Make them the group", on_click=selection.set_group, args=(ids,))
+
+
+def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+    """The row before and after noise, for methods that put noise on rows."""
+    i = chosen.person
+    replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
+    after = inspected.noisy_rows(seen.spec, replica)
+    released = seen.spec.build().rows_in_words(pull.problem.setting)
+    if after is None and not released:
+        return
+    st.header("The row before and after noise", anchor=False)
+    if after is None:
+        parts.empty(released)
+        return
+    if released:
+        st.caption(words.markdown(released))
+    dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
+    before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
+    parts.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
+    if np.array_equal(before, noisy):
+        changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
+        parts.empty(
+            f"Row {row_id} stays as it was: no draw put noise on it. In the first one {len(changed):,} of {len(after):,} changed."
+        )
+        if len(changed):
+            other = int(seen.row_ids[changed[pull.newton_norm[changed].argmax()]])
+            st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
+        return
+    texts = units.read(row_id, before), units.read(row_id, noisy)
+    data = pd.DataFrame(
+        {
+            "feature": dataset.feature_names,
+            "before": before,
+            "after": noisy,
+            "before, own units": texts[0],
+            "after, own units": texts[1],
+        }
+    )
+    moved, length, image = int(np.abs(noisy - before).argmax()), float(np.linalg.norm(noisy - before)), units.image
+    far = "Noise more than one range of the row beyond it is black or white." if image else "Hovering shows the data's own units."
+    summary = (
+        f"Row {row_id} moved by {words.three(length)}; rows have length 1 at most. The feature that moved most is "
+        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. {far}"
+    )
+    if image is not None:
+        pixels = image[0] * image[1]
+        fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
+    else:
+        fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
+    parts.chart(fig, "before-after", summary, lambda: data)
+    if image is None:
+        order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
+        parts.table(
+            [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order], ("moved most, own units", "before", "after")
+        )

@@ -1,0 +1,140 @@
+"""Influence beside the truth: exact retraining without each row, and the proved error bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.rows import inspected
+from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.rows.selection import Chosen
+from dpviz.figures.influence import against_truth
+from dpviz.figures.style import Theme
+from dpviz.influence.functions import DENSE_APPROXIMATION, Influence, error_bound
+from dpviz.influence.leave_one_out import Retrained
+from dpviz.mechanisms import list_mechanisms
+from dpviz.models import get_model
+
+Floats = NDArray[np.float64]
+
+KINDS = {"influence": "influence function", "newton": "one Newton step"}
+
+
+def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+    """A scatter of approximate against exact changes."""
+    st.header("Is the influence right?", anchor=False)
+    at = inspected.validation_rows(seen.spec)
+    n = pull.problem.n
+    if chosen.group.any():
+        group = np.flatnonzero(chosen.group)
+        order = group[np.argsort(-pull.newton_norm[group], kind="stable")]
+        at = np.sort(order) if inspected.unasked(pull, len(group)) else np.sort(order[: inspected.sample(pull)])
+    whose = "of the group" if chosen.group.any() else "of the training set"
+    if not inspected.unasked(pull, len(at)) and not inspected.is_retrained(seen.spec, at):
+        st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
+        if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
+            return
+    truth = parts.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
+    if truth is not None:
+        scatter(seen, pull, truth, whose, theme)
+
+
+def scatter(seen: Inspected, pull: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
+    """The picture for rows that were retrained."""
+    kind = (
+        st.segmented_control("Approximation", list(KINDS), default="influence", format_func=lambda k: KINDS[k], key="kind")
+        or "influence"
+    )
+    at = truth.index
+    guess = pull.parameters(at, kind)
+    length, error = np.linalg.norm(guess, axis=1), np.linalg.norm(guess - truth.change, axis=1)
+    convex = pull.problem.model.convex
+    bound = error_bound(pull.problem.setting) if kind == "influence" and convex else float("inf")
+    worst = int(error.argmax())
+    both = (length > 0) & (truth.norm > 0)
+    off = np.abs(length[both] / truth.norm[both] - 1)
+    limit = (
+        f"The proved bound on the error is {words.three(bound)} (Kang-PIDP, Theorem 4), "
+        f"{words.three(bound / max(float(error.max()), 1e-300))} times the largest error."
+        if np.isfinite(bound)
+        else "Theorem 4 bounds the influence function of twice smooth losses only; no bound is proved here."
+        if convex
+        else "Nothing is proved for a network, neither about the influence nor about where training from the same point leads."
+    )
+    way = "exactly" if convex else "from the same point"
+    summary = (
+        f"{len(at):,} rows {whose}, retrained {way}. The {KINDS[kind]} is off by {words.percent(float(np.median(off)))} in the "
+        f"middle row and {words.percent(float(off.max()))} at worst; the largest error is {words.three(error[worst])}, "
+        f"row {seen.row_ids[at[worst]]}. {limit}"
+        if len(off)
+        else "No row moves the model."
+    )
+    same = int(at[truth.norm.argmax()]) == int(at[length.argmax()])
+    summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
+    parts.not_private("Every point is a real row.")
+    if not convex and len(at) > 2:
+        _order(pull, length, truth)
+    exact = "exact leave-one-out" if convex else "leave-one-out retraining"
+    fig = against_truth(length, truth.norm, error, seen.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
+    data = pd.DataFrame(
+        {
+            "row id": seen.row_ids[at],
+            KINDS[kind]: length,
+            exact: truth.norm,
+            "error": error,
+            "error bound": bound,
+            "certificate of the exact value": truth.certificate,
+        }
+    )
+    parts.chart(fig, "validation", summary, lambda: data)
+
+
+def _order(pull: Influence, length: Floats, truth: Retrained) -> None:
+    """How far the influence of a network puts rows in the order in which retraining puts them."""
+    likeness = float(spearmanr(length, truth.norm).statistic)
+    st.markdown(
+        f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(length)} rows: 1 is the same order, "
+        f"0 is none. The influence is {inspected.approximation(pull)}."
+    )
+
+
+def how(seen: Inspected) -> None:
+    """Formulas, sources and calls."""
+    cls = list_mechanisms()[seen.spec.mechanism]
+    model = get_model(seen.spec.model)
+    J = "x" if model.exact_curvature else "J"
+    formulas = [
+        rf"\mathrm{{IF}}_i=\tfrac1n H^{{-1}}g_i,\qquad H=\tfrac1n\sum_j\varphi''_j{J}_j{J}_j^\top+\lambda I"
+        r"\quad\text{(Koh, Liang 2017)}",
+        rf"\theta_{{-i}}-\theta^*\approx\frac{{\mathrm{{IF}}_i}}{{1-h_i}},\quad h_i=\tfrac1n\varphi''_i\,{J}_i^\top H^{{-1}}{J}_i"
+        r"\quad\text{(Newton step, leverage: Cook, Weisberg 1982)}",
+        r"\lVert\theta-\theta_{-i}\rVert\le\lVert\nabla F_{-i}(\theta)\rVert/\lambda\quad\text{(certificate of the exact value)}"
+        if model.convex
+        else rf"J_j=\nabla_\theta f_\theta(x_j),\qquad f_\theta(x)={model.formula}",
+    ]
+    formulas += [view.formula for view in seen.views or ()]
+    sources = [
+        f"{cls.label}: {cls.citation}.",
+        "Influence is that on the model without privacy; n stays public when a row leaves.",
+    ]
+    if not model.exact_curvature:
+        sources.append(
+            "For a network H is the Gauss–Newton matrix, which leaves out the curvature of f itself; beyond "
+            f"{DENSE_APPROXIMATION:,} parameters it is approximated by Kronecker factors with corrected eigenvalues (EKFAC: "
+            "George et al. 2018). Retraining goes on from the same point to the minimum it leads to; nothing is proved of it."
+        )
+    if seen.individual is not None:
+        sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
+    parts.computed(seen.spec, formulas, sources)
+    st.markdown("Influence and retraining from Python:")
+    st.code(
+        "from dpviz.experiments.setup import bench\n\n"
+        "pull = dpviz.influence_of(bench(result.spec).problem)\npull.frame()  # one row per training row\n"
+        "pull.leave_one_out([0, 1]).norm",
+        language="python",
+        wrap_lines=True,
+    )

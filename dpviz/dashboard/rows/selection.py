@@ -1,0 +1,270 @@
+"""Which rows are looked at: one person, another to compare with, a group, and the two axes of the map.
+
+Person, other and axes are in the address; a group is kept for the session, because it may hold thousands of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.dashboard.rows import inspected
+from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.shell import address
+from dpviz.datasets import Dataset, load_dataset
+from dpviz.experiments.spec import RunSpec
+
+#: keys of the address beside the run
+OWN = ("row", "other", "x", "y")
+MAP = "map"
+TABLE = "rows-table"
+FOUND = "found-table"
+COMPONENTS = ("principal component 1", "principal component 2")
+
+_GROUP = "dpviz.group"  # (key of the data, row ids)
+_HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
+_MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
+_SHOWN = "dpviz.shown"  # row ids of the tables, in their order
+
+NUMBER_TESTS = (">", "≥", "=", "≤", "<")
+TEXT_TESTS = ("is", "is not", "contains")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Positions in the training rows.
+
+    Attributes:
+        person: the row that the page is about.
+        other: the row to compare with, or None.
+        group: (n,) rows of the group; all False where there is none.
+        by: how the person was chosen, in words.
+        axes: names of the map's axes.
+    """
+
+    person: int
+    other: int | None
+    group: NDArray[np.bool_]
+    by: str
+    axes: tuple[str, str]
+
+
+def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
+    """What is chosen; impossible wishes are reported and dropped.
+
+    Args:
+        strength: (n,) influence, by which a person is chosen where none is named.
+    """
+    group = _group(seen)
+    dataset = load_dataset(seen.spec.dataset, intercept=seen.spec.intercept)
+    person, other = (_row(key, seen.row_ids, dataset.n) for key in ("row", "other"))
+    axes = _axes(dataset)
+    by = "chosen"
+    if person is None and group.any():
+        person, by = int(np.where(group, strength, -1.0).argmax()), "the most influential of the group"
+    elif person is None:
+        person, by = int(strength.argmax()), "the most influential of all"
+    if other == person:
+        other = None
+        fix = "Give the id of another training row to compare."
+        address.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
+        st.session_state["other"] = ""
+    address.amend(OWN)
+    return Chosen(person, other, group, by, axes)
+
+
+def check(spec: RunSpec) -> None:
+    """Reports and drops what does not fit the dataset."""
+    try:
+        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    except (InvalidInput, MemoryError):
+        return  # the page says so
+    _axes(dataset)
+    train = dataset.split(spec.split_seed).train
+    for key in ("row", "other"):
+        _row(key, train, dataset.n)
+
+
+def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:
+    """Position of the training row with this id, given as text.
+
+    Args:
+        ids: of the training rows, ascending.
+        n: number of all rows.
+
+    Raises:
+        InvalidInput: not a number, no such row, or a row that was not trained on.
+    """
+    total = len(ids)
+    fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
+    try:
+        wanted = int(text.strip())
+    except ValueError:
+        raise InvalidInput(name, f"must be the id of a training row, got {show(text)}", fix) from None
+    at = int(np.searchsorted(ids, wanted))
+    if at >= total or ids[at] != wanted:
+        why = "is a test row and not a training row" if 0 <= wanted < n else f"is not among the {total:,} training rows"
+        raise InvalidInput(name, f"{show(wanted)} {why}", fix)
+    return at
+
+
+def _row(key: str, ids: NDArray[np.intp], n: int) -> int | None:
+    text = str(st.session_state.get(key) or "")
+    if not text.strip():
+        return None
+    try:
+        return row_position(key, text, ids, n)
+    except InvalidInput as problem:
+        address.report(problem)
+        st.session_state[key] = ""
+        return None
+
+
+def _axes(dataset: Dataset) -> tuple[str, str]:
+    """Names of the map's axes; names that do not exist are reported and dropped."""
+    usual = dataset.plane or COMPONENTS
+    found = []
+    for key, otherwise in zip(("x", "y"), usual, strict=True):
+        text = str(st.session_state.get(key) or "")
+        try:
+            found.append(one_of(key, text, axis_names(dataset)) if text else otherwise)
+        except InvalidInput as problem:
+            address.report(problem)
+            st.session_state[key] = ""
+            found.append(otherwise)
+    return found[0], found[1]
+
+
+def axis_names(dataset: Dataset) -> tuple[str, ...]:
+    """What can be an axis."""
+    features = dataset.feature_names[: -1 if dataset.intercept else None]
+    return (*COMPONENTS, *features) if dataset.d > 1 else features
+
+
+def from_map() -> None:
+    """Callback of the map: a click chooses a person, a box or a lasso a group, a double click lets the group go."""
+    event = st.session_state[MAP].selection
+    ids = [int(p["customdata"]) for p in event.points if "customdata" in p]
+    if event.box or event.lasso or len(ids) > 1:
+        set_group(ids)
+        st.session_state[_MADE] = True
+    elif ids:
+        st.session_state["row"] = str(ids[0])
+    else:
+        set_group([])
+
+
+def on_map(inputs: str, chosen: Chosen) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n,) rows to ring and (n,) rows to leave unfaded on the map.
+
+    After a box or lasso the browser itself fades the other points. The picture then stays exactly as it was, because a
+    new one is slow to draw for many points; the next change of anything draws the choice in.
+
+    Args:
+        inputs: what else decides the picture.
+    """
+    ring = np.zeros(len(chosen.group), bool)
+    ring[[chosen.person, *([] if chosen.other is None else [chosen.other])]] = True
+    held = st.session_state.get(_HELD)
+    if st.session_state.pop(_MADE, False) and held is not None and held[0] == inputs:
+        return held[1], held[2]
+    st.session_state[_HELD] = (inputs, ring, chosen.group)
+    return ring, chosen.group
+
+
+def from_table(key: str) -> None:
+    """Callback of a table in which one row can be chosen."""
+    rows = st.session_state[key].selection.rows
+    shown = st.session_state.get(_SHOWN, {}).get(key, [])
+    if rows and rows[0] < len(shown):
+        st.session_state["row"] = str(shown[rows[0]])
+
+
+def remember_shown(key: str, ids: NDArray[np.integer]) -> None:
+    """Keeps which rows a table shows, for `from_table`."""
+    st.session_state[_SHOWN] = st.session_state.get(_SHOWN, {}) | {key: ids}
+
+
+def set_group(ids: Sequence[int] | NDArray[np.integer]) -> None:
+    """Makes these row ids the group, and the most influential of them the person."""
+    st.session_state[_GROUP] = np.unique(np.asarray(ids, np.intp))
+    st.session_state["row"] = ""
+
+
+def set_person(row_id: int) -> None:
+    """Callback: this row is the person."""
+    st.session_state["row"] = str(row_id)
+
+
+def forget_group() -> None:
+    """Callback: no group."""
+    st.session_state.pop(_GROUP, None)
+
+
+def _group(seen: Inspected) -> NDArray[np.bool_]:
+    key = inspected.fit_key(RunSpec(seen.spec.dataset, split_seed=seen.spec.split_seed))
+    if st.session_state.get(f"{_GROUP}.of") != key:
+        if f"{_GROUP}.of" in st.session_state:
+            forget_group()
+        st.session_state[f"{_GROUP}.of"] = key
+    ids = st.session_state.get(_GROUP)
+    return np.zeros(len(seen.row_ids), bool) if ids is None else np.isin(seen.row_ids, ids)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One test on one readable column.
+
+    Attributes:
+        column: a column of `Dataset.frame`.
+        test: one of `NUMBER_TESTS` for numeric columns, of `TEXT_TESTS` for others.
+        value: what to compare with, as typed.
+    """
+
+    column: str
+    test: str
+    value: str
+
+
+def tests_of(series: pd.Series) -> tuple[str, ...]:
+    """The tests that a column allows."""
+    numeric = pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
+    return NUMBER_TESTS if numeric else TEXT_TESTS
+
+
+def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
+    """(rows,) which rows meet all conditions. Values are compared, never evaluated.
+
+    Raises:
+        InvalidInput: unknown column or test, or a number that is none.
+    """
+    found = np.ones(len(frame), bool)
+    for condition in conditions:
+        column = frame[one_of("column", condition.column, tuple(map(str, frame.columns)))]
+        test = one_of("test", condition.test, tests_of(column))
+        if test in NUMBER_TESTS:
+            try:
+                value = float(condition.value)
+            except ValueError:
+                value = number(condition.column, condition.value)  # raises
+            numbers = column.to_numpy(float)
+            found &= {
+                ">": numbers > value,
+                "≥": numbers >= value,
+                "=": numbers == value,
+                "≤": numbers <= value,
+                "<": numbers < value,
+            }[test]
+            continue
+        words = column.astype(str)
+        if test == "contains":
+            found &= words.str.contains(condition.value, case=False, regex=False).to_numpy(bool)
+        else:
+            found &= (words == condition.value).to_numpy() == (test == "is")
+    return found

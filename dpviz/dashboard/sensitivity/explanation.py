@@ -1,0 +1,114 @@
+"""Where a sensitivity comes from, in sentences with numbers. Free of streamlit, so that every sentence can be tested."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpviz.dashboard.kit.words import three
+from dpviz.mechanisms import Mechanism
+from dpviz.models import Setting
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.mixture import mixture_sigma
+from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.algorithm2 import Trace
+
+
+def change(new: float, old: float) -> str:
+    """ "−12 %", "+0.4 %"."""
+    share = 100 * (new / old - 1)
+    if abs(share) < 0.05:
+        return "no change"
+    return f"{'+' if share > 0 else '−'}{three(abs(share))}\u00a0%"
+
+
+def where(trace: Trace, setting: Setting) -> str:
+    """What adds, what takes away, and where it ends."""
+    update = trace.event == "update"
+    step, rho = float(trace.step[update][0]), float(trace.rho[update][0])
+    jump = float(trace.value[update][trace.expands[update]].min())
+    m = round(1 / float(trace.epoch[update][1] - trace.epoch[update][0])) if update.sum() > 1 else 1
+    grows = f"stretches the distance by {three(rho)}" if rho > 1 else f"pulls the two runs together by the factor {rho:.5g}"
+    return (
+        f"Two runs on data that differ in one row start at the same point. Only the batch with that row drives "
+        f"them apart: its first "
+        f"step (length η = {three(step)}) adds 2ηG/ν, which is {three(jump)} at least. Every step of every other batch {grows}, "
+        f"{'' if rho > 1 else 'because the regulariser makes the objective curved, '}and the next pass adds again ({m} batches a "
+        f"pass). After {trace.epoch[-1]:.0f} passes the worst position ends at {three(float(trace.value[-1].max()))}. "
+        f"The batch size ν grows with n where batches are a share of the rows: then every jump, and so the end, falls as 1/n."
+    )
+
+
+def averaging(trace: Trace, without: float | None = None) -> str:
+    """What averagings do.
+
+    Args:
+        without: worst value at the end of the same training without them.
+    """
+    at = np.flatnonzero(trace.event == "average")
+    if not len(at):
+        return (
+            "No averaging here. An average over past iterates also averages past distances, and those were smaller: "
+            "that is why averaging would lower the bound."
+        )
+    before, after = float(trace.value[at[-1] - 1].max()), float(trace.value[at[-1]].max())
+    reason = (
+        "Early values are smaller than the last one, so the mean is lower: the last averaging takes"
+        if after < before
+        else "In the last window that is no help: its early values are as large as the last one or larger, because long "
+        "steps had just come back. The last averaging takes"
+        if trace.restarts
+        else "In the last window the early values are as large as the last one, so the mean is no lower. The last averaging takes"
+    )
+    text = (
+        f"Averaging replaces the iterate by the mean of its recent path, so the distance becomes the mean of its recent values. "
+        f"{reason} the bound from {three(before)} to {three(after)} ({change(after, before)})."
+    )
+    if without is not None:
+        together = change(float(trace.value[-1].max()), without)
+        text += f" Without any averaging it would end at {three(without)}: all of them together make {together}"
+        text += (
+            ", because every earlier averaging made the distance small from which the next window starts."
+            if after >= before and trace.value[-1].max() < without
+            else "."
+        )
+    if trace.restarts:
+        text += " Restarts do the opposite: large steps come back, and each of them adds a large jump again."
+    return text
+
+
+def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
+    """What a secret permutation saves."""
+    s = releases.sensitivities
+    worst, best = float(s.max()), float(s.min())
+    if len(s) == 1:
+        return "The order of the rows is fixed or there is one batch only: the worst position counts."
+    fixed, mixed = worst / gaussian_mu(budget), mixture_sigma(budget, s, releases.weights)
+    spread = 1 - best / worst
+    gain = 1 - mixed / fixed
+    verdict = "hardly helps here" if gain < 0.03 else "helps only a little here" if gain < 0.15 else "helps here"
+    update = trace.event == "update"
+    last = trace.epoch[update] > trace.epoch[-1] - 1 + 1e-9
+    forgets = float(np.prod(trace.rho[update][last]))
+    reason = (
+        "A jump early in a pass is in more of the iterates that are averaged than a late one, which is what tells positions apart"
+        if "average" in trace.event
+        else f"Whether a jump comes first or last in a pass only decides whether the rest of that pass contracts it, and the "
+        f"last pass multiplies by no less than {forgets:.3g} in all"
+    )
+    return (
+        f"A secret permutation puts the replaced row into a random batch, so the bound is a random one of the positions' values. "
+        f"{reason}: the luckiest position stands {three(100 * spread)} % below the worst. So the permutation {verdict}: "
+        f"σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
+    )
+
+
+def regularisation(mechanism: Mechanism, setting: Setting, stronger: Setting) -> str:
+    """What ten times the regularisation buys."""
+    now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
+    return (
+        f"λ pulls two runs together at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "
+        f"{three(now)} to {three(then)} ({change(then, now)}). Where training is short, λ has had little time to "
+        f"act and buys little; "
+        f"for the minimiser itself the bound is 2G/(nλ), and ten times λ means a tenth. The price is a model that is pulled to 0."
+    )

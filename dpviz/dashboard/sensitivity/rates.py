@@ -1,0 +1,169 @@
+"""The papers' tables with the reader's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.sensitivity.recursion import setting_of
+from dpviz.dashboard.shell.fields import Choice, Number
+from dpviz.experiments.spec import RunSpec
+from dpviz.models import get_model
+from dpviz.papers import rates
+from dpviz.papers.rate_tables import NOT_PROVED, ROWS
+
+TABLE = Choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
+SORT = Choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")
+NUMBERS = (
+    Number("tn", "n", 10, 10**9, integer=True, help="Training rows."),
+    Number("td", "d", 1, 10**7, integer=True, help="Parameters: the tables' m and p."),
+    Number("te", "ε", 1e-4, 1e3),
+    Number("tdelta", "δ", 1e-100, 0.5),
+    Number("tt", "T", 1, 10**12, integer=True, help="Steps."),
+    Number("tk", "k", 1, 10**9, integer=True, help="Rows that affect the model significantly (PIDP only)."),
+)
+CONTROLS = (TABLE, SORT, *NUMBERS)
+
+
+NO_RATES = (
+    "The published rates are functions of G, L and μ: bounds on a row's gradient and curvature, and strong convexity. A network "
+    "has none of them, so no rate speaks of it. Choose a linear model to see the tables."
+)
+
+
+def speaks_of(spec: RunSpec) -> bool:
+    """Whether the rates say anything about a run's model."""
+    return get_model(spec.model).convex
+
+
+def facts_of(spec: RunSpec) -> rates.Facts:
+    """What the rates are functions of, at this run."""
+    s = setting_of(spec)
+    mechanism = spec.build()
+    released = mechanism.releases(s)
+    # a method that adds noise once has no T in the sense of the tables, whose T is that of noisy gradients
+    several = released.count if released is not None and released.count > 1 else 50
+    steps = mechanism.steps if "steps" in mechanism.knobs() else several  # type: ignore[attr-defined]
+    finite = s.beta < np.inf
+    return rates.Facts(
+        n=s.n,
+        d=s.m,
+        epsilon=spec.epsilon,
+        delta=spec.budget.delta,
+        G=s.G if np.inf > s.G else 1.0,
+        L=s.L if finite else 0.25 + s.lam,
+        mu=s.lam,
+        steps=int(steps),
+    )
+
+
+def table(spec: RunSpec) -> None:
+    """A paper's table with the reader's numbers."""
+    st.header("The papers' tables, live", anchor=False)
+    if not speaks_of(spec):
+        parts.empty(NO_RATES)
+        return
+    here = facts_of(spec)
+    left, right = st.columns(2)
+    with left:
+        chosen = TABLE.draw()
+    with right:
+        order = SORT.draw()
+    defaults = (here.n, here.d, here.epsilon, here.delta, here.steps, here.influential)
+    given = _draw_numbers(defaults)
+    n, d, epsilon, delta, steps, k = given
+    facts = replace(
+        here, n=int(n), d=int(d), epsilon=epsilon, delta=delta, steps=int(steps), influential=int(k), inner=0, radius=0.0
+    )
+    done = rates.evaluate(ROWS[chosen], facts, order)
+    # what cannot be read does not count as applying
+    holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in done)
+    title, source = rates.TABLES[chosen]
+    st.markdown(
+        f"**The conditions of {holds} of {len(done)} rows hold** at n = {facts.n:,}, d = {facts.d:,}, "
+        f"ε = {words.three(facts.epsilon)}, "
+        f"δ = {words.three(facts.delta)}, T = {facts.steps:,} (with G = {facts.G:g}, L = {words.three(facts.L)}, "
+        f"μ = {words.three(facts.mu)} of this run). Every O(·) is taken as 1: **the numbers are not bounds**, and rows are not "
+        "comparable beyond their order of magnitude."
+    )
+    # wide formulas scroll inside their own frame
+    st.html("<style>.st-key-rate-rows {overflow-x: auto} .st-key-rate-rows table {min-width: 46rem}</style>")
+    with st.container(key="rate-rows"):
+        st.markdown(_markdown(done))
+    parts.download(lambda: _rate_table(done), f"table-{chosen}")
+    st.caption(words.markdown(f"{title} of {source}."))
+    with st.expander("What O(·) hides, what each row assumes, and remarks"):
+        for e in done:
+            st.markdown(f"**{words.markdown(e.row.method)}**")
+            for name in rates.QUANTITIES:
+                formula = getattr(e.row, name)
+                if formula is not None:
+                    st.markdown(
+                        f"- {rates.QUANTITIES[name]} ({words.markdown(formula.unit)}): O(·) hides {words.markdown(formula.hides)}"
+                    )
+            if e.row.assumes:
+                st.markdown("- assumes " + words.markdown("; ".join(e.row.assumes)))
+            for c in e.row.conditions:
+                st.markdown(f"- needs {words.markdown(c.words)}")
+            for remark in e.row.remarks:
+                st.markdown(f"- {words.markdown(remark)}")
+
+
+def _draw_numbers(defaults: tuple[float, ...]) -> list[float]:
+    out = []
+    for column, number, default in zip(st.columns(len(NUMBERS)), NUMBERS, defaults, strict=True):
+        with column:
+            out.append(number.draw(default))
+    return out
+
+
+def _markdown(done: list[rates.Evaluated]) -> str:
+    """The table in Markdown; rows that do not apply are grey and say why."""
+    names = [name for name in rates.QUANTITIES if any(getattr(e.row, name) is not None for e in done)]
+    rows = [
+        "| method | " + " | ".join(rates.QUANTITIES[name] for name in names) + " | applies? |",
+        "|---" * (len(names) + 2) + "|",
+    ]
+    for e in done:
+        grey = bool(e.broken)
+        cells = [_cell(words.markdown(f"{e.row.method} ({e.row.perturbs})"), grey)]
+        for name in names:
+            formula, number = getattr(e.row, name), getattr(e, name)
+            if formula is None:
+                cells.append(_cell("not given", grey))
+            elif formula.value is None:
+                cells.append("not readable")
+            else:
+                latex = rf"\color{{gray}}{{{formula.latex}}}" if grey else formula.latex
+                cells.append(_cell(f"**{words.three(number)}**", grey) + f" ${latex}$")
+        unread = any("cannot be read" in remark for remark in e.row.remarks)
+        fits = "⚠ conditions hold, its privacy proof does not" if NOT_PROVED in e.row.remarks else "✓"
+        why = "✗ " + words.markdown("; ".join(e.broken))
+        cells.append(_cell(why, True) if grey else "not plotted: unreadable" if unread else fits)
+        rows.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
+    return "\n".join(rows)
+
+
+def _cell(text: str, grey: bool) -> str:
+    return f":gray[{text}]" if grey else text
+
+
+def _rate_table(done: list[rates.Evaluated]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "method": e.row.method,
+                "mechanism": e.row.mechanism,
+                "noise": e.noise,
+                "excess": e.excess,
+                "population": e.population,
+                "applies": not e.broken,
+                "why_not": "; ".join(e.broken),
+            }
+            for e in done
+        ]
+    )

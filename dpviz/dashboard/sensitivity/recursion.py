@@ -1,0 +1,227 @@
+"""Where the sensitivity comes from: over training, over n and every knob, and beside what retraining shows."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.sensitivity import explanation
+from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.work import tasks
+from dpviz.experiments import observed
+from dpviz.experiments.setup import bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import lines, recursion
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import Mechanism, list_mechanisms
+from dpviz.models import Setting, get_model
+
+RECURSION = (
+    r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
+    r"\rho=\max(|1-\eta\mu|,|1-\eta L|)"
+)
+
+
+def setting_of(spec: RunSpec) -> Setting:
+    """Public facts about a run, without training anything."""
+    return bench(spec).problem.setting
+
+
+def algorithms(setting: Setting) -> dict[str, Mechanism]:
+    """Mechanisms whose query is the end of a recursion, by id."""
+    made = {name: cls() for name, cls in list_mechanisms().items() if cls.refusal(setting) is None}
+    return {name: m for name, m in made.items() if m.sensitivity_trace(setting) is not None}
+
+
+def algorithm_choice(spec: RunSpec) -> Choice:
+    """Whose recursion is shown: the run's own, or that of the algorithm with most parts to switch."""
+    found = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
+    switches = {name: sum(k.kind == "switch" for k in m.knobs().values()) for name, m in found.items()}
+    default = spec.mechanism if spec.mechanism in found else max(switches, key=lambda n: switches[n], default="")
+    return Choice("algorithm", "Algorithm", {name: m.label for name, m in found.items()}, default)
+
+
+def over_training(spec: RunSpec, theme: Theme) -> None:
+    """The recursion as it runs, and four answers."""
+    st.header("Where it comes from: two runs drifting apart", anchor=False)
+    setting = setting_of(spec)
+    choice = algorithm_choice(spec)
+    if not choice.options:
+        parts.empty(
+            "No algorithm here trains this model step by step with a proved distance between two runs; it needs convexity."
+        )
+        return
+    name = choice.draw()
+    mechanism = spec.build() if name == spec.mechanism else list_mechanisms()[name]()
+    trace = mechanism.sensitivity_trace(setting)
+    assert trace is not None
+    keep = _thin(trace)
+    fig = recursion.trace(
+        trace.epoch[keep], trace.value[keep], trace.positions.tolist(), (trace.event == "average")[keep], trace.restarts, theme
+    )
+    summary = (
+        f"{mechanism.label}: worst-case distance of two runs that differ in one row, {len(trace.positions)} of "
+        f"the batches that may hold "
+        f"it. It ends between {words.three(float(trace.value[-1].min()))} and {words.three(float(trace.value[-1].max()))}."
+    )
+    parts.chart(fig, "trace", summary, lambda: _trace_table(trace))
+    st.markdown(f"**Where does it come from?** {words.markdown(explanation.where(trace, setting))}")
+    st.markdown(
+        f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
+    )
+    releases = mechanism.releases(setting)
+    if releases is not None:
+        budget = spec.budget
+        st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(releases, budget, trace))}")
+    stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
+    st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
+    _variants(mechanism, setting, theme)
+    with st.expander("One pass under the magnifier"):
+        _one_pass(trace, theme)
+    _formula(
+        RECURSION, "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours]."
+    )
+
+
+def _without_averaging(mechanism: Mechanism, setting: Setting) -> float | None:
+    """The end of the recursion with the switch off that does the averaging."""
+    for name, knob in mechanism.knobs().items():
+        if knob.kind == "switch" and getattr(mechanism, name):
+            other = replace(mechanism, **{name: False})
+            trace = other.sensitivity_trace(setting)
+            if trace is not None and "average" not in trace.event:
+                return float(trace.value[-1].max())
+    return None
+
+
+def _thin(trace: Any, most: int = 4000) -> np.ndarray:
+    """Points that are drawn: all where there are few, otherwise every so many and each averaging."""
+    count = len(trace.epoch)
+    if count <= most:
+        return np.arange(count)
+    at = np.flatnonzero(trace.event == "average")
+    return np.unique(np.r_[np.linspace(0, count - 1, most).astype(int), at, np.maximum(at - 1, 0)])
+
+
+def _trace_table(trace: Any) -> pd.DataFrame:
+    table = pd.DataFrame({"epoch": trace.epoch, "event": trace.event, "step": trace.step, "rho": trace.rho})
+    for j, position in enumerate(trace.positions):
+        table[f"batch {position}"] = trace.value[:, j]
+    return table
+
+
+def _one_pass(trace: Any, theme: Theme) -> None:
+    first = 1.0 if trace.epoch[-1] >= 2 else 0.0
+    inside = np.flatnonzero((trace.epoch >= first - 1e-9) & (trace.epoch <= first + 1 + 1e-9))
+    pick = np.unique(np.linspace(0, len(trace.positions) - 1, 3).round().astype(int))
+    fig = recursion.trace(
+        trace.epoch[inside],
+        trace.value[inside][:, pick],
+        trace.positions[pick].tolist(),
+        (trace.event == "average")[inside],
+        (),
+        theme,
+        height=320,
+    )
+    summary = (
+        f"Pass {int(first) + 1}: each curve falls a little at every step (contraction) and jumps once, when the "
+        f"batch with the replaced "
+        "row has its turn (expansion). An early jump is contracted by all batches that follow; a late one is not."
+    )
+    parts.chart(fig, "one-pass", summary)
+
+
+def _variants(mechanism: Mechanism, setting: Setting, theme: Theme) -> None:
+    """The end of the recursion with each part switched, as bars."""
+    switches = [name for name, knob in mechanism.knobs().items() if knob.kind == "switch"]
+    if not switches:
+        return
+    cases: dict[str, float] = {}
+    for bits in range(1 << len(switches)):
+        chosen = {name: bool(bits >> k & 1) for k, name in enumerate(switches)}
+        label = ", ".join(f"{mechanism.knobs()[n].label.lower()} {'on' if on else 'off'}" for n, on in chosen.items())
+        cases[label] = replace(mechanism, **chosen).sensitivity_bounds(setting)[0].value
+    now = mechanism.sensitivity_bounds(setting)[0].value
+    items = [lines.Bar(k, v, words.three(v), strong=v == now) for k, v in cases.items()]
+    look = parts.method_look(mechanism.id, theme)
+    summary = "The same training with its parts switched: " + "; ".join(f"{k}: {words.three(v)}" for k, v in cases.items()) + "."
+    parts.chart(
+        lines.bars(items, look, theme, x="worst-case distance at the end"),
+        "variants",
+        summary,
+        lambda: pd.DataFrame({"variant": list(cases), "sensitivity": list(cases.values())}),
+    )
+
+
+def one_picture(spec: RunSpec, theme: Theme) -> None:
+    """Every bound for this very run, and the observed movement, as bars."""
+    st.header("Worst case, closed form and observed", anchor=False)
+    setting, mechanism = setting_of(spec), spec.build()
+    bounds = mechanism.sensitivity_bounds(setting)
+    cal = mechanism.calibrate(setting, spec.budget)
+    if not np.isfinite(cal.sensitivity):
+        parts.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")
+        return
+    items = [
+        lines.Bar(b.label, b.value, words.three(b.value), solid=b.proved, strong=abs(b.value / cal.sensitivity - 1) < 1e-9)
+        for b in bounds
+    ]
+    if not any(b.strong for b in items):
+        items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
+    problem = bench(spec).problem
+    key = f"moves here {spec.key()}"
+    work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
+        problem, mechanism, 8, seed=spec.seed, monitor=monitor
+    )
+    moves, fresh = tasks.observe(
+        key,
+        "Retraining on neighbouring datasets",
+        work,
+        section="moves-here",
+        dataset=spec.dataset,
+        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
+    )
+    text = ""
+    if moves is not None and fresh:
+        for kind in ("worst-case data", "adversarial", "flipped", "random"):
+            value = moves.largest(kind)
+            if np.isfinite(value):
+                items.append(
+                    lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
+                )
+        text = (
+            f" The largest movement seen is {words.three(moves.largest())}, "
+            f"{100 * moves.largest() / cal.sensitivity:.0f} % of the bound: "
+            "the rest is slack, or a neighbour that was not tried."
+        )
+        parts.not_private("Observed movements come from training on the rows without noise.")
+    fig = lines.bars(
+        items, parts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
+    )
+    summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
+    parts.chart(fig, "slack", summary, lambda: pd.DataFrame([{f.name: getattr(b, f.name) for f in fields(b)} for b in bounds]))
+    st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
+    parts.guarantee(cal)
+    with st.expander("How is this computed?"):
+        for b in bounds:
+            st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")
+            st.latex(b.formula)
+        for kind in observed.kinds_of(setting):
+            st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
+        st.code(
+            "from dpviz.experiments.observed import observed_sensitivity\nfrom dpviz.experiments.setup import bench\n\n"
+            "observed_sensitivity(bench(spec).problem, spec.build(), 8).largest()",
+            language="python",
+        )
+
+
+def _formula(latex: str, source: str) -> None:
+    with st.expander("How is this computed?"):
+        st.latex(latex)
+        st.markdown(words.markdown(source))
+        st.code("mechanism.sensitivity_trace(setting).value[-1].max()", language="python")

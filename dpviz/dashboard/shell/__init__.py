@@ -1,0 +1,1 @@
+"""What every page stands in: address, sidebar, links, session, server."""

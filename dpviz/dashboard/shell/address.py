@@ -1,0 +1,167 @@
+"""The address is the saved state: read when a page opens or its address changes, written after every change.
+
+Streamlit's own binding of widgets to the address drops bad values in silence and forgets them on "Back"; here bad
+values are reported, and going back and forward restores the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.privacy.budget import default_delta
+
+FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
+
+_ADDRESS = "dpviz.address"  # the address as last written
+_WIDGETS = "dpviz.widgets"  # what the controls said when it was written
+_PROBLEMS = "dpviz.problems"
+_PAGE = "dpviz.page"  # the page that wrote it
+_OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
+_TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
+
+
+def arrive(own: Sequence[str] = ()) -> None:
+    """Sets the controls' state from the address, where that is news; call before any control is drawn.
+
+    Args:
+        own: further keys that the page keeps in the address as text, each a key of `st.session_state`.
+    """
+    given = dict(st.query_params.to_dict())
+    known: dict[str, str] | None = st.session_state.get(_ADDRESS)
+    widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
+    # a new session, or another page was open before: its controls have these keys, but their state is not carried over
+    opened = known is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
+    moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
+    typed = st.session_state.pop(_TYPED, None)
+    if moved or typed is not None:
+        st.session_state[_PROBLEMS] = []
+    if opened:
+        seed(given if given or known is None else known, own)
+    elif given != known and not moved:
+        seed(given, own)  # back, forward, or an address changed by hand
+    else:
+        _tell_again(widgets)
+    if typed is not None:
+        report(typed)
+
+
+def _tell_again(keys: Iterable[str]) -> None:
+    """Tells the browser once more what controls say that it has not drawn yet.
+
+    Streamlit sends a control's state in one run of the page only. A browser that is still loading meets just the next
+    run's control, draws it at its minimum, and would send that as the reader's choice with the next click.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    state = context.session_state._state  # nothing public says which controls the browser has spoken of
+    for key in keys:
+        if key in st.session_state and state._get_widget_id(key) not in state._new_widget_state.states:
+            st.session_state[key] = st.session_state[key]
+
+
+def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
+    """Sets every control from an address and keeps what was wrong with it."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: query[key] for key in kept if key in query} | {key: query.get(key, "") for key in own}
+    found: list[InvalidInput] = []
+    spec = RunSpec.from_query(query, found)
+    unknown = [key for key in query if not _known(key, own) and key not in kept]
+    if unknown:
+        names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
+        found.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
+    st.session_state[_PROBLEMS] = found
+    put(spec)
+    for key in own:
+        st.session_state[key] = kept.get(key, "")
+
+
+def put(spec: RunSpec) -> None:
+    """Sets every control to a run."""
+    for name in FIELDS:
+        st.session_state[name] = getattr(spec, name)
+    automatic = spec.delta == default_delta(spec.n_train)
+    st.session_state["delta"] = "" if automatic else f"{spec.delta:g}"
+    for name, value in vars(spec.build()).items():
+        st.session_state[f"{spec.mechanism}.{name}"] = value
+
+
+def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
+    """Writes the run into the address, and returns it; call when the controls are drawn."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: str(st.session_state.get(key) or "") for key in own}
+    query = spec.to_query() | {key: value for key, value in kept.items() if value}
+    if dict(st.query_params.to_dict()) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS], st.session_state[_PAGE] = query, _page()
+    st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
+    return query
+
+
+def amend(own: Sequence[str]) -> None:
+    """Writes the page's own keys into the address again, after they were checked or corrected."""
+    kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
+    kept |= {key: str(st.session_state.get(key) or "") for key in own}
+    rest = {key: value for key, value in st.session_state[_ADDRESS].items() if key not in own}
+    query = rest | {key: kept[key] for key in own if kept[key]}
+    if dict(st.query_params.to_dict()) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = query
+    st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
+
+
+def go(page: str, query: Mapping[str, str]) -> None:
+    """Opens another page at an address; an empty one means the defaults there too."""
+    there = full(query)
+    st.session_state[_ADDRESS] = there
+    st.switch_page(page, query_params=there)
+
+
+def full(query: Mapping[str, str]) -> dict[str, str]:
+    """An address as the page that it leads to will write it.
+
+    A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
+    """
+    kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
+    more = {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
+    return RunSpec.from_query(query, []).to_query() | kept | more
+
+
+def before(key: str, otherwise: Any) -> Any:
+    """What a control said when the address was last written."""
+    return st.session_state.get(_WIDGETS, {}).get(key, otherwise)
+
+
+def report(problem: InvalidInput) -> None:
+    """Keeps a problem for the page to show until the next control is moved."""
+    st.session_state[_PROBLEMS] = [*st.session_state.get(_PROBLEMS, []), problem]
+
+
+def report_typed(problem: InvalidInput) -> None:
+    """The same from a control's callback."""
+    st.session_state[_TYPED] = problem
+
+
+def problems() -> list[InvalidInput]:
+    """What was wrong with the address or with the last thing typed."""
+    return list(st.session_state.get(_PROBLEMS, []))
+
+
+def _page() -> str:
+    context = get_script_run_ctx()
+    return context.page_script_hash if context is not None else ""
+
+
+def _known(key: str, own: Sequence[str]) -> bool:
+    if key in FIELDS or key in own:
+        return True
+    mechanism, _, knob = key.partition(".")
+    return mechanism in list_mechanisms() and knob in list_mechanisms()[mechanism].knobs()

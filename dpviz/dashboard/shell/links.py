@@ -1,0 +1,48 @@
+"""Links to the other pages that carry the run in their address.
+
+Streamlit's own list drops the query first and puts an empty address into the browser's history at every change of
+page, so that "Back" would land on the defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dpviz.dashboard.shell import address
+
+FIRST = "One private model"
+
+
+def pages() -> dict[str, str]:
+    """Path, relative to the app, to title: app.py and what lies in pages/, in the order of the file names."""
+    context = get_script_run_ctx()
+    if context is None:
+        return {}
+    main = Path(context.main_script_path)
+    others = sorted((main.parent / "pages").glob("*.py"))
+    return {main.name: FIRST} | {f"pages/{path.name}": title(path.stem) for path in others}
+
+
+def title(stem: str) -> str:
+    """ "3_Influence_and_noise" is "Influence and noise"."""
+    return re.sub(r"^\d+[_ -]*", "", stem).replace("_", " ").strip()
+
+
+def to(name: str, label: str, **more: str) -> None:
+    """A link to the page with this title that carries the run, and more; nothing where there is no such page."""
+    path = next((path for path, known in pages().items() if known == name), None)
+    if path is not None:
+        st.page_link(path, label=label, query_params=address.full(st.query_params.to_dict() | more))
+
+
+def links(query: Mapping[str, str]) -> None:
+    """A link to each page, with the run in it; nothing where there is one page only."""
+    found = pages()
+    if len(found) > 1:
+        for path, label in found.items():
+            st.page_link(path, label=label, query_params=dict(query), width="stretch")

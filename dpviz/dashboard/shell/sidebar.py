@@ -1,0 +1,229 @@
+"""The sidebar is the run. Every control follows from what the engine declares; no mechanism is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput, number
+from dpviz.dashboard.kit import words
+from dpviz.dashboard.shell import address, links, session
+from dpviz.datasets import canonical_name, list_datasets, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.datasets.sources import uploads
+from dpviz.datasets.sources.folder import PREFIX as FOLDER
+from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
+from dpviz.mechanisms import Knob, get_mechanism, list_mechanisms
+from dpviz.models import MODELS, MOST_UNITS, Network, get_model
+from dpviz.privacy.budget import default_delta
+
+#: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
+_R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
+EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
+LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
+
+_UNITS = "dpviz.units"  # the network's width; the address has it in the model's name
+
+#: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
+_SCALE = """<div aria-hidden="true" class="dpviz-scale">
+<span style="left:0">0.01<br>strong</span><span style="left:33.3%">0.1</span>
+<span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
+
+
+def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None) -> RunSpec:
+    """Draws the controls and returns the run they stand for; bad values are reported and replaced.
+
+    Args:
+        own: keys of `st.session_state` that the page keeps in the address beside the run.
+        check: drops what does not fit the run from them before the address is written: an address that is corrected later
+            is a second step for "Back", which would lead from the first one forward again.
+    """
+    state = st.session_state
+    wanted = session.wanted()
+    if wanted is not None:
+        state["dataset"] = wanted
+    address.arrive(own)
+    _dataset_there()
+    with st.sidebar:
+        pages = st.container(gap="xxsmall")
+        names = (*list_datasets(), *session.held())
+        st.selectbox(
+            "Dataset",
+            [*names, *([] if state["dataset"] in names else [state["dataset"]])],
+            key="dataset",
+            format_func=dataset_label,
+            accept_new_options=True,
+            on_change=_dataset_typed,
+            help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
+        )
+        models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
+        st.selectbox("Model", models, key="model", format_func=lambda name: get_model(name).label)
+        offered = _offered(state["model"])
+        if state["mechanism"] not in offered:
+            _refuse(state["mechanism"], state["model"], offered)
+        st.selectbox("Mechanism", offered, key="mechanism", format_func=_mechanism_label)
+        st.select_slider(
+            "Privacy budget ε",
+            _with(EPSILONS, state["epsilon"]),
+            key="epsilon",
+            format_func=lambda e: f"{e:.6g}",
+            help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+        )
+        st.html(_SCALE)
+        st.select_slider(
+            "Regularisation λ",
+            _with(LAMS, state["lam"]),
+            key="lam",
+            format_func=lambda v: f"{v:.6g}",
+            help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
+        )
+        with st.expander("Advanced"):
+            shown = _advanced(state)
+        st.button("Back to the defaults", on_click=_reset, width="stretch")
+    keys = [*address.FIELDS, *shown]
+    problems: list[InvalidInput] = []
+    given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in keys}
+    spec = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
+    for problem in problems:
+        if str(problem) not in map(str, address.problems()):
+            address.report(problem)
+    if check is not None:
+        check(spec)
+    query = address.leave(spec, [*keys, "epsilon_typed"], own)
+    with pages:
+        links.links(query)
+    return spec
+
+
+def _advanced(state: Any) -> list[str]:
+    """Draws the drawer; returns the keys of the mechanism's own controls."""
+    mechanism = get_mechanism(state["mechanism"])
+    knobs = mechanism.knobs()
+    if knobs:
+        st.markdown(f"**{words.markdown(mechanism.label)}**")
+    for name, knob in knobs.items():
+        key = f"{mechanism.id}.{name}"
+        if key not in state:
+            state[key] = mechanism.defaults()[name]
+        knob_control(key, knob)
+    model = get_model(state["model"])
+    if isinstance(model, Network):
+        st.markdown("**Network**")
+        state[_UNITS] = model.width
+        st.number_input(
+            "Hidden units",
+            0,
+            MOST_UNITS,
+            key=_UNITS,
+            on_change=_units_typed,
+            help="Width of the hidden layer; 0 takes as many units as the data has features.",
+        )
+    st.markdown("**Budget and noise**")
+    n = train_size(rows_of(state["dataset"]))
+    st.text_input(
+        "Failure probability δ",
+        key="delta",
+        placeholder=f"{default_delta(n):g} (default)",
+        help=f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows): a method that publishes one random row in clear already "
+        f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
+    )
+    st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
+    st.number_input("Noise draws", 1, MAX_SEEDS, key="seeds", help="Models trained with independent noise, together.")
+    st.number_input("Noise seed", 0, 2**32 - 1, key="seed", help="The same seed gives the same noise, at every ε.")
+    st.number_input("Split seed", 0, 2**32 - 1, key="split_seed", help="Which 80 % of the rows are trained on.")
+    st.toggle("Intercept", key="intercept", help="A constant feature inside the unit ball, regularised with the rest.")
+    return [f"{mechanism.id}.{name}" for name in knobs]
+
+
+def _units_typed() -> None:
+    units = st.session_state[_UNITS]
+    st.session_state["model"] = f"mlp-{units}" if units else "mlp"
+
+
+def knob_control(key: str, knob: Knob) -> None:
+    """A control for a declared knob; its value is `st.session_state[key]`."""
+    label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
+    value = st.session_state[key]
+    if knob.kind == "switch":
+        st.toggle(label, key=key, help=knob.help)
+    elif knob.kind == "choice":
+        st.selectbox(label, list(knob.options), key=key, help=knob.help)
+    elif knob.kind == "whole":
+        step = max(1, 10 ** int(np.log10(max(value, 1)) - 0.5)) if knob.log else 1
+        st.number_input(label, int(knob.low), int(knob.high), step=step, key=key, help=knob.help)
+    else:
+        step = 10.0 ** np.floor(np.log10(max(value, knob.low)) - 0.5) if knob.log else (knob.high - knob.low) / 100
+        st.number_input(label, float(knob.low), float(knob.high), step=float(step), format="%.6g", key=key, help=knob.help)
+
+
+def _with(options: Sequence[float], value: float) -> list[float]:
+    return sorted({*options, value})
+
+
+def _offered(model: str) -> list[str]:
+    setting = get_model(model).setting(1000, 1, 1e-3)
+    return [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
+
+
+def _refuse(mechanism: str, model: str, offered: list[str]) -> None:
+    why = get_mechanism(mechanism).refusal(get_model(model).setting(1000, 1, 1e-3)) or "not available"
+    st.session_state["mechanism"] = RunSpec.mechanism if RunSpec.mechanism in offered else offered[0]
+    address.report(InvalidInput("mechanism", why, "Another one was chosen; all that fit this model are in the list."))
+
+
+def _dataset_there() -> None:
+    """A file may have gone or changed since it was chosen; its rows are needed before anything else."""
+    try:
+        rows_of(st.session_state["dataset"])
+    except InvalidInput as problem:
+        st.session_state["dataset"] = RunSpec.dataset
+        address.report(problem)
+
+
+def dataset_label(name: str) -> str:
+    """What people call a dataset."""
+    if uploads.is_upload(name):
+        return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
+    if name.startswith(FOLDER):
+        return f"{name.removeprefix(FOLDER)} (data folder)"
+    base, _, size = name.partition("-")
+    if size.isdigit():
+        return f"{base.capitalize()}, {int(size):,} people (synthetic)"
+    return name.replace("-", " ").capitalize()
+
+
+def _mechanism_label(name: str) -> str:
+    cls = list_mechanisms()[name]
+    return f"{cls.label} · {cls.family}"
+
+
+def _dataset_typed() -> None:
+    try:
+        name = canonical_name(st.session_state["dataset"])
+        rows_of(name)
+        st.session_state["dataset"] = name
+    except InvalidInput as problem:
+        st.session_state["dataset"] = address.before("dataset", RunSpec.dataset)
+        address.report_typed(problem)
+
+
+def _epsilon_typed() -> None:
+    text = str(st.session_state["epsilon_typed"]).strip()
+    if not text:
+        return
+    try:
+        try:
+            value = float(text)
+        except ValueError:
+            value = number("epsilon", text)
+        st.session_state["epsilon"] = check_epsilon(value)
+        st.session_state["epsilon_typed"] = ""
+    except InvalidInput as problem:
+        address.report_typed(problem)
+
+
+def _reset() -> None:
+    address.seed({})

@@ -1,0 +1,261 @@
+"""The trade-off page: a sweep as a job, its picture, the curve read backwards, and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.shell import address, sidebar
+from dpviz.dashboard.trade_off import running
+from dpviz.dashboard.work.job import State
+from dpviz.experiments import curves
+from dpviz.figures import curves as figure
+from dpviz.mechanisms import list_mechanisms
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget, Status, attack_accuracy
+
+TITLES = {
+    "accuracy": "test accuracy",
+    "train_accuracy": "training accuracy",
+    "optimality_gap": "optimality gap (training)",
+    "objective": "objective (training)",
+}
+BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
+_OLD = "dpviz.picture"
+
+
+def headline(view: running.View) -> None:
+    """The answer in one sentence."""
+    table = view.table()
+    target = view.wanted(table)
+    if len(table):
+        sentence = words.needs(view.needed(target), target, labels())
+    else:
+        sentence = "The first numbers are on their way."
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+    if len(table):
+        first = table.iloc[0]
+        draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
+        st.caption(
+            words.markdown(
+                f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
+                f"λ = {words.three(view.spec.lam)}, δ = {words.three(view.spec.delta or 0)}; no privacy "
+                f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(first['majority_accuracy'])}. "
+                "Read off the monotone curve through the means of "
+                f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
+            )
+        )
+
+
+def picture(view: running.View) -> None:
+    """Curves over epsilon. Until new ones are there the old ones stay, dimmed."""
+    table, chosen = view.table(), view.choices
+    old: tuple[str, pd.DataFrame] | None = st.session_state.get(_OLD)
+    place = f"{view.spec.dataset} {view.spec.model}"
+    kept = old[1] if old is not None and (old[0] == place or not len(table)) else pd.DataFrame()
+    if view.status().state is State.DONE:
+        kept = pd.DataFrame()
+    if len(kept):
+        computed = set(table["mechanism"]) if len(table) else set()
+        kept = kept[~kept["mechanism"].isin(computed) & kept["mechanism"].isin(chosen.methods)]
+    if len(table) and view.status().state.over:
+        st.session_state[_OLD] = (place, table)
+    if not len(table) and not len(kept):
+        with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
+            st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
+        return
+    made, lines, said = view.once(("picture", *(kept["mechanism"].unique() if len(kept) else ())), lambda: _drawn(view, kept))
+    clicked = parts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
+    st.caption("A click on a point opens that run on the first page.")
+    for where in clicked[:1]:
+        index, _, epsilon = where.partition("|")
+        name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
+        if name in view.sweep.named:
+            address.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
+
+
+def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
+    """The picture, its lines, and its content in words."""
+    table, chosen = view.table(), view.choices
+    lines = _curves(view, view.summary(chosen.show, chosen.band), False) if len(table) else []
+    lines += _curves(view, curves.summarise(kept, chosen.show, chosen.band), True) if len(kept) else []
+    base = table if len(table) else kept
+    first, target = base.iloc[0], view.wanted(base)
+    baselines: dict[str, float] = {}
+    if chosen.show == "accuracy":
+        baselines = {"none": float(first["non_private_accuracy"]), "majority": float(first["majority_accuracy"])}
+    elif chosen.show == "objective":
+        baselines = {"none": float((base["objective"] - base["optimality_gap"]).median())}
+    odds = [
+        (e, attack_accuracy(Budget(e, view.spec.delta or 0.0)))
+        for e in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+        if chosen.odds and view.sweep.epsilons[0] <= e <= view.sweep.epsilons[-1]
+    ]
+    made = figure.trade_off(
+        lines,
+        view.theme,
+        quantity=chosen.show,
+        title=TITLES[chosen.show],
+        baselines=baselines,
+        odds=odds,
+        wanted=target if chosen.show == "accuracy" else None,
+        span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
+    )
+    return made, lines, _summary(view, lines)
+
+
+def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
+    needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
+    made = []
+    for mechanism, part in summary.groupby("mechanism", sort=False):
+        name, status = str(mechanism), str(part["status"].iloc[0])
+        unproved = status in (Status.CLAIM.value, Status.NONE.value)
+        epsilon = needs.get(name) if view.choices.show == "accuracy" and not dim else None
+        look = parts.method_look(name, view.theme)
+        made.append(figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim))
+    return made
+
+
+def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
+    new = [line.points for line in lines if not line.dim]
+    summary = pd.concat(new or [line.points for line in lines], ignore_index=True)
+    low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
+    percent = view.choices.show.endswith("accuracy")
+
+    def said(mechanism: str) -> str:
+        ends = [curves.at(summary, mechanism, e) for e in (low, high)]
+        values = [words.percent(e["mean"]) if percent else words.three(e["mean"]) for e in ends if e is not None]
+        return f"{labels()[mechanism]} from {values[0]} to {values[-1]}"
+
+    shown = list(dict.fromkeys(summary["mechanism"]))
+    each = "; ".join(said(m) for m in shown[:6]) + ("; …" if len(shown) > 6 else "")
+    exact = bool(summary["exact"].any())
+    band = f"Lines are means, bands {BANDS[view.choices.band]}" + (" (bootstrap)" if view.choices.band == "mean" else "")
+    if exact:
+        band += "; where a method's noise has a closed form the mean is exact over the noise" + (
+            " and has no band" if view.choices.band == "mean" else ""
+        )
+    claims = "; thin lines with open marks are claims that nobody proved" if _unproved(summary) else ""
+    text = f"{TITLES[view.choices.show].capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
+    if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
+        text += f" The gap is to {words.minimum(False)}. {words.NO_MINIMUM}"
+        if (summary[["mean", "low"]] < 0).any(axis=None):
+            text += " What lies below 0 is drawn at the lower edge, for the axis is logarithmic."
+    return text
+
+
+def _unproved(summary: pd.DataFrame) -> bool:
+    return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
+
+
+def numbers(view: running.View) -> None:
+    """One row per method, and everything to take away."""
+    table = view.table()
+    if not len(table):
+        return
+    summary, gaps = view.summary(), view.summary("optimality_gap")
+    target = view.wanted(table)
+    found = {one.mechanism: one for one in view.needed(target)}
+    st.header("Numbers", anchor=False)
+    convex = get_model(view.spec.model).convex
+    rows = []
+    for mechanism in dict.fromkeys(summary["mechanism"]):
+        here, gap, one = (
+            curves.at(summary, mechanism, view.spec.epsilon),
+            curves.at(gaps, mechanism, view.spec.epsilon),
+            found[mechanism],
+        )
+        assert here is not None
+        assert gap is not None
+        label, sign, _ = words.LABELS[Status(here["status"])]
+        epsilon = f"not up to {words.three(one.largest)}" if one.epsilon is None else words.three(one.epsilon)
+        rows.append(
+            (
+                labels()[mechanism],
+                f"{sign} {label}",
+                f"{'≤ ' if one.below else ''}{epsilon}",
+                words.three(here["epsilon"]),
+                f"{words.percent(here['mean'])} ({100 * here['low']:.1f} to {100 * here['high']:.1f})",
+                words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
+                str(here["draws"]),
+            )
+        )
+    columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
+    parts.table(rows, columns)
+    if not convex:
+        st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
+    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
+        for mechanism in dict.fromkeys(summary["mechanism"]):
+            parts.examine(str(mechanism), labels()[mechanism])
+
+
+def take_away(view: running.View) -> None:
+    """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
+    with st.container(horizontal=True):
+        parts.download(view.table, "draws", "Save every draw (CSV)")
+        st.download_button(
+            "Save the settings (TOML)",
+            view.sweep.to_toml(),
+            "dpviz-sweep.toml",
+            "application/toml",
+            type="tertiary",
+            on_click="ignore",
+        )
+
+
+def best(view: running.View) -> None:
+    """A button that opens the proved method that needs least for the accuracy wanted."""
+    table = view.table()
+    if not len(table):
+        return
+    summary = view.summary()
+    proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
+    found = curves.needed(proved, view.wanted(table)) if len(proved) else []
+    if not found or found[0].epsilon is None:
+        return
+    epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
+    label = labels()[found[0].mechanism]
+    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best", type="tertiary"):
+        address.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
+
+
+def how(view: running.View) -> None:
+    """Formulas, sources and calls."""
+    with st.expander("How is this computed?"):
+        st.markdown(
+            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
+            "ε. The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test "
+            "rows); where training itself is random it is exact over the noise and averaged over the trainings. Intervals of "
+            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for an accuracy is read off the "
+            "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
+        )
+        if view.choices.odds:
+            st.latex(
+                r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            )
+            st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
+        st.markdown("The same numbers from a shell, with the settings saved above:")
+        st.code("dpviz sweep dpviz-sweep.toml --out sweep.csv", language="bash")
+        st.markdown("and from Python:")
+        st.code(
+            'import dpviz\n\ndpviz.run_sweep(dpviz.SweepSpec.from_toml("dpviz-sweep.toml"))', language="python", wrap_lines=True
+        )
+
+
+def labels() -> dict[str, str]:
+    """What mechanisms are called."""
+    return {name: cls.label for name, cls in list_mechanisms().items()}
+
+
+def _data(view: running.View) -> pd.DataFrame:
+    table = view.table()
+    if not len(table):
+        return pd.DataFrame({"mechanism": np.array([], str)})
+    made = view.summary(view.choices.show, view.choices.band)
+    return made.assign(quantity=view.choices.show, band=BANDS[view.choices.band])

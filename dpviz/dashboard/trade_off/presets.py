@@ -1,0 +1,200 @@
+"""The papers' figures: their settings for a click, what they say, and whether our numbers show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.shell import address
+from dpviz.dashboard.trade_off import running, settings
+from dpviz.dashboard.trade_off.settings import Choices
+from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.sweep import SweepJob
+from dpviz.experiments.cells import Cell
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.models import MODELS
+from dpviz.papers.figures import base
+from dpviz.papers.figures.statements import Statement, Verdict
+
+_TIMES = "dpviz.times"
+_SIGNS = {True: "✓ shown", False: "✗ not shown", None: "– cannot be judged"}
+
+
+def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
+    """A figure to choose, its settings and its statements, folded away until somebody asks."""
+    with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
+        known = base.panels()
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        with left:
+            st.session_state.setdefault("page.figure", chosen.figure or next(iter(known)))
+            if chosen.figure:
+                st.session_state["page.figure"] = chosen.figure
+            name = st.selectbox("Figure", list(known), key="page.figure", format_func=_title, on_change=_other)
+        figure, panel = known[name]
+        setup = base.setup(name)
+        with right:
+            st.button(
+                "Set it up",
+                key="figure-start",
+                on_click=_start,
+                args=(name, spec),
+                width="stretch",
+                type="primary",
+                disabled=bool(setup.unavailable),
+            )
+        if setup.unavailable:
+            parts.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
+        st.markdown(
+            words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}: {panel.title}, {panel.rows:,} rows.")
+        )
+        methods = ", ".join(figure.names[m] for m in figure.methods)
+        st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
+        for note in setup.notes:
+            st.markdown(f"- {words.markdown(note)}")
+        if chosen.figure == name and view is not None and not setup.unavailable:
+            _judged(figure, setup, view)
+        else:
+            parts.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
+    _times_section()
+
+
+def _title(name: str) -> str:
+    figure, panel = base.panels()[name]
+    missing = "" if panel.model in MODELS else " (not available)"
+    return f"{figure.paper.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
+
+
+def _other() -> None:
+    settings.keep(figure="")
+
+
+def _start(name: str, spec: RunSpec) -> None:
+    """Puts a figure's settings into the controls; a callback."""
+    setup = base.setup(name)
+    given = dict(setup.values)
+    methods = given.pop("mechanisms")
+    first = next(iter(methods))
+    address.put(RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **given))
+    settings.keep(
+        methods=settings.text_of(methods),
+        knobs=settings.knob_text({m: k for m, k in methods.items() if m != first}),
+        figure=name,
+        shown=setup.shows,
+        points=str(setup.points),
+        **{"from": f"{setup.low:g}", "to": f"{setup.high:g}"},
+    )
+    settings.forget_sidebar()
+
+
+def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
+    """Every statement with its verdict, drawn again while numbers come in."""
+    changed = _changes(setup, view)
+    if changed:
+        st.markdown(words.markdown(f"Changed since it was set up: {', '.join(changed)}."))
+
+    def verdicts(view: running.View) -> None:
+        status = view.status()
+        if not status.state.over:
+            st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
+            found = [(s, Verdict(None, "still being computed")) for s in figure.statements]
+        else:
+            found = base.judge(figure, view.table())
+        _table(found)
+
+    running.live(view, verdicts)
+
+
+def _table(found: list[tuple[Statement, Verdict]]) -> None:
+    rows = [(s.text, _SIGNS[v.shown], _labelled(v.why), s.meaning) for s, v in found]
+    parts.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
+
+
+def _labelled(text: str) -> str:
+    """Mechanism ids in a sentence as labels; long ids first, since some are parts of others."""
+    for name, cls in sorted(list_mechanisms().items(), key=lambda item: -len(item[0])):
+        text = text.replace(name, cls.label)
+    return text
+
+
+def _changes(setup: base.Setup, view: running.View) -> list[str]:
+    sweep, given = view.sweep, setup.values
+    now = {"dataset": sweep.dataset, "model": sweep.model, "λ": sweep.lam, "draws": sweep.seeds, "methods": set(sweep.named)}
+    then = {
+        "dataset": given["dataset"],
+        "model": given["model"],
+        "λ": given["lam"],
+        "draws": given["seeds"],
+        "methods": set(given["mechanisms"]),
+    }
+    found = [name for name, value in now.items() if value != then[name]]
+    if given["delta"] is not None and sweep.delta != given["delta"]:
+        found.append("δ")
+    if (sweep.epsilons[0], sweep.epsilons[-1]) != (setup.low, setup.high):
+        found.append("range of ε")
+    knobs = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in sweep.named.items()}
+    meant = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in given["mechanisms"].items()}
+    if any(knobs.get(m) != p for m, p in meant.items() if m in knobs):
+        found.append("settings of a method")
+    return found
+
+
+def _times_section() -> None:
+    figure = base.times()
+    with st.expander("Table of times"):
+        st.markdown(words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}. {'; '.join(figure.given)}."))
+        for note in figure.differs:
+            st.markdown(f"- {words.markdown(note)}")
+        job: SweepJob | None = st.session_state.get(_TIMES)
+        st.button("Measure", key="times-start", on_click=_measure, disabled=job is not None and not job.over)
+        if job is not None:
+            working = not job.over
+
+            def again() -> None:
+                _draw_times(figure, job)
+                if working and job.over:
+                    st.rerun()
+
+            st.fragment(run_every=running.EVERY if working else None)(again)()
+
+
+def _measure() -> None:
+    old = st.session_state.get(_TIMES)
+    if old is not None:
+        pool.pool().again(old)
+    # no store: times are measured anew
+    pool.watch(SweepJob("times", base.times().cells(), None), _TIMES)
+
+
+def _draw_times(figure: base.Times, job: SweepJob) -> None:
+    status = running.status(job)
+    if not status.state.over:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(min(status.done, 1.0), f"{status.done:.0%} measured")
+            st.button("Cancel", key="times-cancel", on_click=job.cancel)
+    measured = table_of_times(job.cells, job.seconds())
+    if not len(measured):
+        return
+    wide = measured.pivot(index="mechanism", columns="rows", values="seconds")
+    names = {m: list_mechanisms()[m].label for m in wide.index}
+    rows = [
+        (names[m], *(f"{wide.loc[m, n]:.2g} s" if n in wide and pd.notna(wide.loc[m, n]) else "" for n in figure.rows))
+        for m in figure.methods
+        if m in wide.index
+    ]
+    parts.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
+    parts.download(lambda: measured, "times")
+    if status.state is State.DONE:
+        _table([(s, s.check(measured)) for s in figure.statements])
+    elif status.state.over:
+        parts.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
+
+
+def table_of_times(cells: Sequence[Cell], taken: dict[int, float]) -> pd.DataFrame:
+    """Columns mechanism, rows, seconds, from the seconds that cells took."""
+    rows = [(cells[k].spec.mechanism, int(cells[k].spec.dataset.rpartition("-")[2]), s) for k, s in sorted(taken.items())]
+    return pd.DataFrame(rows, columns=["mechanism", "rows", "seconds"])

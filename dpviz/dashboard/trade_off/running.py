@@ -1,0 +1,164 @@
+"""The trade-off page's sweep as a job: started, watched, cancelled, taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.trade_off.settings import Choices
+from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
+from dpviz.experiments import curves
+from dpviz.experiments.cells import Cell, CellStore
+from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.sweep import SweepSpec, in_order
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import list_mechanisms
+
+T = TypeVar("T")
+
+AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
+EVERY = 0.7  # seconds between two looks at a job at work
+PICTURES = 2.0  # between two drawings: those of all who watch cost the server and the browser more than the sweep does
+_MINE, _STARTED = "dpviz.sweep", "dpviz.started"
+
+
+@dataclass(frozen=True)
+class View:
+    """What the parts of the page share: the sweep, its job, and how to look at it."""
+
+    spec: RunSpec
+    sweep: SweepSpec
+    job: SweepJob
+    choices: Choices
+    theme: Theme
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def table(self) -> pd.DataFrame:
+        """Finished rows in order."""
+
+        def make() -> pd.DataFrame:
+            table = self.job.table()
+            return in_order(table, self.sweep) if len(table) else table
+
+        return self.once("table", make)
+
+    def summary(self, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
+        """`curves.summarise` of the finished rows."""
+        return self.once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
+
+    def needed(self, target: float) -> list[curves.Needed]:
+        """`curves.needed` of the finished rows, for test accuracy."""
+        return self.once(("needed", target), lambda: curves.needed(self.summary(), target))
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made again only after news from the job: looks at it are more frequent.
+
+        All looks together must not slow others down.
+
+        Args:
+            name: of what is made and of all that it depends on beside the job and the page's choices.
+        """
+        status = self.status()
+        now = (status.version, status.state.over)
+        if self._known.get(name, (None,))[0] != now:
+            self._known[name] = (now, make())
+        return self._known[name][1]
+
+    def status(self) -> SweepStatus:
+        return status(self.job)
+
+    def wanted(self, table: pd.DataFrame) -> float:
+        """The accuracy wanted: as chosen, or two thirds of the way from majority to no privacy."""
+        if self.choices.want is not None:
+            return self.choices.want
+        if not len(table):
+            return 0.8
+        top, floor = (float(table[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
+        return round(floor + 2 / 3 * (top - floor), 2)
+
+
+def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
+    """The page's sweep as a job at work; None where there is none, said so."""
+    if not chosen.methods:
+        parts.empty("**No method is chosen.** Choose at least one below.")
+        return None
+    try:
+        sweep = chosen.sweep(spec)
+        key = sweep.key()
+    except InvalidInput as problem:
+        parts.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
+        return None
+    work = spec.n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
+    if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool.pool().find(key) is None:
+        with st.container(border=True):
+            st.markdown(
+                f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
+                f"{spec.n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
+            )
+            st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
+        return None
+    job = pool.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
+    return View(spec, sweep, job, chosen, theme)
+
+
+def status(job: SweepJob) -> SweepStatus:
+    """Where a job is, and how many come before it."""
+    return job.status(pool.pool().ahead(job))
+
+
+def live(view: View | None, *draw: Callable[[View], None], every: float = EVERY) -> None:
+    """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
+    if view is None:
+        return
+    working = not view.status().state.over
+
+    def again() -> None:
+        for part in draw:
+            part(view)
+        if working and view.status().state.over:
+            st.rerun()
+
+    st.fragment(run_every=every if working else None)(again)()
+
+
+def progress(view: View) -> None:
+    """Where the job is, with a way to cancel it or to go on."""
+    status = view.status()
+    with st.container(key="progress", horizontal=True, vertical_alignment="center"):
+        if status.state is State.CANCELLED:
+            st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
+            if st.button("Go on", key="go-on"):
+                pool.pool().again(view.job)
+                st.rerun()  # the whole page: this part of it belongs to the job that was cancelled
+        elif not status.state.over:
+            left = f", about {words.duration(status.left)} left" if status.left is not None else ""
+            text = f"{status.done:.0%} done{left}"
+            if status.ahead:
+                text = f"{status.done:.0%} done, waiting: number {status.ahead} in the queue of long computations"
+            st.progress(min(status.done, 1.0), text)
+            st.button("Cancel", on_click=view.job.cancel, key="cancel-sweep")
+    for notice in status.notices:
+        st.warning(words.markdown(notice), icon="⚠️")
+    for line in refused_cells(view.job.cells, status.problems):
+        st.warning(line, icon="⚠️")
+
+
+def refused_cells(cells: Sequence[Cell], problems: Sequence[tuple[int, float, InvalidInput]]) -> list[str]:
+    """What could not be computed, one line per method and reason."""
+    found: dict[tuple[str, str, str], set[float]] = {}
+    for k, epsilon, problem in problems:
+        name = list_mechanisms()[cells[k].spec.mechanism].label
+        found.setdefault((name, problem.cause, problem.fix), set()).add(epsilon)
+    return [
+        f"**{words.markdown(name)}** is missing at ε = {', '.join(words.three(e) for e in sorted(which))}: "
+        f"{words.markdown(cause)}. {words.markdown(fix)}"
+        for (name, cause, fix), which in found.items()
+    ]

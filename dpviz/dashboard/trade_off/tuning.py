@@ -1,0 +1,210 @@
+"""Tuning: two settings of the sidebar's mechanism as a heat map at its epsilon, and what such a search costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.trade_off import curves, running
+from dpviz.dashboard.trade_off import settings as choices
+from dpviz.dashboard.trade_off.settings import Choices
+from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.sweep import SweepJob
+from dpviz.experiments import grid as tuning
+from dpviz.experiments.cells import CellStore
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import heat
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import list_mechanisms
+from dpviz.privacy.accounting.selection import composed, random_search
+from dpviz.privacy.budget import Budget
+
+_JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
+
+
+def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+    """Controls, heat map and warning, folded away until somebody tunes."""
+    label = list_mechanisms()[spec.mechanism].label
+    with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
+        names = list(tuning.declared(spec))
+        if len(names) < 2:
+            parts.empty("This method has nothing to tune.")
+            return
+        pair = chosen.tune or (names[0], names[1])
+        columns = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
+        for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
+            with column:
+                options = [n for n in names if n != pair[1 - k]]
+                st.session_state[f"page.tune{k}"] = pair[k]
+                st.selectbox(
+                    title,
+                    options,
+                    key=f"page.tune{k}",
+                    format_func=lambda n: tuning.declared(spec)[n].label,
+                    on_change=_pair,
+                    args=(pair,),
+                )
+        with columns[2]:
+            st.session_state["page.by"] = chosen.by
+            st.selectbox(
+                "Look at",
+                ["accuracy", "optimality_gap"],
+                key="page.by",
+                format_func=lambda q: curves.TITLES[q],
+                on_change=lambda: choices.keep(by=st.session_state["page.by"]),
+            )
+        made = tuning.grid(spec, *pair)
+        with columns[3]:
+            st.button(
+                f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair), width="stretch"
+            )
+        job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
+        if job is not None and grid is not None and grid.names == pair:
+            # the search stays while the settings that it varies move, and no longer
+            grid = tuning.lay(spec, grid.names, grid.values)
+            if job.key == _key(spec, grid):
+                _live(job, grid, spec, chosen, theme)
+        _cost(spec, len(made.cells))
+
+
+def _pair(shown: tuple[str, str]) -> None:
+    pair = (st.session_state["page.tune0"], st.session_state["page.tune1"])
+    if pair != shown:  # a run that was interrupted may have changed the controls, and nobody chose
+        choices.keep(tune=",".join(pair))
+
+
+def _key(spec: RunSpec, grid: tuning.Grid) -> str:
+    return "tune " + "\n".join([*grid.names, *(cell.key() for _, _, cell in grid.cells), spec.mechanism, str(spec.epsilon)])
+
+
+def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
+    key = _key(spec, grid)
+    old = pool.pool().find(key)
+    if old is not None and old.cancelled:
+        pool.pool().again(old)
+    pool.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
+    st.session_state[_GRID] = grid
+    choices.keep(tune=",".join(pair))
+
+
+def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+    working = not job.over
+
+    def again() -> None:
+        if st.session_state.pop(_APPLIED, False):
+            st.rerun()
+        _draw(job, grid, spec, chosen, theme)
+        if working and job.over:
+            st.rerun()
+
+    st.fragment(run_every=running.EVERY if working else None)(again)()
+
+
+def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+    status = running.status(job)
+    if not status.state.over:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(min(status.done, 1.0), f"{len(job.tables())} of {len(grid.cells)} settings tried")
+            st.button("Cancel", key="tune-cancel", on_click=job.cancel)
+    elif status.state is State.CANCELLED:
+        st.markdown("**Cancelled.** What was finished is kept; “Try” goes on from there.")
+    means = grid.means(job.tables(), chosen.by)
+    percent = chosen.by == "accuracy"
+    if not np.isfinite(means).any():
+        st.markdown("The heat map appears here in a moment.")
+        return
+    j, i = np.unravel_index(np.nanargmax(means) if percent else np.nanargmin(means), means.shape)
+    best = (int(i), int(j))
+    known = tuning.declared(spec)
+    names = (known[grid.names[0]].label, known[grid.names[1]].label)
+    ticks = ([_word(v) for v in grid.values[0]], [_word(v) for v in grid.values[1]])
+    fig = heat.heat(
+        means,
+        ticks,
+        names,
+        theme,
+        percent=percent,
+        best=best,
+        present=_present(spec, grid),
+        hue=parts.method_look(spec.mechanism, theme).colour,
+    )
+    value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
+    worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
+    settings = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
+    draws = min(tuning.SEEDS, spec.seeds)
+    summary = (
+        f"{curves.TITLES[chosen.by].capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
+        f"ε = {words.three(spec.epsilon)}: best {value} with {settings}, worst {worst}. A click on a cell uses it."
+    )
+    parts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
+    st.button(f"Use the best: {settings}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
+    for line in running.refused_cells([cell for _, _, cell in grid.cells], status.problems):
+        st.caption(line)
+
+
+def _present(spec: RunSpec, grid: tuning.Grid) -> tuple[int, int] | None:
+    try:
+        i, j = (values.index(tuning.present(spec, name)) for name, values in zip(grid.names, grid.values, strict=True))
+    except ValueError:
+        return None
+    return i, j
+
+
+def _clicked(customdata: list[str], spec: RunSpec, grid: tuning.Grid) -> None:
+    i, _, j = customdata[0].partition("|")
+    _apply(spec, grid, int(i), int(j))
+
+
+def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
+    """Puts two settings into the sidebar; runs as a callback, before any control is drawn."""
+    for name, value in grid.at(i, j).items():
+        st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = value
+    st.session_state[_APPLIED] = True
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return words.three(value) if isinstance(value, float | int) else str(value)
+
+
+def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:
+    parts_ = [tables[k].assign(**grid.at(i, j)) for k, (i, j, _) in enumerate(grid.cells) if k in tables and len(tables[k])]
+    return pd.concat(parts_, ignore_index=True) if parts_ else pd.DataFrame()
+
+
+def _cost(spec: RunSpec, tries: int) -> None:
+    """The warning: what a search on private data costs."""
+    if tries < 1:
+        return
+    pure = list_mechanisms()[spec.mechanism].pure
+    own = Budget(spec.epsilon, 0.0 if pure else spec.delta or 0.0)
+    simple = words.budget(composed(own, tries))
+    tight = words.budget(composed(own, tries, slack=tries * (spec.delta or 0.0)))
+    st.warning(
+        words.markdown(
+            f"Tuning on private data costs privacy. {tries} runs at ε = {words.three(spec.epsilon)} cost {simple} together by "
+            f"adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, Theorem 3.3), and the scores must come "
+            "from rows that are public or were not trained on. Tune on public or synthetic data, or pay."
+        ),
+        icon="⚠️",
+    )
+    if pure:
+        geometric, logarithmic = (words.three(random_search(spec.epsilon, eta)) for eta in (1.0, 0.0))
+        st.caption(
+            words.markdown(
+                f"A random search is cheaper for methods with δ = 0: the best of a geometric random number of runs costs "
+                f"ε = {geometric}, of a logarithmic one ε = {logarithmic}, however many they are (Papernot & Steinke 2022). "
+                "A grid in which every cell is tried is not such a search."
+            )
+        )
+    else:
+        st.caption(
+            "For methods with δ > 0 a random number of runs costs less too (Papernot & Steinke 2022, Theorem 2, in Rényi terms); "
+            "a grid in which every cell is tried is not such a search."
+        )

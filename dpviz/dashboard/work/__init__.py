@@ -1,0 +1,1 @@
+"""Background work: one pool of jobs, and the runs that are kept."""

@@ -1,0 +1,152 @@
+"""A sweep as a job: cells computed one after the other, with partial results and an estimate of the time left."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.work.job import Cancelled, Job, State, Status
+from dpviz.experiments.cells import Cell, CellStore, problems, seconds
+
+
+@dataclass(frozen=True)
+class SweepStatus(Status):
+    """A sweep at one moment.
+
+    Attributes:
+        version: grows with every finished cell.
+        problems: what could not be computed: (cell index, epsilon, why).
+        notices: what the store has to say.
+    """
+
+    version: int
+    problems: tuple[tuple[int, float, InvalidInput], ...]
+    notices: tuple[str, ...]
+
+
+class SweepJob(Job):
+    """Cells that are computed one after the other.
+
+    Attributes:
+        cells: the work, coarse picture first.
+        store: where finished cells are kept; None measures them afresh.
+    """
+
+    def __init__(self, key: str, cells: Sequence[Cell], store: CellStore | None) -> None:
+        super().__init__(key, dataset=cells[0].spec.dataset if cells else "")
+        self.cells, self.store = cells, store
+        self._tables: dict[int, pd.DataFrame] = {}
+        self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
+        self._times: dict[int, float] = {}
+
+    def tables(self) -> dict[int, pd.DataFrame]:
+        """Finished cells' tables by index into `cells`."""
+        with self._lock:
+            return dict(self._tables)
+
+    def seconds(self) -> dict[int, float]:
+        """How long the cells took that were computed and not in the store, by index."""
+        with self._lock:
+            return dict(self._times)
+
+    def table(self) -> pd.DataFrame:
+        """All finished rows, cells in order."""
+        parts = [part for _, part in sorted(self.tables().items()) if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def status(self, ahead: int = 0) -> SweepStatus:
+        """How far it is."""
+        with self._lock:
+            weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
+            finished = sum(weights[k] for k in self._tables)
+            at_work = next((k for k in range(len(weights)) if k not in self._tables), None)
+            partly = weights[at_work] * self._share if at_work is not None else 0.0
+            found = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
+            return SweepStatus(
+                self._state,
+                (finished + partly) / max(sum(weights), 1),
+                self._left(at_work),
+                ahead,
+                len(self._tables),
+                tuple(found),
+                tuple(self.store.notices if self.store else ()),
+            )
+
+    def _left(self, at_work: int | None) -> float | None:
+        """Seconds left: each mechanism at the pace that its own finished cells had, others at the mean pace."""
+        if at_work is None or self._state.over:
+            return None
+        paces: dict[str, float] = {}
+        for k, took in self._times.items():
+            cell = self.cells[k]
+            paces[_name(cell)] = took / (len(cell.replicas) * len(cell.epsilons))
+        if not paces:
+            return None
+        mean = sum(paces.values()) / len(paces)
+        open_ones = [k for k in range(len(self.cells)) if k not in self._tables]
+        total = sum(
+            paces.get(_name(self.cells[k]), mean)
+            * len(self.cells[k].replicas)
+            * len(self.cells[k].epsilons)
+            * (1 - self._share if k == at_work else 1)
+            for k in open_ones
+        )
+        return float(total)
+
+    def work(self, monitor: Monitor) -> State:
+        """Computes what the store does not have."""
+        failed: set[str] = set()
+        todo = []
+        for k, cell in enumerate(self.cells):  # what is on disk comes first, all of it
+            self.check()
+            known = self.store.get(cell) if self.store else None
+            if known is None:
+                todo.append(k)
+            else:
+                self._finish(k, known)
+        self._since = time.monotonic()  # reading is no work
+        for k in todo:
+            cell = self.cells[k]
+            if _name(cell) in failed:
+                self._finish(k, pd.DataFrame())
+                continue
+            monitor(0.0)
+            try:
+                table = cell.attempt(monitor)
+            except (Cancelled, KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                logging.getLogger(__name__).exception("cell failed: %s", cell)
+                why = "needs more memory than there is" if isinstance(error, MemoryError) else str(error) or type(error).__name__
+                table = pd.DataFrame()
+                table.attrs["problems"] = [
+                    [e, cell.spec.mechanism, f"could not be computed: {why}", "Leave it out."] for e in cell.epsilons
+                ]
+                self._finish(k, table)
+                failed.add(_name(cell))
+                continue
+            monitor(1.0)
+            if self.store:
+                self.store.put(cell, table)
+            self._times[k] = seconds(table)
+            self._finish(k, table)
+            if not len(table):
+                failed.add(_name(cell))
+        return State.DONE
+
+    def _finish(self, k: int, table: pd.DataFrame) -> None:
+        with self._lock:
+            self._share = 0.0
+            self._tables[k] = table
+            self._problems[k] = problems(table)
+
+
+def _name(cell: Cell) -> str:
+    """Cells that behave alike: the same run but for its seeds."""
+    return f"{cell.spec.dataset} {cell.spec.mechanism} {sorted(cell.spec.params.items())} {cell.spec.lam}"

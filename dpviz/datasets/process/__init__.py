@@ -1,0 +1,1 @@
+"""Reading and downloading tables in processes of their own."""

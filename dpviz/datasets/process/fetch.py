@@ -1,0 +1,181 @@
+"""Downloads into a cache: one file per download, written at once or not at all, with its size and hash on its first line."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import run_child
+
+#: replaces scheme and host of every download, for a mirror
+MIRROR = "DPVIZ_MIRROR"
+_OTHERWISE = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
+_running: set[str] = set()
+_lock = threading.Lock()
+
+
+def cache_folder() -> Path:
+    """DPVIZ_CACHE, else dpviz/datasets in the user's cache."""
+    given = os.environ.get("DPVIZ_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz" / "datasets"
+
+
+def path_of(file: str) -> Path:
+    """Where a download is kept. `file` is an id from this package, never text from a person."""
+    return cache_folder() / f"{file}.dataset"
+
+
+def stamp(file: str) -> Hashable:
+    """A value that changes with the cached file; None where there is none."""
+    try:
+        info = path_of(file).stat()
+    except OSError:
+        return None
+    return (str(path_of(file)), info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def facts(file: str) -> dict[str, Any] | None:
+    """What is known of a download without reading it: rows, size, sha256, source, fetched; None where there is none."""
+    try:
+        with path_of(file).open("rb") as stream:
+            found = json.loads(stream.readline(10_000))
+        return found if isinstance(found, dict) and "sha256" in found else None
+    except (OSError, ValueError):
+        return None
+
+
+def read(file: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """(table, facts) of a download.
+
+    Raises:
+        InvalidInput: it is not there, or size or hash differ from what was written.
+    """
+    known = facts(file)
+    if known is None:
+        raise InvalidInput("dataset", f"{file} is not on this machine", "Download it on the page Data.")
+    payload = path_of(file).read_bytes().partition(b"\n")[2]
+    if len(payload) != known["size"] or hashlib.sha256(payload).hexdigest() != known["sha256"]:
+        raise InvalidInput(
+            "dataset", f"the copy of {file} on this machine was damaged after its download", "Download it again on the page Data."
+        )
+    return pd.read_parquet(io.BytesIO(payload)), known
+
+
+def write(file: str, frame: pd.DataFrame, source: str) -> None:
+    """Keeps a table as a download."""
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    store(file, buffer.getvalue(), len(frame), source)
+
+
+def store(file: str, payload: bytes, rows: int, source: str) -> None:
+    """Puts a download into the cache, whole or not at all."""
+    known = {
+        "rows": rows,
+        "size": len(payload),
+        "sha256": hashlib.sha256(payload).hexdigest(),
+        "source": source,
+        "fetched": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=cache_folder(), prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(json.dumps(known).encode() + b"\n" + payload)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path_of(file))
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: None, *, limits: Limits | None = None) -> None:
+    """Downloads a table through scikit-learn's loader, in a process of its own.
+
+    Args:
+        file: "openml-N" or "kddcup99".
+        rows: rows that it must have; with a mirror another number is taken as well.
+        progress: told the bytes that have arrived, several times a second; may raise to give up.
+
+    Raises:
+        InvalidInput: no network, no answer in time, a damaged download, the wrong size, no room. Nothing is kept then.
+    """
+    limits = limits or Limits.from_environment()
+    with _lock:
+        if file in _running:
+            raise InvalidInput("download", f"{file} is being downloaded already", "Wait until that is done.")
+        _running.add(file)
+    try:
+        _fetch(file, rows, progress, limits)
+    except OSError as error:
+        raise InvalidInput("download", f"cannot be kept in {cache_folder()} ({error.strerror})", "Set DPVIZ_CACHE.") from error
+    finally:
+        with _lock:
+            _running.discard(file)
+
+
+def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits) -> None:
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    _clean(limits)
+    home = Path(tempfile.mkdtemp(dir=cache_folder(), prefix=".part-"))
+    request = {"file": file, "home": str(home), "seconds": limits.fetch_seconds}
+    try:
+        answer = run_child(
+            "dpviz.datasets.process.child_fetch",
+            json.dumps(request).encode(),
+            limits.fetch_seconds,
+            lambda: progress(_size(home)),
+        )
+        if answer is None:
+            raise InvalidInput("download", "stopped unexpectedly, perhaps for lack of memory", f"Try again. {_OTHERWISE}")
+        said, _, payload = answer.partition(b"\n")
+        known = json.loads(said)
+    except subprocess.TimeoutExpired:
+        raise InvalidInput(
+            "download", f"was not done after {limits.fetch_seconds} s (DPVIZ_MAX_FETCH_SECONDS)", f"Try again later. {_OTHERWISE}"
+        ) from None
+    except InvalidInput as error:
+        raise InvalidInput(error.field, error.cause, f"{error.fix} {_OTHERWISE}") from error
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    if known["rows"] != rows and not os.environ.get(MIRROR):
+        raise InvalidInput(
+            "download", f"has {known['rows']:,} rows where {rows:,} are expected", f"The server's copy has changed. {_OTHERWISE}"
+        )
+    store(file, payload, known["rows"], known["source"])
+    progress(len(payload))
+
+
+def _clean(limits: Limits) -> None:
+    """Removes what a download left whose process was killed, and that none can be writing any more."""
+    for left in cache_folder().glob(".part-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > 2 * limits.fetch_seconds:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.stat(os.path.join(where, name)).st_size
+    return total

@@ -1,0 +1,50 @@
+"""How large a person's own data may be; each limit can be set by an environment variable."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+
+from dpviz.common.validate import InvalidInput, whole
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on a table from outside.
+
+    Attributes:
+        megabytes: size of the file, unpacked.
+        rows: data rows.
+        columns: columns of the table.
+        features: columns after one-hot encoding.
+        memory_megabytes: address space of the process that reads a file.
+        seconds: time that reading may take, waiting for other files not counted.
+        uploads_megabytes: all uploads of all sessions together, as kept in memory.
+        fetch_seconds: time that a download may take.
+    """
+
+    megabytes: int = 50
+    rows: int = 200_000
+    columns: int = 2_000
+    features: int = 500
+    memory_megabytes: int = 3_000
+    seconds: int = 60
+    uploads_megabytes: int = 2_000
+    fetch_seconds: int = 900
+
+    @classmethod
+    def from_environment(cls) -> Limits:
+        """The defaults, changed by DPVIZ_MAX_MEGABYTES, DPVIZ_MAX_ROWS and so on.
+
+        Raises:
+            InvalidInput: a variable is not a whole number of at least 1.
+        """
+        values = {}
+        for f in fields(cls):
+            variable = f"DPVIZ_MAX_{f.name.upper()}"
+            text = os.environ.get(variable)
+            if text is not None:
+                if not (text.isascii() and text.strip().isdigit()):
+                    raise InvalidInput(variable, f"must be a whole number, got {text!r}", "Correct or unset the variable.")
+                values[f.name] = whole(variable, int(text), 1, 10**9)
+        return cls(**values)

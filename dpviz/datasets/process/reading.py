@@ -1,0 +1,146 @@
+"""Reading a table in a process of its own, with bounds on memory and time, at most two at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.csv import Table
+
+AT_ONCE = 2
+_places = threading.BoundedSemaphore(AT_ONCE)
+_TICK = 0.2
+#: runs a module of this package without the packages' __init__, which loads the engine: half of the time to start
+_START = """
+import importlib, os, sys, types
+root, module = sys.argv[1:]
+for name in ("dpviz", "dpviz.datasets"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [os.path.join(root, *name.split("."))]
+raise SystemExit(importlib.import_module(module).main())
+"""
+
+
+def ignore(state: str) -> None:
+    """A listener that does not listen."""
+
+
+def read_table(
+    content: bytes,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    limits: Limits | None = None,
+    listen: Callable[[str], None] = ignore,
+) -> Table:
+    """`dpviz.datasets.table.csv.read_csv` in a process of its own.
+
+    Args:
+        listen: told "waiting" or "reading" several times a second; may raise to give up.
+
+    Raises:
+        InvalidInput: as `read_csv`, or the limits on memory or time were met.
+    """
+    limits = limits or Limits.from_environment()
+    if len(content) > limits.megabytes * 1_000_000:  # what is too large need not be handed over
+        raise too_large(len(content), limits)
+    while not _places.acquire(timeout=_TICK):
+        listen("waiting")
+    try:
+        options = json.dumps({"header": header, "delimiter": delimiter, "limits": vars(limits)}).encode()
+        answer = run_child(
+            "dpviz.datasets.process.child_read", options + b"\n" + content, limits.seconds, lambda: listen("reading")
+        )
+    except subprocess.TimeoutExpired:
+        raise InvalidInput(
+            "file",
+            f"took longer than {limits.seconds} s to read",
+            "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_SECONDS.",
+        ) from None
+    finally:
+        _places.release()
+    if answer is None:
+        raise InvalidInput(
+            "file",
+            f"could not be read within {limits.memory_megabytes:,} MB of memory",
+            "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_MEMORY_MEGABYTES.",
+        )
+    said, _, payload = answer.partition(b"\n")
+    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]))
+
+
+def too_large(size: int, limits: Limits) -> InvalidInput:
+    """What is said of a file of `size` bytes that exceeds the limit."""
+    return InvalidInput(
+        "file",
+        f"is {size / 1e6:,.1f} MB large",
+        f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns.",
+    )
+
+
+def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes | None:
+    """What a module of this package answers on its standard output to `content` on its standard input.
+
+    Returns:
+        The answer, whose first line is JSON; None where the process died, as under a memory limit.
+
+    Raises:
+        InvalidInput: the process says so.
+        subprocess.TimeoutExpired: it was stopped after `seconds`.
+    """
+    package = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # more threads would take address space, and the machine belongs to the sessions
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS"), "1")
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-c", _START, package, module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | threads | {"PYTHONPATH": path},
+    )
+    # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
+    writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)
+    child.stdin = None
+    writer.start()
+    end = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                answer, _ = child.communicate(timeout=_TICK)
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    raise
+                tick()
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    if child.returncode != 0:
+        return None
+    writer.join()
+    first, _, _ = answer.partition(b"\n")
+    refused = json.loads(first).get("refused")
+    if refused is not None:
+        raise InvalidInput(*refused)
+    return answer
+
+
+def _write(pipe: IO[bytes] | None, content: bytes) -> None:
+    assert pipe is not None
+    with suppress(BrokenPipeError), pipe:  # the process may end before it has read everything
+        pipe.write(content)

@@ -1,0 +1,1 @@
+"""Where datasets come from: bundled, synthetic, data folder, downloads, uploads."""

@@ -1,0 +1,171 @@
+"""Tables in a folder: a CSV put there is a dataset, and a file that changes is read again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+import tomllib
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cachetools import LRUCache
+
+from dpviz.common.validate import InvalidInput, one_of, show, truth
+from dpviz.datasets.base import Dataset
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table, too_large
+from dpviz.datasets.table.csv import DELIMITERS, Table
+from dpviz.datasets.table.spec import TableSpec, default_spec, prepare
+
+PREFIX = "data/"
+SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".test", ".gz")
+#: a file younger than this may change again without its time stamp moving, so its content is compared too
+_RACY_SECONDS = 2.0
+_MAX_SIDECAR = 1_000_000
+
+_tables: LRUCache[Hashable, Table] = LRUCache(512 << 20, getsizeof=lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table in the folder and, where there is one, the file that says how to read it."""
+
+    path: Path
+    sidecar: Path | None
+
+
+def folder() -> Path:
+    """DPVIZ_DATA, else data/ of the checkout, else data/ of the current directory."""
+    given = os.environ.get("DPVIZ_DATA")
+    if given:
+        return Path(given)
+    checkout = Path(__file__).resolve().parents[3]
+    return (checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()) / "data"
+
+
+def listing() -> dict[str, Entry]:
+    """Tables by dataset name. Names come from here only; text from a person is looked up and never joined to a path."""
+    try:
+        with os.scandir(folder()) as found:
+            paths = {entry.name: Path(entry.path) for entry in found if _usable(entry)}
+    except OSError:
+        return {}
+    tables = {}
+    for name in sorted(paths):
+        if name.lower().endswith(SUFFIXES):
+            sides = (f"{name}.toml", f"{name.split('.')[0]}.toml", f"{os.path.splitext(name)[0]}.toml")
+            sidecar = next((paths[side] for side in sides if side in paths), None)
+            tables[PREFIX + name] = Entry(paths[name], sidecar)
+    return tables
+
+
+def _usable(entry: os.DirEntry[str]) -> bool:
+    # a pipe or a device would hang whoever reads it
+    try:
+        return entry.name.isprintable() and not entry.name.startswith(".") and stat.S_ISREG(entry.stat().st_mode)
+    except OSError:
+        return False
+
+
+def names() -> tuple[str, ...]:
+    """Names of the tables, in order."""
+    return tuple(listing())
+
+
+def stamp(name: str) -> Hashable:
+    """A value that changes when the table or its sidecar changes."""
+    entry = _entry(name)
+    return (str(entry.path), _file_stamp(entry.path), entry.sidecar and _file_stamp(entry.sidecar), Limits.from_environment())
+
+
+def load(name: str, intercept: bool) -> Dataset:
+    """The dataset of a table in the folder.
+
+    Raises:
+        InvalidInput: the file is gone, changes while it is read, or is no table that can be used.
+    """
+    entry = _entry(name)
+    limits = Limits.from_environment()
+    options = _sidecar(entry.sidecar)
+    header, delimiter = options.pop("header", None), options.pop("delimiter", None)
+    if header is not None:
+        truth("header", header)
+    if delimiter is not None:
+        delimiter = one_of("delimiter", {v: k for k, v in DELIMITERS.items()}.get(delimiter, delimiter), DELIMITERS)
+    key = (name, _file_stamp(entry.path), header, delimiter, limits)
+    with _lock:
+        table = _tables.get(key)
+    if table is None:
+        table = read_table(_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits)
+        with _lock:
+            if _tables.getsizeof(table) <= _tables.maxsize:
+                _tables[key] = table
+    spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
+    said = table.notes
+    if not options:
+        said = (
+            *said,
+            f"The last column, {spec.target}, was taken for the label, because no file {entry.path.stem}.toml says more.",
+        )
+    source = f"the file {entry.path.name} in the data folder"
+    return prepare(table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said).dataset
+
+
+def _entry(name: str) -> Entry:
+    entry = listing().get(name)
+    if entry is None:
+        raise InvalidInput("dataset", f"{show(name)} is not in the data folder any more", "Put the file back, or choose another.")
+    return entry
+
+
+def _file_stamp(path: Path) -> Hashable:
+    try:
+        info = path.stat()
+        known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        small = info.st_size <= Limits.from_environment().megabytes * 1_000_000  # a larger one is refused unread
+        if small and abs(time.time() - info.st_mtime) < _RACY_SECONDS:
+            with path.open("rb") as file:
+                return (*known, hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return known
+
+
+def _bytes(path: Path, limits: Limits) -> bytes:
+    """The file, if it stays the same while it is read."""
+    try:
+        for _ in range(3):
+            before = path.stat()
+            if before.st_size > limits.megabytes * 1_000_000:
+                raise too_large(before.st_size, limits)
+            with path.open("rb") as file:
+                content = file.read(limits.megabytes * 1_000_000 + 1)
+            after = path.stat()
+            if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
+                return content
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    raise InvalidInput(path.name, "changes while it is read", "Wait until it is written, then choose it again.")
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(path.name, f"cannot be read ({error.strerror})", "Check that the file is there and may be read.")
+
+
+def _sidecar(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        if path.stat().st_size > _MAX_SIDECAR:
+            raise InvalidInput(path.name, "is larger than 1 MB", "Keep only the settings of the table in it.")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(path.name, f"is not TOML: {error}", "Correct the file; data/README.md has an example.") from error

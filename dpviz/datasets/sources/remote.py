@@ -1,0 +1,263 @@
+"""The papers' public sets that are downloaded once. Each says which variant it is; two variants can share a download."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.base import Dataset
+from dpviz.datasets.process import fetch
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.spec import TableSpec, prepare
+
+UCI = "UCI Machine Learning Repository, CC BY 4.0"
+SAMPLE_SEED = 20240101
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A set that is downloaded.
+
+    Attributes:
+        file: the download, shared by variants.
+        file_rows: rows of the download.
+        rows: rows of this variant.
+        megabytes: size of the download, roughly.
+        spec: how it becomes a dataset.
+        label_names: words for -1 and +1.
+        derive: what is done to the table before.
+        note: one sentence on what `derive` does.
+    """
+
+    title: str
+    variant: str
+    file: str
+    file_rows: int
+    rows: int
+    megabytes: int
+    spec: TableSpec
+    label_names: tuple[str, str]
+    description: str
+    licence: str
+    derive: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, with licence."""
+        where = "scikit-learn's fetch_kddcup99" if self.file == "kddcup99" else f"OpenML {self.file.removeprefix('openml-')}"
+        return f"{self.title}, {self.variant}; {where}; {self.licence}"
+
+
+def _attack(frame: pd.DataFrame) -> pd.DataFrame:
+    kind = np.where(frame["labels"].astype(str).str.rstrip(".") == "normal", "normal", "attack")
+    return frame.drop(columns="labels").assign(kind=pd.Categorical(kind))
+
+
+def _attack_sample(frame: pd.DataFrame) -> pd.DataFrame:
+    chosen = np.random.default_rng(SAMPLE_SEED).choice(len(frame), min(70_000, len(frame)), replace=False)
+    return _attack(frame.iloc[np.sort(chosen)].reset_index(drop=True))
+
+
+def _balanced(frame: pd.DataFrame) -> pd.DataFrame:
+    fraud = frame["Class"].astype(str).isin(["1", "1.0"]).to_numpy()
+    normal = np.flatnonzero(~fraud)
+    some = np.random.default_rng(SAMPLE_SEED).choice(normal, min(int(fraud.sum()), len(normal)), replace=False)
+    return frame.iloc[np.sort(np.r_[np.flatnonzero(fraud), some])].reset_index(drop=True)
+
+
+_BANK_NAMES = (
+    "age",
+    "job",
+    "marital",
+    "education",
+    "default",
+    "balance",
+    "housing",
+    "loan",
+    "contact",
+    "day",
+    "month",
+    "duration",
+    "campaign",
+    "pdays",
+    "previous",
+    "poutcome",
+)
+
+
+def _bank(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(_BANK_NAMES)})
+
+
+_ADULT = Remote(
+    "Adult (census income)",
+    "all 48,842 rows, gaps in text columns are the category ?",
+    "openml-1590",
+    48_842,
+    48_842,
+    5,
+    TableSpec(
+        "class",
+        (">50K",),
+        missing="default",
+        defaults=dict.fromkeys(("workclass", "occupation", "native-country"), "?"),
+    ),
+    ("at most 50K", "above 50K"),
+    "48,842 people of the US census of 1994: more than 50,000 dollars a year?",
+    UCI,
+)
+_CARDS = Remote(
+    "Credit Card Fraud",
+    "all 284,807 payments",
+    "openml-1597",
+    284_807,
+    284_807,
+    150,
+    TableSpec("Class", ("1",)),
+    ("genuine", "fraud"),
+    "284,807 card payments of two days in 2013, 492 of them fraud.",
+    "ULB Machine Learning Group, Database Contents License",
+)
+_KDD = Remote(
+    "KDD Cup 1999",
+    "the 10 % file, normal against attack",
+    "kddcup99",
+    494_021,
+    494_021,
+    3,
+    TableSpec("kind", ("attack",)),
+    ("normal", "attack"),
+    "494,021 network connections: normal or an attack?",
+    "KDD Cup 1999; UCI, CC BY 4.0",
+    _attack,
+    "All attack types count as attack.",
+)
+
+REMOTE: dict[str, Remote] = {
+    "adult": _ADULT,
+    "adult-complete": replace(
+        _ADULT,
+        variant="the 45,222 rows without gaps",
+        rows=45_222,
+        spec=TableSpec("class", (">50K",)),
+        description="45,222 people of the US census of 1994 without gaps: more than 50,000 dollars a year?",
+    ),
+    "bank": Remote(
+        "Bank Marketing",
+        "bank-full, 45,211 rows",
+        "openml-1461",
+        45_211,
+        45_211,
+        4,
+        TableSpec("Class", ("2",)),
+        ("no", "yes"),
+        "45,211 phone calls of a Portuguese bank: does the client subscribe a term deposit?",
+        UCI,
+        _bank,
+        "Columns have the names of the UCI file; OpenML calls them V1 to V16.",
+    ),
+    "kddcup99": _KDD,
+    "kddcup99-70000": replace(
+        _KDD,
+        variant="70,000 rows of the 10 % file, drawn with a fixed seed",
+        rows=70_000,
+        derive=_attack_sample,
+        description="70,000 network connections: normal or an attack?",
+        note="The papers do not say which 70,000 rows they took; these were drawn with a fixed seed.",
+    ),
+    "breast-cancer-original": Remote(
+        "Breast Cancer Wisconsin (Original)",
+        "699 rows, the 16 gaps filled with 1",
+        "openml-15",
+        699,
+        699,
+        1,
+        TableSpec("Class", ("malignant",), missing="default", defaults={"Bare_Nuclei": 1.0}),
+        ("benign", "malignant"),
+        "699 tumours, nine marks from 1 to 10: benign or malignant?",
+        UCI,
+    ),
+    "credit-card": _CARDS,
+    "credit-card-balanced": replace(
+        _CARDS,
+        variant="984 rows: all 492 frauds and as many others, drawn with a fixed seed",
+        rows=984,
+        derive=_balanced,
+        description="492 fraudulent and 492 genuine card payments.",
+        note="The papers do not say which genuine payments they took; these were drawn with a fixed seed.",
+    ),
+}
+
+
+def downloaded(name: str) -> bool:
+    """Whether a set is on this machine."""
+    return fetch.facts(REMOTE[name].file) is not None
+
+
+def names() -> tuple[str, ...]:
+    """Sets that are on this machine."""
+    return tuple(name for name in REMOTE if downloaded(name))
+
+
+def require(name: str) -> None:
+    """
+    Raises:
+        InvalidInput: the set is not on this machine.
+    """
+    if not downloaded(name):
+        raise InvalidInput(
+            "dataset",
+            f"{name!r} is not on this machine yet (about {REMOTE[name].megabytes} MB)",
+            f"Download it on the page Data or with: dpviz fetch {name}",
+        )
+
+
+def rows(name: str) -> int | None:
+    """Rows of a set on this machine where they follow from its first line; None where it must be loaded."""
+    known = fetch.facts(REMOTE[name].file)
+    return REMOTE[name].rows if known and known["rows"] == REMOTE[name].file_rows else None
+
+
+def stamp(name: str) -> Hashable:
+    """Changes when the download changes."""
+    return fetch.stamp(REMOTE[name].file)
+
+
+def load(name: str, intercept: bool) -> Dataset:
+    """The dataset of a download.
+
+    Raises:
+        InvalidInput: it is not there, was damaged, or is not what it should be.
+    """
+    remote = REMOTE[name]
+    require(name)
+    frame, known = fetch.read(remote.file)
+    said = [remote.note] if remote.note else []
+    if known["rows"] != remote.file_rows:
+        said.append(f"This copy has {known['rows']:,} rows, not {remote.file_rows:,}; it came {known['source']}.")
+    frame = frame.rename(columns=str.strip)
+    # OpenML has changed the spelling of names before (native-country, native_country)
+    spelled = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
+    defaults = {spelled.get(c.lower().replace("-", "_"), ""): v for c, v in remote.spec.defaults.items()}
+    spec = replace(remote.spec, defaults={c: v for c, v in defaults.items() if c})
+    return prepare(
+        remote.derive(frame),
+        spec,
+        name=name,
+        source=f"{remote.source}; {known['source']}, {known['fetched']}",
+        intercept=intercept,
+        limits=Limits(features=5_000),
+        notes=tuple(said),
+        label_names=remote.label_names,
+        description=remote.description,
+    ).dataset
+
+
+def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
+    """Downloads a set; see `fetch.fetch`."""
+    fetch.fetch(REMOTE[name].file, REMOTE[name].file_rows, progress)

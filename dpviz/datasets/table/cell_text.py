@@ -1,0 +1,154 @@
+"""Cells of a table as text, and text as numbers, categories and gaps. Every conversion that is not plain gets a note."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
+
+from dpviz.common.validate import InvalidInput, show
+
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
+ASK_TEXT = "Save the table as CSV in UTF-8 and upload that."
+_COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
+_GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+_GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
+_EXACT = 2.0**53  # up to here every whole number is a float of its own
+
+
+def is_number(series: pd.Series) -> bool:
+    """Whether a column as read holds numbers."""
+    return bool(pd.api.types.is_numeric_dtype(series))
+
+
+def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
+    """All cells as text."""
+    try:
+        if re.search(re.escape(delimiter) + ' +"', text):  # Arrow takes a quote after a space for a part of the value
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=delimiter,
+                header=None,
+                names=[str(k) for k in range(width)],
+                dtype=str,
+                keep_default_na=False,
+                na_filter=False,
+                skipinitialspace=True,
+                skip_blank_lines=True,
+                index_col=False,
+            )
+            return pa.table({c: pa.array(frame[c].to_numpy(dtype=object), pa.string()) for c in frame})
+        names = [str(k) for k in range(width)]
+        return arrow_csv.read_csv(
+            pa.BufferReader(text.encode()),
+            read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=1 << 24),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, quoted_strings_can_be_null=False
+            ),
+        )
+    except (pd.errors.ParserError, pa.ArrowInvalid, ValueError) as error:
+        raise InvalidInput("file", f"cannot be read as a table: {error}", ASK_TEXT) from error
+
+
+def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> tuple[pd.Series, int]:
+    """(numbers or categories with gaps marked, number of cells trimmed)."""
+    cells = pc.utf8_trim_whitespace(raw)
+    trimmed = pc.sum(pc.not_equal(cells, raw)).as_py() or 0
+    missing = pc.is_in(cells, value_set=pa.array(MISSING))
+    cells = pc.if_else(missing, pa.scalar(None, pa.string()), cells)
+    if cells.null_count == len(cells):
+        return pd.Series(np.full(len(cells), np.nan)), trimmed
+    if delimiter != ",":
+        cells = _decimal_points(name, cells, notes)
+    numbers = _numbers(cells)
+    if numbers is None:
+        return _texts(name, cells, notes), trimmed
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        at = int(np.argmax(infinite))
+        raise InvalidInput(
+            name,
+            f"row {at + 1:,} holds {show(cells[at].as_py())}, which is infinite or too large for a number",
+            "Correct or remove that value.",
+        )
+    if _merges(cells, numbers):
+        notes.append(f"{name} holds whole numbers with more digits than a number keeps apart; they were read as text.")
+        return _texts(name, cells, notes), trimmed
+    zeros = cells.filter(pc.fill_null(pc.match_substring_regex(cells, r"^[-+]?0[0-9]"), False))
+    if len(zeros):
+        notes.append(f"Leading zeros in {name}, as in {zeros[0].as_py()}, do not count: its values were read as numbers.")
+    return pd.Series(numbers), trimmed
+
+
+def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
+    """Categories in order; one text is one category, however its accents are encoded."""
+    if not pc.all(pc.string_is_ascii(cells)).as_py():
+        normal = pc.utf8_normalize(cells, form="NFC")
+        changed = pc.sum(pc.not_equal(normal, cells)).as_py()
+        if changed:
+            notes.append(f"Accents in {changed:,} values of {name} were written in another form of Unicode (NFC).")
+        cells = normal
+    text = cells.dictionary_encode().combine_chunks()
+    order = pc.array_sort_indices(text.dictionary)  # of UTF-8: that of the characters, as Python sorts them
+    levels = text.dictionary.take(order)
+    rare = levels.filter(pc.match_substring_regex(levels, r"[^ -~]")).to_pylist()
+    hidden = [level for level in rare if not level.isprintable()]
+    if hidden:
+        notes.append(f"{len(hidden):,} values of {name} hold characters that cannot be seen, such as {ascii(hidden[0])[:60]}.")
+    place = np.empty(len(order) + 1, np.int32)
+    place[order.to_numpy()] = np.arange(len(order))
+    place[-1] = -1  # gaps
+    codes = pc.fill_null(text.indices, -1).to_numpy(zero_copy_only=False)
+    dtype = pd.CategoricalDtype(pd.Index(levels.to_pandas()), ordered=False)
+    return pd.Series(pd.Categorical.from_codes(place[codes], dtype=dtype))
+
+
+def _merges(cells: pa.ChunkedArray, numbers: NDArray[np.float64]) -> bool:
+    """Whether different whole numbers would become the same float, as identifiers of many digits do."""
+    large = np.abs(numbers) >= _EXACT
+    if not large.any():
+        return False
+    texts = set(cells.filter(pa.array(large)).to_pylist())
+    whole = {int(text) for text in texts if re.fullmatch(r"[-+]?[0-9]+", text)}
+    return len(whole) > len({float(value) for value in whole})
+
+
+def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
+    """The cells as numbers, NaN for gaps; None where one is no number."""
+    try:
+        numbers = pc.cast(cells, pa.float64())
+    except pa.ArrowInvalid:
+        if not pc.any(pc.starts_with(cells, "+")).as_py():
+            return None
+        plain = pc.replace_substring_regex(cells, r"^\+([0-9.])", r"\1")  # Arrow does not take "+5" for a number
+        try:
+            numbers = pc.cast(plain, pa.float64())
+        except pa.ArrowInvalid:
+            return None
+    return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _decimal_points(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
+    """Decimal commas as points, where every value is a number that way and in no other."""
+    with_point = cells.filter(pc.fill_null(pc.match_substring(cells, "."), False))
+    if len(with_point) and pc.all(pc.match_substring_regex(with_point, _GROUPED_BY_POINTS)).as_py():
+        notes.append(f"Points in {name}, as in {with_point[0].as_py()}, were read as decimal points, not as thousands.")
+    with_comma = pc.fill_null(pc.match_substring(cells, ","), False)
+    if not pc.any(with_comma).as_py() or not pc.all(pc.match_substring_regex(cells, _COMMA_NUMBER)).as_py():
+        return cells
+    only = cells.filter(with_comma)
+    if pc.all(pc.match_substring_regex(only, _GROUPED_NUMBER)).as_py():
+        raise InvalidInput(
+            name,
+            f"may hold decimal commas or thousands: {show(only[0].as_py())} can be either",
+            "Write numbers with a decimal point and without thousands separators.",
+        )
+    notes.append(f"Commas in {name} were read as decimal points.")
+    return pc.replace_substring(cells, ",", ".")

@@ -1,0 +1,177 @@
+"""One column at a time: whether it can be a feature, what its values are, and how they become numbers in [0, 1]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, number, show
+from dpviz.datasets.table.cell_text import is_number
+
+_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([ T].*)?|\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?"
+    rf"|\d{{1,2}}[-. ]*{_MONTH}[-., ]*\d{{2,4}}|{_MONTH}[. ]*\d{{1,2}},? *\d{{4}}",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+#: thousands separators, currencies, percent, other minus signs, other digits: a number to people and to no program
+_UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
+_WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
+MANY_LEVELS = 100
+_FEW_LEVELS = 20
+
+
+def word(value: object) -> str:
+    """A value as text, the same for 1, 1.0 and "1"; different numbers never get the same text."""
+    if isinstance(value, float | np.floating):
+        as_float = float(value)
+        return str(int(as_float)) if as_float.is_integer() and abs(as_float) < 1e15 else repr(as_float)
+    return str(value)
+
+
+def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
+    """Why a column cannot be a feature as it is, or None.
+
+    Args:
+        declared: whether its categories are declared, so that nothing needs to be guessed from the values.
+    """
+    known = series.dropna()
+    if known.empty:
+        return "has no values"
+    values = pd.unique(known)
+    if len(values) == 1 and not series.isna().any():
+        return "has the same value in every row"
+    if is_number(series) or declared:
+        return None
+    texts = [str(v) for v in values]
+    if all(_DATE.fullmatch(text) for text in texts[:200]):
+        return "holds dates or times; turn them into numbers, such as an age in years"
+    if len(texts) > _FEW_LEVELS:
+        odd = _odd(texts, _NUMBER)
+        if odd:
+            row = int((series == odd[0]).to_numpy().argmax()) + 1
+            return f"holds numbers, but also {len(odd):,} texts such as {show(odd[0])} in row {row:,}; correct those"
+        if odd is not None:
+            return f"holds whole numbers of many digits such as {show(texts[0])}, like an identifier"
+        if _odd(texts, _WRITTEN) is not None:
+            marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not _NUMBER.fullmatch(text))
+            row = int((series == marked).to_numpy().argmax()) + 1
+            return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
+    if len(texts) > max(MANY_LEVELS, 0.5 * len(known)):
+        return f"has {len(texts):,} different texts, like a name or an identifier"
+    return None
+
+
+def _odd(texts: list[str], pattern: re.Pattern[str]) -> list[str] | None:
+    """Texts that do not match, where most do; None where most do not."""
+    some = texts[:: 1 + len(texts) // 1000]  # a table can hold a million different texts
+    if sum(pattern.fullmatch(text) is not None for text in some) <= 0.4 * len(some):
+        return None
+    odd = [text for text in texts if not pattern.fullmatch(text)]
+    return odd if len(odd) < 0.5 * len(texts) else None
+
+
+def classes(series: pd.Series) -> dict[str, int]:
+    """Label values as text, with their counts, most frequent first."""
+    counts = series.value_counts(dropna=True)
+    return {word(v): int(c) for v, c in counts.items() if c}
+
+
+def positives(
+    series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[str]
+) -> tuple[NDArray[np.float64], tuple[str, str]]:
+    """(labels in {-1, +1}, words for them) of a column without gaps."""
+    if above is not None:
+        if not is_number(series):
+            raise InvalidInput("above", f"{target!r} holds text", "Say which values count as +1.")
+        if positive:
+            raise InvalidInput("above", "is given together with positive values", "Give one of them.")
+        hit = series.to_numpy() > number("above", above)
+        if hit.all() or not hit.any():
+            side = "above" if hit.all() else "at or below"
+            raise InvalidInput("above", f"every value of {target!r} is {side} {above:g}", "Choose a value in between.")
+        return np.where(hit, 1.0, -1.0), (f"at most {above:g}", f"above {above:g}")
+    counts = classes(series)
+    if len(counts) < 2:
+        raise InvalidInput(
+            "target", f"{target!r} takes one value only ({show(next(iter(counts)))})", "Choose a label with two values."
+        )
+    if len({value.casefold() for value in counts}) < len(counts):
+        notes.append(f"Values of {target} that differ only in upper and lower case count as different.")
+    some = ", ".join(show(v) for v in list(counts)[:6]) + (", ..." if len(counts) > 6 else "")
+    chosen = tuple(positive)
+    if not chosen:
+        if len(counts) > 2:
+            more = " or give a value above which rows count as +1" if is_number(series) else ""
+            raise InvalidInput(
+                "positive", f"{target!r} takes {len(counts):,} values ({some})", f"Say which of them count as +1{more}."
+            )
+        chosen = (sorted(counts)[1],)
+        notes.append(f"{chosen[0]} counts as +1, because no positive value was chosen.")
+    for value in chosen:
+        if value not in counts:
+            raise InvalidInput("positive", f"{target!r} never takes the value {show(value)}", f"Choose among: {some}.")
+    words = series.map(word)
+    hit = words.isin(chosen).to_numpy()
+    if hit.all():
+        raise InvalidInput("positive", "every row would count as +1", "Leave at least one value for -1.")
+    rest = [v for v in counts if v not in chosen]
+    names = (rest[0] if len(rest) == 1 else "other", " or ".join(chosen)[:60])
+    if len(counts) > 2:
+        notes.append(f"{names[1]} counts as +1; the other {len(rest):,} values count as -1.")
+    return np.where(hit, 1.0, -1.0), names
+
+
+def number_block(
+    column: str, series: pd.Series, declared: tuple[float, float] | None, notes: list[str]
+) -> tuple[NDArray[np.float64], bool]:
+    """((n, 1) values scaled to [0, 1], whether the range was read off the data)."""
+    values = series.to_numpy(dtype=np.float64)
+    if declared is not None:
+        low, high = (number(f"ranges[{show(column)}]", v) for v in declared)
+        if low >= high:
+            raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
+        outside = int(((values < low) | (values > high)).sum())
+        if outside:
+            notes.append(f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped.")
+        values = np.clip(values, low, high)
+    else:
+        low, high = float(values.min()), float(values.max())
+    if not np.isfinite(high - low):
+        raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
+    span = high - low
+    return ((values - low) / (span if span > 0 else 1.0))[:, None], declared is None
+
+
+def categorical_block(
+    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[str]
+) -> tuple[NDArray[np.float64], list[str], bool]:
+    """((n, k) one-hot values, k names, whether the categories were read off the data)."""
+    text = series.map(word)
+    if declared is not None:
+        levels = [str(v) for v in declared]
+        if default is not None and word(default) not in levels:
+            levels.append(word(default))  # declared as well, as the value of gaps
+        if len(set(levels)) < len(levels):
+            raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
+        unknown = int((~text.isin(levels)).sum())
+        if unknown:
+            notes.append(f"{unknown:,} values of {column} are not among the declared categories and count as none of them.")
+    else:
+        levels = sorted(map(str, pd.unique(text)))
+        texts = _odd(levels, _NUMBER)
+        if texts:
+            notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
+    if len(levels) > most:
+        raise InvalidInput(
+            column,
+            f"has {len(levels):,} categories",
+            f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES).",
+        )
+    codes = pd.Index(levels, dtype=object).get_indexer(text.astype(object))
+    return (codes[:, None] == np.arange(len(levels))).astype(np.float64), [f"{column}={v}" for v in levels], declared is None

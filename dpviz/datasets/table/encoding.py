@@ -1,0 +1,71 @@
+"""From a table to rows in the unit ball, as the papers do it: one-hot, min-max to [0, 1], unit length.
+
+Ranges and category lists taken from the data are not covered by any epsilon; the app says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput
+
+INTERCEPT = "(intercept)"
+
+
+def min_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns to [0, 1] by their own range; a constant column becomes 0, because it tells nothing apart."""
+    low = values.min(axis=0)
+    span = values.max(axis=0) - low
+    return (values - low) / np.where(span > 0, span, 1.0)
+
+
+def encode(frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
+    """One-hot for text, categories and booleans, min-max for numbers.
+
+    Args:
+        frame: (n, columns), no missing values.
+
+    Returns:
+        (n, d) float64 in [0, 1] and the d column names ("column=value" for one-hot columns, in sorted order).
+    """
+    blocks: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    for column in frame.columns:
+        series = frame[column]
+        if series.isna().any():
+            raise InvalidInput(
+                str(column), f"{int(series.isna().sum())} values are missing", "Drop those rows or choose a default value first."
+            )
+        if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
+            values = series.to_numpy(dtype=np.float64)
+            if not np.isfinite(values).all():
+                raise InvalidInput(str(column), "holds infinite values", "Remove or replace them.")
+            blocks.append(min_max(values[:, None]))
+            names.append(str(column))
+        else:
+            codes, levels = pd.factorize(series.astype(str), sort=True)
+            blocks.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
+            names.extend(f"{column}={level}" for level in levels)
+    return np.hstack(blocks), names
+
+
+def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy."""
+    norm = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows longer than 1 are shortened to length 1, others stay (x / max(1, |x|))."""
+    return x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def add_intercept(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(x, 1)/sqrt 2: a constant feature that keeps rows of length <= 1 in the unit ball.
+
+    The intercept is regularised with the rest; otherwise the objective would not be strongly convex and every
+    output- and objective-perturbation guarantee would be void.
+    """
+    return np.hstack([x, np.ones((len(x), 1))]) / np.sqrt(2.0)

@@ -1,0 +1,304 @@
+"""From a person's table to a dataset: what is the label, what are the features, what happens to gaps.
+
+Every choice is a value (`TableSpec`), so that a dataset can be made again exactly. Declared ranges and categories are
+public knowledge; those read off the data are outside every epsilon and are listed in `Dataset.looked_at`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.columns import categorical_block, classes, number_block, positives, why_not, word
+from dpviz.datasets.table.encoding import unit_rows
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """How a table becomes a dataset.
+
+    Attributes:
+        target: the column with the label.
+        positive: target values that count as +1; all other values are -1. Of two values, the second in alphabetical
+            order where none is given.
+        above: instead of `positive`, for a target of numbers: values above this count as +1.
+        columns: features in this order; None takes every column that can be used.
+        ranges: declared (low, high) of number columns; values outside are clipped.
+        categories: declared values of a column; other values become all zeros.
+        missing: "drop" removes rows with gaps in the columns used; "default" fills them from `defaults`.
+        defaults: value per column for gaps, used with missing="default". A text that is no value yet becomes a
+            category of its own.
+    """
+
+    target: str
+    positive: tuple[str, ...] = ()
+    above: float | None = None
+    columns: tuple[str, ...] | None = None
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: str = "drop"
+    defaults: Mapping[str, float | str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
+        """A spec from plain values, as in a TOML file.
+
+        Raises:
+            InvalidInput: an unknown key, or a value of the wrong kind.
+        """
+        known = {f.name: f for f in fields(cls)}
+        for key in values:
+            one_of("sidecar", key, known)
+        if not isinstance(values.get("target"), str):
+            raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
+        made: dict[str, Any] = {}
+        for key, value in values.items():
+            if key in ("positive", "columns"):
+                listed = [value] if isinstance(value, str | int | float) else value
+                if not isinstance(listed, list | tuple):
+                    raise InvalidInput(key, f"must be a list, got {show(value)}", f'Write {key} = ["one", "two"].')
+                made[key] = tuple(word(v) if key == "positive" else str(v) for v in listed)
+            elif key in ("ranges", "categories", "defaults"):
+                made[key] = _mapping(key, value)
+            elif key == "above":
+                made[key] = number(key, value)
+            else:
+                made[key] = str(value)
+        return cls(**made)
+
+    def to_toml(self) -> str:
+        """The spec as a TOML document, which `from_dict` takes back."""
+        lines = [f"target = {_toml(self.target)}", f"missing = {_toml(self.missing)}"]
+        if self.positive:
+            lines.append(f"positive = {_toml(self.positive)}")
+        if self.above is not None:
+            lines.append(f"above = {self.above!r}")
+        if self.columns is not None:
+            lines.append(f"columns = {_toml(self.columns)}")
+        for key in ("ranges", "categories", "defaults"):
+            values = getattr(self, key)
+            if values:
+                lines += ["", f"[{key}]", *(f"{_toml(str(k))} = {_toml(v)}" for k, v in values.items())]
+        return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
+
+
+def _mapping(key: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(key, f"must be a table, got {show(value)}", f"Write a [{key}] section with one line per column.")
+    if key == "defaults":
+        return dict(value)
+    out: dict[str, Any] = {}
+    for column, item in value.items():
+        if not isinstance(item, list | tuple) or (key == "ranges" and len(item) != 2):
+            like = "[low, high]" if key == "ranges" else '["one", "two"]'
+            raise InvalidInput(f"{key}[{show(column)}]", f"must be a list, got {show(item)}", f"Write {like}.")
+        out[str(column)] = tuple(item) if key == "ranges" else tuple(word(v) for v in item)
+    return out
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A dataset and the story of how it was made.
+
+    Attributes:
+        dataset: its `notes` and `looked_at` say what was done.
+        left_out: columns that were not used, with the reason.
+        dropped: number of rows left out because of gaps.
+    """
+
+    dataset: Dataset
+    left_out: Mapping[str, str]
+    dropped: int
+
+
+def default_spec(frame: pd.DataFrame) -> TableSpec:
+    """The last column is the label; rows with gaps are dropped."""
+    return TableSpec(target=str(frame.columns[-1]))
+
+
+def prepare(
+    frame: pd.DataFrame,
+    spec: TableSpec,
+    *,
+    name: str,
+    source: str,
+    intercept: bool = True,
+    limits: Limits | None = None,
+    notes: tuple[str, ...] = (),
+    **words: Any,
+) -> Prepared:
+    """The dataset that a table and a spec make.
+
+    Args:
+        frame: as from `read_csv`: floats or categories, NaN for gaps.
+        name: the dataset's name.
+        notes: what was done before, put in front of what is done here.
+        words: further attributes of the dataset, such as description or label_names.
+
+    Raises:
+        InvalidInput: naming the column, what is wrong, and what to do.
+    """
+    limits = limits or Limits.from_environment()
+    said = list(notes)
+    target = one_of("target", spec.target, [str(c) for c in frame.columns])
+    features, left_out = _features(frame, spec)
+    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said)
+    y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
+    label_names = words.pop("label_names", label_names)
+
+    blocks: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    looked_at: list[str] = []
+    widths: dict[str, int] = {}
+    for column in features:
+        if is_number(used[column]) and column not in spec.categories:
+            block, read = number_block(column, used[column], spec.ranges.get(column), said)
+            labels = [column]
+        else:
+            if column in spec.ranges:
+                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
+            block, labels, read = categorical_block(
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), limits.features, said
+            )
+        twin = next((label for label in labels if label in names), None)
+        if twin is not None:
+            raise InvalidInput(
+                "columns",
+                f"two features would be called {show(twin)}, one of them from {show(column)}",
+                "Rename or leave out one.",
+            )
+        blocks.append(block)
+        names.extend(labels)
+        widths[column] = len(labels)
+        if read:
+            looked_at.append(column)
+        if len(names) > limits.features:
+            widest = max(widths, key=lambda c: widths[c])
+            if widths[widest] == 1:
+                raise InvalidInput(
+                    "columns",
+                    f"{len(features):,} of them can be used, one feature each; the limit is {limits.features}",
+                    "Choose fewer, or raise DPVIZ_MAX_FEATURES.",
+                )
+            raise InvalidInput(
+                "columns",
+                f"need more than {limits.features} features; {show(widest)} alone needs {widths[widest]}",
+                "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",
+            )
+    repeats = int(used.duplicated().sum())
+    if repeats:
+        said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
+    last = "label" if "label" not in features else f"label ({target})"
+    while last in features:
+        last += "'"
+    shown = used[features].assign(**{last: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))})
+    about = f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"
+    dataset = build(
+        name=name,
+        x=unit_rows(np.hstack(blocks)),
+        y=y,
+        feature_names=names,
+        frame=shown,
+        intercept=intercept,
+        source=source,
+        label_names=label_names,
+        notes=tuple(said),
+        looked_at=tuple(looked_at),
+        **({"description": about} | words),
+    )
+    return Prepared(dataset, left_out, dropped)
+
+
+def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str, str]]:
+    known = [str(c) for c in frame.columns]
+    for field_name, given in (("ranges", spec.ranges), ("categories", spec.categories), ("defaults", spec.defaults)):
+        for column in given:
+            one_of(f"{field_name}[{show(column)}]", column, known)
+    left_out: dict[str, str] = {}
+    if spec.columns is None:
+        features = []
+        for column in known:
+            if column == spec.target:
+                continue
+            reason = why_not(frame[column], declared=column in spec.categories)
+            if reason is None:
+                features.append(column)
+            else:
+                left_out[column] = reason
+    else:
+        features = list(spec.columns)
+        for column in features:
+            one_of("columns", column, known)
+            if column == spec.target:
+                raise InvalidInput("columns", f"the label {column!r} is among the features", "Leave it out.")
+            reason = why_not(frame[column], declared=column in spec.categories)
+            if reason is not None:
+                raise InvalidInput(column, reason, "Leave this column out.")
+        if len(set(features)) < len(features):
+            raise InvalidInput("columns", "a column is given twice", "Give each column once.")
+        left_out = {c: "not chosen" for c in known if c not in features and c != spec.target}
+    if not features and spec.columns is not None:
+        raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
+    if not features:
+        why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
+        raise InvalidInput(
+            "columns",
+            f"none can be used as a feature ({why})",
+            "Choose columns with numbers or a few categories.",
+        )
+    return features, left_out
+
+
+def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[str]) -> tuple[pd.DataFrame, int]:
+    one_of("missing", spec.missing, ("drop", "default"))
+    gaps = used.isna()
+    if spec.missing == "default":
+        used = used.copy()
+        for column in used.columns:
+            count = int(gaps[column].sum())
+            if column == target or not count:
+                continue
+            if column not in spec.defaults:
+                raise InvalidInput(column, f"has {count:,} gaps and no default", "Declare a default, or drop rows with gaps.")
+            value = spec.defaults[column]
+            if is_number(used[column]):
+                used[column] = used[column].fillna(number(f"defaults[{show(column)}]", value))
+            else:
+                text = word(value)
+                if text not in used[column].cat.categories:
+                    used[column] = used[column].cat.add_categories([text])
+                used[column] = used[column].fillna(text)
+            notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
+        gaps = used.isna()
+    complete = ~gaps.any(axis=1)
+    dropped = int((~complete).sum())
+    if dropped == len(used):
+        worst = str(gaps.sum().idxmax())
+        raise InvalidInput(
+            "missing",
+            f"every row has a gap in the columns used, most of them in {show(worst)}",
+            "Leave out the columns with gaps, or declare defaults.",
+        )
+    if dropped:
+        notes.append(f"{dropped:,} of {len(used):,} rows were dropped because of gaps.")
+        used = used[complete].reset_index(drop=True)
+    return used, dropped
+
+
+__all__ = ["Prepared", "TableSpec", "classes", "default_spec", "prepare", "why_not", "word"]

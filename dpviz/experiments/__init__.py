@@ -1,0 +1,1 @@
+"""From a spec to results: run, sweep, grid, curves and observed quantities."""

@@ -1,0 +1,121 @@
+"""A grid over two settings of one run, as cells: each setting of the grid is trained at the same epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, one_of
+from dpviz.experiments.cells import Cell
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Knob
+
+LAM = Knob("Regularisation λ", "Weight of |θ|²/2 beside the mean loss.", "number", 1e-6, 1.0, True)
+STEPS = 7
+SEEDS = 5
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Two settings and their values.
+
+    Attributes:
+        names: of the settings; "lam" is the regularisation.
+        values: of each setting, rising where they are numbers.
+        cells: (setting index of the first, of the second, cell), coarse picture first; impossible settings are left out.
+        refused: what was left out, and why.
+    """
+
+    names: tuple[str, str]
+    values: tuple[tuple[Any, ...], tuple[Any, ...]]
+    cells: tuple[tuple[int, int, Cell], ...]
+    refused: tuple[InvalidInput, ...]
+
+    def means(self, tables: dict[int, pd.DataFrame], quantity: str) -> NDArray[np.float64]:
+        """(values of the second, values of the first) means over the draws, NaN where nothing is known."""
+        out = np.full((len(self.values[1]), len(self.values[0])), np.nan)
+        for k, table in tables.items():
+            if len(table):
+                i, j, _ = self.cells[k]
+                exact = quantity == "accuracy" and table["expected_accuracy"].notna().all()
+                out[j, i] = float(table["expected_accuracy" if exact else quantity].mean())
+        return out
+
+    def at(self, i: int, j: int) -> dict[str, Any]:
+        """The two settings of a place in the grid."""
+        return {self.names[0]: self.values[0][i], self.names[1]: self.values[1][j]}
+
+
+def declared(spec: RunSpec) -> dict[str, Knob]:
+    """What can be tuned: the mechanism's knobs and the regularisation."""
+    return {**spec.build().knobs(), "lam": LAM}
+
+
+def present(spec: RunSpec, name: str) -> Any:
+    """The value that a setting has."""
+    return spec.lam if name == "lam" else getattr(spec.build(), name)
+
+
+def values(knob: Knob, now: Any, steps: int = STEPS) -> tuple[Any, ...]:
+    """Values to try around the present one, which is among them.
+
+    Numbers on a logarithmic scale (and whole numbers above 0) go up and down by factors of two, others over their range.
+    """
+    if knob.kind == "switch":
+        return (False, True)
+    if knob.kind == "choice":
+        return tuple(knob.options)
+    half = steps // 2
+    if (knob.log or knob.kind == "whole") and now > 0:
+        raw = [now * 2.0**k for k in range(-half, steps - half)]
+    else:
+        raw = [*np.linspace(knob.low, knob.high, steps - 1), now]
+    inside = sorted({float(f"{min(max(v, knob.low), knob.high):.4g}") for v in raw} - {float(f"{now:.4g}")})
+    if knob.kind == "whole":
+        return tuple(sorted({round(v) for v in inside} | {int(now)}))
+    return tuple(sorted({*inside, float(now)}))
+
+
+def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS) -> Grid:
+    """The cells of a grid.
+
+    Args:
+        spec: the run around whose settings the grid is laid; its epsilon and data are kept.
+        first, second: two different names of `declared`.
+        seeds: noise draws of each cell, at most those of the spec.
+
+    Raises:
+        InvalidInput: unknown or equal names.
+    """
+    known = declared(spec)
+    for name in (first, second):
+        one_of("tune", name, known)
+    if first == second:
+        raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(known)}.")
+    both = (values(known[first], present(spec, first), steps), values(known[second], present(spec, second), steps))
+    return lay(spec, (first, second), both, seeds)
+
+
+def lay(spec: RunSpec, names: tuple[str, str], both: tuple[tuple[Any, ...], tuple[Any, ...]], seeds: int = SEEDS) -> Grid:
+    """A grid over given values of two settings."""
+    cells, refused = [], []
+    places = [(i, j) for i in range(len(both[0])) for j in range(len(both[1]))]
+    for i, j in sorted(places, key=lambda place: ((place[0] % 2) + (place[1] % 2), place)):
+        given = {names[0]: both[0][i], names[1]: both[1][j]}
+        try:
+            changed = apply(spec, given)
+        except InvalidInput as problem:
+            refused.append(problem)
+            continue
+        cells.append((i, j, Cell(changed, (spec.epsilon,), range(min(seeds, spec.seeds)))))
+    return Grid(names, both, tuple(cells), tuple(refused))
+
+
+def apply(spec: RunSpec, given: dict[str, Any]) -> RunSpec:
+    """The run with other settings."""
+    params = {**spec.params, **{name: value for name, value in given.items() if name != "lam"}}
+    return replace(spec, params=params, lam=given.get("lam", spec.lam))

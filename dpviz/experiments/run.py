@@ -1,0 +1,270 @@
+"""From specs to results: trains what is asked for, measures it, and sets it beside the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import prob_positive, spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.setup import Baseline, Bench, bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Calibration, Fit, get_mechanism
+from dpviz.mechanisms.base import NoiseRecord
+from dpviz.models import MODELS, get_model
+from dpviz.models.problem import accuracy
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.individual import IndividualEpsilon
+
+Floats = NDArray[np.float64]
+
+_REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run gives. S seeds, m parameters.
+
+    Attributes:
+        spec: the run.
+        theta: (S, m) released parameters.
+        accuracy: (S,) test accuracies in [0, 1].
+        train_accuracy: (S,) training accuracies in [0, 1].
+        objective: (S,) training objectives.
+        optimality_gap: (S,) objective minus that of `non_private`. Where the objective is convex this is the minimum
+            and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
+        expected_accuracy: test accuracy averaged over all noise draws in closed form; None where there is no
+            closed form. Where training itself is random, over the noise given this run's training randomness.
+        calibration: how the noise was set, and what is guaranteed.
+        instances: training rows by row id: label, visits, times_noised, noise_norm, passed, rule_margin (means
+            over the seeds), margin of the private models (mean) and of the non-private one, and correct (share
+            of seeds that predict the row right). Not private: it shows data.
+        non_private: the minimiser without privacy; for a network the best of three long trainings.
+        majority: the most frequent label.
+        bench: data, split and problem.
+        replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
+        timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
+        record: what happened to each row, per seed; None where `instances` was switched off.
+    """
+
+    spec: RunSpec
+    theta: Floats
+    accuracy: Floats
+    train_accuracy: Floats
+    objective: Floats
+    optimality_gap: Floats
+    expected_accuracy: float | None
+    calibration: Calibration
+    instances: pd.DataFrame
+    non_private: Baseline
+    majority: Baseline
+    bench: Bench
+    replicas: range
+    timeline: NDArray[Any] | None = None
+    record: NoiseRecord | None = None
+
+    @cached_property
+    def individual(self) -> IndividualEpsilon | None:
+        """Individual epsilon of each training row, in the order of `instances`; None where the mechanism has none.
+
+        A diagnostic that reveals data; computed when first asked for.
+        """
+        if self.record is None:
+            return None
+        return self.spec.build().individual(self.bench.problem, self.calibration, self.theta, self.record)
+
+
+def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
+    """Trains the spec's replicas and measures them."""
+    return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
+
+
+def run_epsilons(
+    spec: RunSpec,
+    epsilons: Sequence[float],
+    *,
+    instances: bool = True,
+    replicas: range | None = None,
+    monitor: Monitor = silent,
+) -> list[Result]:
+    """The same run at several epsilons, trained as one matrix computation.
+
+    Args:
+        spec: its own epsilon is not used.
+        epsilons: budgets.
+        instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
+        replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
+            up to the rounding of the matrix products.
+        monitor: told of progress; raises to cancel.
+    """
+    specs = [replace(spec, epsilon=e) for e in epsilons]
+    shared = bench(spec)
+    problem = shared.problem
+    mechanism = spec.build()
+    calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
+    long = 0.0 if problem.model.convex or "optimum" in problem.__dict__ else 0.5  # of the work that is told of
+    problem.find_optimum(lambda done: monitor(long * done))
+    chosen = range(spec.seeds) if replicas is None else replicas
+    streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
+        fit = mechanism.fit(
+            problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done)
+        )
+    if not np.isfinite(fit.theta).all():
+        raise InvalidInput(
+            "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
+        )
+    test, train, objective = _measured(shared, fit)
+    expected = _expected(shared, fit)
+    return [
+        Result(
+            spec=s,
+            theta=fit.theta[e],
+            accuracy=test[e],
+            train_accuracy=train[e],
+            objective=objective[e],
+            optimality_gap=objective[e] - problem.optimal_value,
+            expected_accuracy=expected[e],
+            calibration=calibrations[e],
+            instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
+            non_private=shared.non_private,
+            majority=shared.majority,
+            bench=shared,
+            replicas=chosen,
+            timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
+            record=fit.record.at(e) if instances else None,
+        )
+        for e, s in enumerate(specs)
+    ]
+
+
+def _measured(shared: Bench, fit: Fit) -> tuple[Floats, Floats, Floats]:
+    """(E, S) test accuracies, training accuracies and objectives."""
+    shape = fit.theta.shape[:2]
+    flat = fit.theta.reshape(-1, fit.theta.shape[2])
+    test = accuracy(shared.problem.model, flat, shared.test)
+    objective, train = shared.problem.measure(flat)
+    if fit.constant_label is not None:
+        test, train = ((rows.y[:, None, None] == fit.constant_label).mean(axis=0) for rows in (shared.test, shared.problem.rows))
+    return test.reshape(shape), train.reshape(shape), objective.reshape(shape)
+
+
+def _expected(shared: Bench, fit: Fit) -> list[float | None]:
+    """Expected test accuracy per budget, mean of P(score has the label's sign), where the noise law is known."""
+    law, test, problem = fit.law, shared.test, shared.problem
+    if law is None or problem.m != test.X.shape[1]:
+        return [None] * len(fit.theta)
+    centres = np.atleast_2d(law.centre)
+    scores = problem.model.scores(centres, test)
+    norms = np.broadcast_to(test.norms[:, None], scores.shape)
+    positive = (test.y > 0)[:, None]
+    out: list[float | None] = []
+    for scale in law.scale:
+        p = prob_positive(law.family, float(scale), problem.m, scores, norms)
+        out.append(float(np.where(positive, p, 1 - p).mean()))
+    return out
+
+
+def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
+    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
+    return values[e if values.shape[0] > 1 else 0]
+
+
+def _instances(shared: Bench, fit: Fit, e: int) -> pd.DataFrame:
+    problem, record, theta = shared.problem, fit.record, fit.theta[e]
+    n, s = problem.n, len(theta)
+
+    def mean(values: NDArray[Any] | None, missing: float) -> Floats:
+        if values is None:
+            return np.full(n, missing)
+        per_seed = _at(values, e)
+        return np.broadcast_to(per_seed.mean(axis=0, dtype=float), (n,)).copy()
+
+    margin, correct = np.zeros(n), np.zeros(n)
+    size = max(1, _REPLICA_BLOCK // n)
+    for i in range(0, s, size):
+        margins = problem.model.margins(theta[i : i + size], problem.rows)
+        scores = problem.model.scores(theta[i : i + size], problem.rows)
+        margin += margins.sum(axis=1) / s
+        correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
+    return pd.DataFrame(
+        {
+            "label": problem.rows.y.astype(int),
+            "visits": mean(record.visits, float("nan")),
+            "times_noised": mean(record.times_noised, 0.0),
+            "noise_norm": mean(record.noise_norm, 0.0),
+            "passed": mean(record.passed, 0.0),
+            "rule_margin": mean(record.rule_margin, float("nan")),
+            "margin": margin,
+            "margin_non_private": problem.model.margins(problem.optimum[None], problem.rows)[:, 0],
+            "correct": correct,
+        },
+        index=pd.Index(shared.split.train, name="row_id"),
+    )
+
+
+def calibrate(
+    mechanism: str,
+    *,
+    n: int,
+    d: int,
+    epsilon: float,
+    delta: float | None = None,
+    lam: float = 1e-3,
+    model: str = "logistic",
+    **params: Any,
+) -> Calibration:
+    """A mechanism's calibration for given public facts, without any data.
+
+    Args:
+        n: training rows.
+        d: features, the intercept included.
+        params: knobs of the mechanism.
+    """
+    setting = get_model(model).setting(n, d, lam)
+    built = get_mechanism(mechanism).from_params(params)
+    refusal = built.refusal(setting)
+    if refusal:
+        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
+
+
+def tidy(result: Result) -> pd.DataFrame:
+    """One row per seed of a result, with the columns of `dpviz.sweep`."""
+    spec, cal = result.spec, result.calibration
+    return pd.DataFrame(
+        {
+            "dataset": spec.dataset,
+            "model": spec.model,
+            "mechanism": spec.mechanism,
+            "epsilon": spec.epsilon,
+            "delta": spec.delta,
+            "lam": spec.lam,
+            "seed": np.array(result.replicas),
+            "accuracy": result.accuracy,
+            "train_accuracy": result.train_accuracy,
+            "objective": result.objective,
+            "optimality_gap": result.optimality_gap,
+            "expected_accuracy": float("nan") if result.expected_accuracy is None else result.expected_accuracy,
+            "sensitivity": cal.sensitivity,
+            "noise_scale": cal.noise_scale,
+            "claimed_epsilon": cal.claimed.epsilon if cal.claimed else float("nan"),
+            "proved_epsilon": cal.proved.epsilon if cal.proved else float("nan"),
+            "status": cal.status.value,
+            "neighbouring": cal.neighbouring.value,
+            "non_private_accuracy": result.non_private.accuracy,
+            "majority_accuracy": result.majority.accuracy,
+        }
+    )
+
+
+def list_models() -> dict[str, str]:
+    """Labels of all models by id."""
+    return {name: model.label for name, model in MODELS.items()}

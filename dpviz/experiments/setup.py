@@ -1,0 +1,102 @@
+"""Data cut in two and made ready for one model: what all mechanisms of a comparison share, and what they are set beside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from dpviz.datasets import Dataset, Split, load_dataset
+from dpviz.datasets.base import train_size
+from dpviz.experiments.spec import RunSpec, check_delta
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem, accuracy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A result without noise to compare with.
+
+    Attributes:
+        accuracy: test accuracy in [0, 1].
+        train_accuracy: training accuracy in [0, 1].
+        objective: training objective; NaN where there is no model.
+        theta: (m,) parameters, None where there is no model.
+    """
+
+    accuracy: float
+    train_accuracy: float
+    objective: float
+    theta: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A dataset cut in two and made ready for one model: what all mechanisms of a comparison share.
+
+    Attributes:
+        dataset: the rows.
+        split: row ids of training and test rows.
+        problem: the training problem.
+        test: the test rows.
+    """
+
+    dataset: Dataset
+    split: Split
+    problem: Problem
+    test: Rows
+
+    @cached_property
+    def non_private(self) -> Baseline:
+        """The minimiser without privacy; for a network the best of three long trainings."""
+        theta = self.problem.optimum
+        return Baseline(
+            float(accuracy(self.problem.model, theta[None], self.test)[0]),
+            float(self.problem.measure(theta[None])[1][0]),
+            self.problem.optimal_value,
+            theta,
+        )
+
+    @cached_property
+    def majority(self) -> Baseline:
+        """The most frequent training label for everyone; a tie goes to +1."""
+        label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
+        return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
+
+
+_benches: LRUCache[Hashable, Bench] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
+_lock = threading.RLock()
+
+
+def bench(spec: RunSpec) -> Bench:
+    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
+
+    Raises:
+        InvalidInput: the spec's delta means nothing for these rows: a file has changed since the spec was made.
+    """
+    dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    check_delta(spec.delta, train_size(dataset.n))
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
+    store: LRUCache[Hashable, Bench] = dataset.scratch if dataset.session_only else _benches
+    with _lock:
+        if key in store:
+            return store[key]
+        # the rows, and what is derived from them, are shared by all models and regularisations
+        for other in store.values():
+            if other.dataset is dataset and np.array_equal(other.split.train, dataset.split(spec.split_seed).train):
+                made = replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
+                break
+        else:
+            split = dataset.split(spec.split_seed)
+            train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
+            made = Bench(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+        if store.getsizeof(made) <= store.maxsize:
+            store[key] = made
+        return made

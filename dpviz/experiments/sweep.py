@@ -1,0 +1,189 @@
+"""Many runs as one job: mechanisms x epsilons x seeds on one dataset and model, as a value that a file can hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput, show
+from dpviz.experiments.cells import Cell, CellStore, run_cells
+from dpviz.experiments.spec import RunSpec
+
+DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: seeds of the first, quick pass over all mechanisms, and of the blocks after it
+COARSE, SEED_BLOCK = 2, 10
+
+__all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model.
+
+    Attributes:
+        mechanisms: ids, or a mapping from id to knobs.
+        epsilons: budgets, each > 0, no duplicates; kept in ascending order.
+        (others as in `RunSpec`)
+
+    Raises:
+        InvalidInput: at construction, for the first bad value in any cell.
+    """
+
+    dataset: str = "breast-cancer"
+    model: str = "logistic"
+    mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd")
+    epsilons: Sequence[float] = DEFAULT_EPSILONS
+    seeds: int = 10
+    delta: float | None = None
+    lam: float = 1e-3
+    split_seed: int = 0
+    seed: int = 0
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        chosen = self.mechanisms
+        if isinstance(chosen, str):
+            chosen = (chosen,)
+        named = dict(chosen) if isinstance(chosen, Mapping) else {name: {} for name in chosen}
+        if not named:
+            raise InvalidInput("mechanisms", "none was given", "Choose at least one mechanism.")
+        if isinstance(self.epsilons, str) or len(tuple(self.epsilons)) == 0:
+            raise InvalidInput("epsilons", f"must be a list of budgets, got {show(self.epsilons)}", "Give at least one above 0.")
+        # every epsilon is validated with the first mechanism, every mechanism with the first epsilon
+        values = [self._run(next(iter(named)), {}, e).epsilon for e in self.epsilons]
+        if len(set(values)) < len(values):
+            raise InvalidInput("epsilons", "a budget is given twice", "Give each budget once.")
+        specs = {name: self._run(name, params, values[0]) for name, params in named.items()}
+        object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
+        object.__setattr__(self, "epsilons", tuple(sorted(values)))
+        object.__setattr__(self, "delta", next(iter(specs.values())).delta)
+
+    def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
+        return RunSpec(
+            dataset=self.dataset,
+            model=self.model,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            delta=self.delta,
+            lam=self.lam,
+            seeds=self.seeds,
+            split_seed=self.split_seed,
+            seed=self.seed,
+            params=params,
+            intercept=self.intercept,
+        )
+
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """Mechanism ids with their knobs."""
+        assert isinstance(self.mechanisms, Mapping)
+        return {name: dict(params) for name, params in self.mechanisms.items()}
+
+    def run(self, mechanism: str, epsilon: float) -> RunSpec:
+        """One of the sweep's runs, at any epsilon."""
+        return self._run(mechanism, self.named[mechanism], epsilon)
+
+    def key(self) -> str:
+        """Canonical text of all that decides the sweep's numbers and their order."""
+        return "\n".join([*(run.key() for run in self.runs()), json.dumps(self.epsilons)])
+
+    def runs(self) -> list[RunSpec]:
+        """One run per mechanism, at the smallest epsilon."""
+        return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
+
+    def cells(self) -> list[Cell]:
+        """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
+        ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
+        blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
+        return [Cell(run, tuple(self.epsilons), block) for block in blocks for run in self.runs()]
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> SweepSpec:
+        """A spec from a TOML file with the fields as keys; knobs go into [mechanisms."id"] tables.
+
+        Raises:
+            InvalidInput: the file cannot be read, is not TOML, or has an unknown key or a bad value.
+        """
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidInput(
+                "spec file", f"cannot be read: {error.strerror}", f"Check the path {os.fspath(path)!r}."
+            ) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidInput("spec file", f"is not TOML: {error}", "Correct the file.") from error
+        known = {f.name for f in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise InvalidInput("spec file", f"has an unknown key {name!r}", f"Use: {', '.join(sorted(known))}.")
+        return cls(**values)
+
+    def to_toml(self) -> str:
+        """The spec as a TOML document that `from_toml` reads back."""
+        assert isinstance(self.mechanisms, Mapping)
+        lines = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name != "mechanisms":
+                lines.append(f"{f.name} = {json.dumps(list(value) if isinstance(value, tuple) else value)}")
+        for name, params in self.mechanisms.items():
+            lines += ["", f"[mechanisms.{name}]", *(f"{k} = {json.dumps(v)}" for k, v in params.items())]
+        return "\n".join(lines) + "\n"
+
+
+def run_sweep(
+    spec: SweepSpec,
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+    on_cell: Callable[[pd.DataFrame], None] | None = None,
+) -> pd.DataFrame:
+    """All cells of a sweep as one tidy table, rows ordered by mechanism, epsilon and seed.
+
+    Returns:
+        Columns: dataset, model, mechanism, epsilon, delta, lam, seed (0 .. seeds-1), accuracy, train_accuracy,
+        objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
+        claimed_epsilon, proved_epsilon (NaN where there is none), status, neighbouring, non_private_accuracy,
+        majority_accuracy.
+    """
+    parts = []
+    for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
+        parts.append(table)
+        if on_cell:
+            on_cell(table)
+    monitor(1.0)
+    return in_order(pd.concat(parts, ignore_index=True), spec)
+
+
+def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
+    """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the blocks of seeds."""
+    rank = {name: k for k, name in enumerate(spec.mechanisms)}
+    table = table.assign(_rank=table["mechanism"].map(rank)).sort_values(["_rank", "epsilon", "seed"], kind="stable")
+    table["expected_accuracy"] = table.groupby(["mechanism", "epsilon"])["expected_accuracy"].transform("mean")
+    return table.drop(columns="_rank").reset_index(drop=True)
+
+
+def sweep(
+    dataset: str = "breast-cancer",
+    model: str = "logistic",
+    mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd"),
+    epsilons: Sequence[float] = DEFAULT_EPSILONS,
+    seeds: int = 10,
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+    **fixed: Any,
+) -> pd.DataFrame:
+    """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors."""
+    spec = SweepSpec(dataset=dataset, model=model, mechanisms=mechanisms, epsilons=epsilons, seeds=seeds, **fixed)
+    return run_sweep(spec, store=store, n_jobs=n_jobs, monitor=monitor)

@@ -1,0 +1,1 @@
+"""Influence of training rows: influence functions and exact retraining."""

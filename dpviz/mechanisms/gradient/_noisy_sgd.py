@@ -1,0 +1,293 @@
+"""Noisy SGD in all its forms: how batches are drawn, one training loop for all, and the Poisson-sampled base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.individual import along_path, room_for_path
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.releases import Bound, Releases
+from dpviz.privacy.accounting.steps import ROUTES, Method, Steps, epsilon_of, noise_multiplier_for
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
+
+Index = NDArray[np.intp]
+Batches = Callable[[np.random.Generator], Callable[[int], Index]]
+
+MOST_STEPS = 200_000
+SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
+ROUNDING = (
+    f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
+    "4,000 rows) is outside the proof, as it is in double precision."
+)
+_THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way of noisy SGD over T steps.
+
+    Attributes:
+        batches: generator -> (t -> row positions of batch t, each at most once), asked for in order.
+        divisor: (T,) what the sum of a batch is divided by; public, so never the size of a Poisson batch.
+        lengths: (T,) or (E, T) step lengths.
+        draw: (generator, m) -> a standard noise draw.
+        noise_factor: (T,) what multiplies the calibration's noise scale.
+        clip_norm: longest contribution of a row.
+        smooth: what is done to the noisy gradient of the whole objective, (E, m) -> (E, m).
+        radius: the iterates are projected to the ball of this radius.
+    """
+
+    batches: Batches
+    divisor: Floats
+    lengths: Floats
+    draw: Callable[[np.random.Generator, int], Floats]
+    noise_factor: Floats
+    clip_norm: float
+    smooth: Callable[[Floats], Floats] | None = None
+    radius: float = field(default=np.inf)
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return len(self.divisor)
+
+
+def train(
+    problem: Problem, scale: Floats, streams: Streams, plan: Plan, *, record: bool, monitor: Monitor, path: Floats | None = None
+) -> tuple[Floats, NDArray[np.int32] | None]:
+    """(E, S, m) parameters, and (1, S, n) visits where they are recorded.
+
+    `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
+
+    The replicas of a seed share batches and standard draws, so each batch is gathered once and multiplied with the
+    parameters of all budgets. Products of small batches run in single precision; parameters, noise and updates stay in
+    double.
+    """
+    n, m, e = problem.n, problem.m, len(scale)
+    lengths = np.broadcast_to(plan.lengths, (e, plan.steps))
+    visits = np.zeros((1, len(streams), n), np.int32) if record else None
+    rows = problem.rows
+    precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
+    problem.model.prepare(rows, precision)
+
+    def work(s: int, tick: Callable[[float], None]) -> Floats:
+        sampling, noise = (generator(part) for part in substreams(streams[s], 2))
+        batches = plan.batches(sampling)
+        theta = np.repeat(problem.model.initial(m, streams[s : s + 1]), e, axis=0)
+        for t in range(plan.steps):
+            tick(t / plan.steps)
+            if path is not None and s < path.shape[1]:
+                path[:, s, t] = theta
+            index = batches(t)
+            batch = rows if len(index) == n else rows.batch(index)
+            gradient = (
+                problem.model.sum_gradient(theta.astype(precision, copy=False), batch, clip_norm=plan.clip_norm) / plan.divisor[t]
+            )
+            draw = plan.draw(noise, m)
+            direction = gradient + (plan.noise_factor[t] * scale)[:, None] * draw + problem.lam * theta
+            theta -= lengths[:, t, None] * (direction if plan.smooth is None else plan.smooth(direction))
+            if plan.radius < np.inf:
+                theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=1), plan.radius)[:, None]
+            if visits is not None:
+                visits[0, s, index] += 1
+        return theta
+
+    heavy = plan.divisor.mean() * e * m >= _THREAD_WORK
+    trained = map_streams(work, len(streams), monitor, parallel=bool(heavy))
+    return np.stack(trained, axis=1), visits
+
+
+def poisson(n: int, rate: float) -> Batches:
+    """Batches in which every row is with chance `rate`, independently.
+
+    The chance is rounded down to a multiple of 2^-32 (at most 2^-32 below the rate that is accounted for); very
+    sparse batches draw their size first and then a uniform subset, which is the same law.
+    """
+    coarse, fine = divmod(int(rate * 2**32), 2**16)
+    everything = np.arange(n)
+
+    def start(rng: np.random.Generator) -> Callable[[int], Index]:
+        def sparse(t: int) -> Index:
+            return np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False))
+
+        def dense(t: int) -> Index:
+            bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
+            chosen = bits < coarse
+            # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
+            ties = np.flatnonzero(bits == coarse)
+            chosen[ties] = rng.integers(0, 2**16, len(ties)) < fine
+            return np.flatnonzero(chosen)
+
+        if rate >= 1:
+            return lambda t: everything
+        return sparse if rate < 0.01 else dense
+
+    return start
+
+
+def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
+    """A standard Gaussian vector."""
+    return rng.standard_normal(m)
+
+
+@dataclass(frozen=True)
+class PoissonSGD(Mechanism):
+    """What the Poisson-sampled forms share: knobs, calibration and the protected query."""
+
+    family = "gradient"
+    noise_enters = (
+        "The mean gradient of every mini-batch: each step adds one Gaussian draw to it. "
+        "No noise is put on a row of its own, so rows count as visited and not as noised."
+    )
+
+    sampling_rate: float = knob(
+        0.1,
+        "Sampling rate",
+        "Chance of a row to be in a batch; the mean batch is this times the number of rows.",
+        low=1e-4,
+        high=1.0,
+        log=True,
+    )
+    epochs: float = knob(
+        20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
+    )
+    clip_norm: float = clip_norm_knob()
+    accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is the tighter one.", options=("pld", "rdp"))
+    relation: str = knob(
+        Neighbouring.REPLACE_ONE.value,
+        "Neighbouring",
+        "replace-one follows from add-remove by two hops and needs more noise.",
+        options=tuple(r.value for r in Neighbouring),
+    )
+
+    @property
+    def steps(self) -> int:
+        """T, the number of steps that is nearest to the epochs asked for."""
+        return max(1, round(self.epochs / self.sampling_rate))
+
+    @property
+    def method(self) -> Method:
+        """How the steps are accounted for."""
+        relation = Neighbouring(self.relation)
+        return Method(self.accountant, relation, ROUTES[1] if relation is Neighbouring.REPLACE_ONE else ROUTES[0])
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        if self.steps > MOST_STEPS:
+            raise InvalidInput(
+                "epochs",
+                f"{self.epochs:g} epochs at sampling rate {self.sampling_rate:g} are {self.steps:,} steps",
+                f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
+            )
+        bound = min(self.clip_norm, setting.G)
+        z = noise_multiplier_for(budget, self.method, rate=self.sampling_rate, count=self.steps)
+        replace_one = self.method.relation is Neighbouring.REPLACE_ONE
+        one_row = bound / (self.sampling_rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
+        full = self.sampling_rate == 1
+        how = "the whole batch counts twice a removal, exactly" if full else "two hops: remove one row, add another"
+        return Calibration(
+            budget=budget,
+            sensitivity=(2 if replace_one else 1) * one_row,
+            query="the sum of clipped gradients of one Poisson batch, divided by qn",
+            sensitivity_source=(
+                "a row contributes at most min(C, G)/(qn), a replaced one moves the sum by at most twice that"
+                if replace_one
+                else "a row contributes at most min(C, G)/(qn)"
+            ),
+            noise_scale=z * one_row,
+            noise_family="gaussian",
+            neighbouring=self.method.relation,
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED,
+            accountant=self.method.words,
+            conversion={"pld": "δ(ε) of the composed distribution", "rdp": "Canonne, Kamath, Steinke 2020"}[self.accountant],
+            notes=(
+                *((f"Replace-one: {how}.",) if replace_one else ("Add-remove: the divisor qn stays at its public value.",)),
+                "Every iterate may be published.",
+                ROUNDING,
+            ),
+            details={
+                "noise_multiplier": z,
+                "sampling_rate": self.sampling_rate,
+                "steps": float(self.steps),
+                "mean_batch": self.sampling_rate * setting.n,
+            },
+        )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        value = 2 * bound / (self.sampling_rate * setting.n)
+        return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
+
+    def releases(self, setting: Setting) -> Releases | None:
+        if self.method.relation is not Neighbouring.REPLACE_ONE:
+            return None
+        return Releases.one(self.sensitivity_bounds(setting)[0].value, self.steps, self.sampling_rate)
+
+    def accounted(self, calibration: Calibration) -> Steps:
+        """The steps of a calibration, for other accountants to look at."""
+        return Steps(calibration.details["noise_multiplier"], self.sampling_rate, self.steps)
+
+    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
+        """How this method trains."""
+        raise NotImplementedError
+
+    def poisson_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
+        """A plan with this method's Poisson batches and the given step lengths."""
+        return Plan(
+            batches=poisson(problem.n, self.sampling_rate),
+            divisor=np.full(self.steps, self.sampling_rate * problem.n),
+            lengths=lengths,
+            draw=gaussian_draw,
+            noise_factor=np.ones(self.steps),
+            clip_norm=self.clip_norm,
+            **more,  # type: ignore[arg-type]
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        plan = self.plan(problem, calibrations)
+        path = room_for_path(len(calibrations), len(streams), plan.steps, problem.m) if record else None
+        theta, visits = train(problem, scales(calibrations), streams, plan, record=record, monitor=monitor, path=path)
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, path=path))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        if record.path is None or calibration.noise_scale <= 0:
+            return None
+        bound = min(self.clip_norm, problem.setting.G)
+        z = calibration.noise_scale * self.sampling_rate * problem.n / bound
+        one_row = PoissonPath(self.sampling_rate, z)
+
+        def divergence(norms: Floats, path: Floats) -> Floats:
+            return one_row.divergence(np.minimum(norms, bound) / bound)
+
+        worst = epsilon_of(Steps(z, self.sampling_rate, self.steps), Method(self.accountant), calibration.budget.delta)
+        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        draw = poisson(problem.n, self.sampling_rate)
+        out = np.empty_like(theta)
+        for r, stream in enumerate(streams):
+            batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
+            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
+        return out / (self.sampling_rate * problem.n)

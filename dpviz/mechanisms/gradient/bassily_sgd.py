@@ -1,0 +1,188 @@
+"""Bassily, Smith and Thakurta's noisy SGD: n^2 steps on single rows as published, or accounted with Poisson batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.steps import Method, Steps, epsilon_of
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon
+
+FAITHFUL_ROWS = 1_000
+_CHUNK = 1024  # steps drawn at once
+
+
+def published_sigma(budget: Budget, n: int, bound: float) -> float:
+    """Noise on n grad l of one row: sigma^2 = 32 G^2 n^2 ln(n/delta) ln(1/delta)/eps^2 (Bassily et al. 2014, Algorithm 1)."""
+    return bound * n * math.sqrt(32 * math.log(n / budget.delta) * math.log(1 / budget.delta)) / budget.epsilon
+
+
+@dataclass(frozen=True)
+class BassilySGD(PoissonSGD):
+    """theta <- Pi(theta - eta_t (n grad l(theta; z) + n lam theta + b_t)), b_t Gaussian; n^2 steps, or Poisson batches."""
+
+    id = "bassily-sgd"
+    label = "Bassily SGD"
+    citation = "Bassily, Smith, Thakurta, FOCS 2014, Algorithm 1, Theorems 2.1 and 2.4"
+    noise_enters = (
+        "The gradient of every step: of the row drawn in the published form, of a Poisson batch in the accounted form. "
+        "A row counts as noised where the step was its own."
+    )
+    guarantee = (
+        "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than that needs."
+    )
+    rate = r"O\!\left(\frac{G^2 p\log^2(n/\delta)\log(1/\delta)}{n\Delta\varepsilon^2}\right)"
+
+    mode: str = knob(
+        "accounted",
+        "Mode",
+        f"faithful: n² steps on single rows, at most {FAITHFUL_ROWS:,} rows; accounted: Poisson batches.",
+        options=("accounted", "faithful"),
+    )
+    rule: str = knob(
+        "convex", "Step rule", "convex: |C|/√(t(G²+dσ²)); strongly-convex: 1/(λt).", options=("convex", "strongly-convex")
+    )
+    radius: float = knob(10.0, "Radius", "Iterates are projected to the ball of this radius.", low=0.1, high=1000.0, log=True)
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        if self.rule == "strongly-convex" and setting.mu <= 0:
+            raise InvalidInput("rule", f"{setting.model!r} is not strongly convex", 'Choose rule "convex".')
+        if self.mode == "accounted":
+            base = super().calibrate(setting, budget)
+            note = "Step rule and projection are the published ones; batches, noise and number of steps (published: n²) are not."
+            return replace(base, notes=(*base.notes, note))
+        n = setting.n
+        if n > FAITHFUL_ROWS:
+            raise InvalidInput(
+                "mode",
+                f"the published method makes n² = {n * n:,} steps one after the other",
+                f'Choose mode "accounted", or at most {FAITHFUL_ROWS:,} training rows.',
+            )
+        if self.relation != Neighbouring.REPLACE_ONE.value:
+            raise InvalidInput("relation", "the published method is defined for replace-one", 'Choose "replace-one".')
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        bound = min(self.clip_norm, setting.G)
+        sigma = published_sigma(budget, n, bound)
+        z = sigma / (n * bound)
+        method = Method("pld", Neighbouring.REPLACE_ONE)
+        reached = epsilon_of(Steps(z, 1 / n, n * n, "without-replacement"), method, budget.delta)
+        return Calibration(
+            budget=budget,
+            sensitivity=2 * n * bound,
+            query="n times the gradient of the row drawn",
+            sensitivity_source="one replaced row moves n grad l by at most 2 n min(C, G), in the steps that draw it",
+            noise_scale=sigma,
+            noise_family="gaussian",
+            neighbouring=Neighbouring.REPLACE_ONE,
+            claimed=budget,
+            proved=Budget(max(reached, 1e-9), budget.delta),
+            status=Status.PROVED,
+            accountant=Method("pld", Neighbouring.REPLACE_ONE).words,
+            conversion="δ(ε) of n² steps on one uniformly drawn row each (Balle, Barthe, Gaboardi 2018, Theorem 9)",
+            notes=(
+                f"With all constants the steps together are proved at ε = {reached:.3g}: the published noise is "
+                + (
+                    "far more than the budget needs."
+                    if reached < budget.epsilon
+                    else "too little, as its proof is for small ε only."
+                ),
+                "Every step is on one row, with a draw of noise of its own.",
+            ),
+            details={"noise_multiplier": z, "sampling_rate": 1 / n, "steps": float(n * n), "mean_batch": 1.0},
+        )
+
+    def releases(self, setting: Setting) -> Releases | None:
+        return super().releases(setting) if self.mode == "accounted" else None
+
+    def lengths(self, setting: Setting, sigma: Floats, steps: int) -> Floats:
+        """(E, T) step lengths on the mean objective, n times those on the sum.
+
+        Args:
+            sigma: (E,) noise per coordinate on the mean gradient.
+        """
+        t = np.arange(1, steps + 1)
+        if self.rule == "strongly-convex":
+            published = 1 / (setting.lam * t)  # Theorem 2.4: 1/(n Delta t) on the sum, with Delta = lam
+            # a few hundred steps do not make up for the first ones, so here they are kept to what is stable without noise
+            longest = np.inf if self.mode == "faithful" else setting.unit_step
+            return np.broadcast_to(np.minimum(published, longest), (len(sigma), steps))
+        bound = min(self.clip_norm, setting.G)
+        noise = bound**2 + setting.m * sigma[:, None] ** 2  # Theorem 2.1: |C| = 2 radius
+        return 2 * self.radius / np.sqrt(t * noise)
+
+    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
+        return self.poisson_plan(problem, self.lengths(problem.setting, scales(calibrations), self.steps), radius=self.radius)
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        if self.mode == "accounted":
+            return super().fit(problem, calibrations, streams, record=record, monitor=monitor)
+        n, m, e, s = problem.n, problem.m, len(calibrations), len(streams)
+        sigma = scales(calibrations) / n
+        lengths = self.lengths(problem.setting, sigma, n * n)
+        pairs = [[generator(part) for part in substreams(stream, 2)] for stream in streams]
+        theta = np.tile(problem.model.initial(m, streams), (e, 1))
+        own = np.tile(np.eye(s), (1, e))  # replica (e, s) uses row s of the step's batch
+        visits, strength = np.zeros((s, n)), np.zeros((s, n))
+        every = np.arange(s)
+        for start in range(0, n * n, _CHUNK):
+            monitor(start / (n * n))
+            size = min(_CHUNK, n * n - start)
+            drawn = np.stack([sampling.integers(n, size=size) for sampling, _ in pairs])
+            draws = np.stack([noise.standard_normal((size, m)) for _, noise in pairs])
+            for k in range(size):
+                batch = problem.rows.batch(drawn[:, k])
+                gradient = problem.model.sum_gradient(theta, batch, clip_norm=self.clip_norm, weights=own)
+                direction = (gradient + problem.lam * theta).reshape(e, s, m) + sigma[:, None, None] * draws[:, k]
+                theta -= (lengths[:, start + k, None, None] * direction).reshape(e * s, m)
+                theta *= self.radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), self.radius)[:, None]
+            if record:
+                for r in every:
+                    visits[r] += np.bincount(drawn[r], minlength=n)
+                    strength[r] += np.bincount(drawn[r], np.linalg.norm(draws[r], axis=1), minlength=n)
+        if not record:
+            return Fit(theta.reshape(e, s, m), NoiseRecord(self.noise_enters))
+        noisy = (sigma > 0)[:, None, None]
+        return Fit(
+            theta.reshape(e, s, m),
+            NoiseRecord(
+                self.noise_enters,
+                visits=visits[None],
+                times_noised=visits[None] * noisy,
+                noise_norm=scales(calibrations)[:, None, None] * strength[None],
+            ),
+        )
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        # the published form draws one row a step: that is not a Poisson batch
+        return super().individual(problem, calibration, theta, record) if self.mode == "accounted" else None
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        if self.mode == "accounted":
+            return super().query(problem, theta, streams)
+        out = np.empty_like(theta)
+        for r, stream in enumerate(streams):
+            batch = problem.rows.batch(generator(substreams(stream, 2)[0]).integers(problem.n, size=1))
+            out[r] = problem.n * problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
+        return out

@@ -1,0 +1,270 @@
+"""Gradient descent that spends its budget as it goes: more on gradients only when a noisy one leads nowhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.rdp import zcdp_rho
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+_WORK = 50_000_000  # losses evaluated between two reports of progress
+
+
+@dataclass(frozen=True)
+class DPAGD(Mechanism):
+    """Noisy direction, noisy choice of a step length; where no length helps, the same gradient is measured better.
+
+    Every draw is paid for before it is made and nothing is drawn that the rest of the budget does not cover, so the
+    data-dependent number of steps is covered by zCDP's filter (Whitehouse et al. 2023). The choice is report-noisy-max
+    with Gumbel noise, which is the exponential mechanism; subtracting exponential noise instead, as circulating code
+    does, is not private at the stated budget.
+    """
+
+    id = "dp-agd"
+    label = "DP-AGD"
+    family = "gradient"
+    citation = (
+        "Lee, Kifer, KDD 2018, Algorithms 1 to 3; choice: Cesar, Rogers, ALT 2021 (bounded range); "
+        "zCDP: Bun, Steinke, TCC 2016; filter: Whitehouse et al., ICML 2023"
+    )
+    noise_enters = (
+        "Every full-batch gradient (Gaussian) and every choice of a step length (Gumbel noise on the losses of the candidates)."
+    )
+    guarantee = "ρ-zCDP and hence (ε, δ)-DP, proved; the number of steps follows from the data and is covered."
+
+    splits: int = knob(
+        20,
+        "Splits",
+        "Sets the first price of a choice and of a gradient, and so how many there are (published: 60).",
+        low=2,
+        high=100,
+    )
+    gamma: float = knob(
+        0.1, "Raise", "By what share the budget of a gradient grows when no step length helps.", low=0.01, high=10.0, log=True
+    )
+    clip_norm: float = clip_norm_knob()
+    clip_loss: float = knob(
+        3.0,
+        "Clip loss",
+        "Largest loss that a row may add to a candidate's score; too small, and hard rows no longer count.",
+        low=0.01,
+        high=100.0,
+        log=True,
+    )
+    candidates: int = knob(20, "Step lengths", "Candidates besides 0, evenly spaced.", low=1, high=100)
+    longest: float = knob(2.0, "Longest step", "Upper end of the step lengths.", low=0.001, high=100.0, log=True)
+    relation: str = knob(
+        Neighbouring.REPLACE_ONE.value,
+        "Neighbouring",
+        "The publication uses add-remove; replace-one needs more noise.",
+        options=tuple(r.value for r in Neighbouring),
+    )
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        replace_one = self.relation == Neighbouring.REPLACE_ONE
+        rho = zcdp_rho(budget)
+        # Lee & Kifer 2018, in the form of the authors' code: eps_nmax = (eps/2)/splits, rho_nmax = eps_nmax^2/2,
+        # rho_ng = C^2/(2 sigma^2) with sigma = C sqrt(2 ln(1.25/delta))/eps_nmax
+        epsilon_choice = budget.epsilon / 2 / self.splits
+        published = epsilon_choice**2 / 2
+        # eps^2 outgrows rho ~ eps: beyond eps ~ ln(1/delta) the published price would use up rho in a few choices
+        rho_choice = min(published, rho / self.splits)
+        rho_gradient = rho_choice / (2 * math.log(1.25 / budget.delta))
+        bound = min(self.clip_norm, setting.G)
+        sensitivity = (2 if replace_one else 1) * bound
+        # the losses of all candidates change by amounts in [-C, C] when a row is replaced, in [0, C] when one is added
+        spread = (2 if replace_one else 1) * self.clip_loss
+        return Calibration(
+            budget=budget,
+            sensitivity=sensitivity,
+            query="the sum of clipped gradients of one step",
+            sensitivity_source=f"a row contributes at most min(C, G), {'a replaced one twice that' if replace_one else 'once'}",
+            noise_scale=sensitivity / math.sqrt(2 * rho_gradient),  # Bun & Steinke 2016, Proposition 1.6
+            noise_family="gaussian",
+            neighbouring=Neighbouring(self.relation),
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED,
+            accountant="zCDP with a filter on what is left",
+            conversion="ε = ρ + 2 sqrt(ρ ln(1/δ)) (Bun & Steinke 2016, Proposition 1.3)",
+            notes=(
+                "The publication is calibrated for add-remove"
+                + (
+                    "; here a gradient sum moves by 2 C and the scores are not monotone, so gradients get twice and "
+                    "choices twice the noise."
+                    if replace_one
+                    else ", with n public; the scores then move in one direction and the choice needs half the noise."
+                ),
+                "The noise scale is that of the first gradient; later ones are measured better where no step length helped.",
+                "Gumbel noise replaces the exponential noise of the authors' code, whose noisy max is not private as priced.",
+                *(
+                    (f"The price of a choice is capped at ρ/{self.splits}: the published one would leave too few of them.",)
+                    if published > rho_choice
+                    else ()
+                ),
+                *rounding(setting),
+            ),
+            details={
+                "rho_total": rho,
+                "eps_nmax": epsilon_choice,
+                "rho_nmax": rho_choice,
+                "rho_ng": rho_gradient,
+                # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
+                "gumbel_scale": spread / math.sqrt(8 * rho_choice),
+                "most_choices": math.floor(rho / rho_choice),
+            },
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        e, n = len(calibrations), problem.n
+        parts = seed_groups(len(streams))
+        for kind in {precision(problem.setting), np.float32}:
+            problem.model.prepare(problem.rows, kind)
+
+        def work(g: int, tick: Tick) -> tuple[Floats, Floats]:
+            runs = _Runs(self, problem, calibrations, streams[parts[g]])
+            while runs.alive.any():
+                runs.measure()
+                runs.choose(tick)
+            return runs.theta.reshape(e, -1, problem.m), runs.updates.reshape(e, -1, 1)
+
+        done = map_streams(work, len(parts), monitor, parallel=n * problem.m >= PARALLEL_FROM)
+        theta, updates = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        return Fit(
+            theta,
+            NoiseRecord(
+                self.noise_enters + " A visit is one step taken; losses are also read at every choice.",
+                visits=np.broadcast_to(updates, (e, len(streams), n)) if record else None,
+            ),
+        )
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm)
+
+
+class _Runs:
+    """R runs side by side, each in its own state.
+
+    Attributes:
+        theta: (R, m).
+        rho: (R,) budget left; `total` is what it was.
+        price: (R,) budget of a gradient, rho_ng.
+        alive: (R,) runs that can still pay.
+        fresh: (R,) runs whose next move is a new gradient.
+        updates: (R,) steps taken.
+    """
+
+    def __init__(self, knobs: DPAGD, problem: Problem, calibrations: Sequence[Calibration], streams: Streams) -> None:
+        sources = [[substreams(stream, 3) for stream in streams] for _ in calibrations]
+        flat = [part for parts in sources for part in parts]
+        self.gaussian = [generator(noise) for _, noise, _ in flat]
+        self.gumbel = [generator(choice) for _, _, choice in flat]
+        self.theta = problem.model.initial(problem.m, [start for start, _, _ in flat])
+        self.knobs, self.problem = knobs, problem
+
+        def each(values: Sequence[float]) -> Floats:
+            return np.repeat(np.array(values, float), len(streams))
+
+        self.total = each([c.details["rho_total"] for c in calibrations])
+        self.rho = self.total.copy()
+        self.price = each([c.details["rho_ng"] for c in calibrations])
+        self.choice_price = each([c.details["rho_nmax"] for c in calibrations])
+        # noise is a multiple of the noise scale, so that 0 switches all of it off
+        on = each([float(c.noise_scale > 0) for c in calibrations])
+        self.gradient_scale = each([c.noise_scale for c in calibrations]) * np.sqrt(self.price)
+        self.gumbel_scale = on * each([c.details["gumbel_scale"] for c in calibrations])
+        r = len(self.theta)
+        self.alive, self.fresh = np.ones(r, bool), np.ones(r, bool)
+        self.exact, self.noisy = np.zeros_like(self.theta), np.zeros_like(self.theta)
+        self.longest, self.chosen = np.full(r, knobs.longest), np.zeros(r)
+        self.updates = np.zeros(r)
+
+    def _pay(self, who: np.ndarray, price: Floats) -> np.ndarray:
+        """Those of `who` that can pay, after paying; the others stop for good."""
+        able = self.rho[who] >= price
+        self.alive[who[~able]] = False
+        self.rho[who[able]] -= price[able]
+        return who[able]
+
+    def _draw(self, who: np.ndarray, rho: Floats) -> Floats:
+        """Gaussian noise worth rho: standard deviation sensitivity/sqrt(2 rho)."""
+        standard = np.array([self.gaussian[r].standard_normal(self.theta.shape[1]) for r in who])
+        return (self.gradient_scale[who] / np.sqrt(rho))[:, None] * standard.reshape(len(who), -1)
+
+    def measure(self) -> None:
+        """A new noisy gradient for every run that took a step (Lee & Kifer 2018, Algorithm 1)."""
+        who = np.flatnonzero(self.alive & self.fresh)
+        who = self._pay(who, self.price[who])
+        if len(who) == 0:
+            return
+        problem = self.problem
+        theta = self.theta[who].astype(precision(problem.setting), copy=False)
+        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm)
+        self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
+        self.fresh[who] = False
+
+    def choose(self, tick: Tick = silent) -> None:
+        """One private choice of a step length per run; 0 means that the direction is no good."""
+        who = np.flatnonzero(self.alive)
+        who = self._pay(who, self.choice_price[who])
+        if len(who) == 0:
+            return
+        problem, knobs, theta = self.problem, self.knobs, self.theta[who]
+        direction = self.noisy[who] / problem.n + problem.lam * theta  # the regulariser is public: added after the noise
+        direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-300)
+        lengths = self.longest[who, None] * np.linspace(0, 1, knobs.candidates + 1)
+        scores = np.empty(lengths.shape)
+        few = max(1, _WORK // (problem.n * lengths.shape[1]))
+        for i in range(0, len(who), few):
+            tick(float(1 - (self.rho / self.total).max()))
+            part = slice(i, i + few)
+            scores[part] = problem.model.line_losses(
+                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], problem.rows, clip=knobs.clip_loss
+            )
+        along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
+        scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)
+        gumbel = np.array([self.gumbel[r].gumbel(size=lengths.shape[1]) for r in who])
+        index = np.argmin(scores - self.gumbel_scale[who, None] * gumbel, axis=1)
+        step = lengths[np.arange(len(who)), index]
+        moved = index > 0
+        self.theta[who] -= step[:, None] * direction
+        self._after_steps(who[moved], step[moved])
+        self._measure_better(who[~moved])
+
+    def _after_steps(self, who: np.ndarray, step: Floats) -> None:
+        self.fresh[who] = True
+        self.updates[who] += 1
+        self.chosen[who] = np.maximum(self.chosen[who], step)
+        # every 10 steps the grid is fitted to the lengths that were chosen (Lee & Kifer 2018, from the authors' code)
+        due = who[self.updates[who] % 10 == 0]
+        self.longest[due] = np.minimum(1.1 * self.chosen[due], self.knobs.longest)
+        self.chosen[due] = 0.0
+
+    def _measure_better(self, who: np.ndarray) -> None:
+        """Adds a draw worth gamma rho_ng and averages by precision, which is worth (1 + gamma) rho_ng (GradAvg)."""
+        who = self._pay(who, self.knobs.gamma * self.price[who])
+        if len(who) == 0:
+            return
+        share = 1 / (1 + self.knobs.gamma)
+        again = self.exact[who] + self._draw(who, self.knobs.gamma * self.price[who])
+        self.noisy[who] = share * self.noisy[who] + (1 - share) * again
+        self.price[who] *= 1 + self.knobs.gamma

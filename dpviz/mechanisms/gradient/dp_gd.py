@@ -1,0 +1,168 @@
+"""Full-batch gradient descent with Gaussian noise on every gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import generator
+from dpviz.common.threads import map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.gradient._descent_notes import unfinished
+from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms.individual import along_gradients
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.accounting.releases import Bound, Releases
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_minimum
+
+
+@dataclass(frozen=True)
+class DPGD(Mechanism):
+    """theta <- theta - eta (mean clipped gradient + lam theta + N(0, sigma^2 I)), T steps, every iterate public."""
+
+    id = "dp-gd"
+    label = "DP-GD"
+    family = "gradient"
+    citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
+    noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
+    guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
+    rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
+    public_steps = "steps"
+
+    steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
+    step_size: float = knob(
+        1.9,
+        "Step size",
+        "Length of a step; below 2/L descent is certain.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="1/L",
+    )
+    clip_norm: float = clip_norm_knob()
+    noise: str = knob(
+        "exact",
+        "Noise",
+        "Exact composition, or the published formula with its open constant c.",
+        options=("exact", "published"),
+    )
+    c: float = knob(
+        1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
+    )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(2 * min(self.clip_norm, setting.G) / setting.n, self.steps)
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        bound = min(self.clip_norm, setting.G)
+        # replace-one; the regulariser cancels in the difference, so lam does not enter
+        sensitivity = 2 * bound / setting.n
+        mu = gaussian_mu(budget)
+        exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
+        sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
+        notes = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
+        if self.noise == "published":
+            # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
+            sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
+            reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(self.steps) / sigma))
+            # within rounding of the exact noise the budget is met exactly
+            proved = budget if sigma >= exact * (1 - 1e-12) else Budget(reached, budget.delta)
+            notes += (
+                f"The publication leaves c open; at c = {self.c:g} this noise gives ε = {reached:.3g} "
+                f"where ε = {budget.epsilon:.3g} is claimed.",
+            )
+        return Calibration(
+            budget=budget,
+            sensitivity=sensitivity,
+            query="the mean gradient of one step",
+            sensitivity_source="one replaced row moves the mean of clipped gradients by at most 2 min(C, G)/n",
+            noise_scale=sigma,
+            noise_family="gaussian",
+            neighbouring=self.neighbouring,
+            claimed=claimed,
+            proved=proved,
+            status=status,
+            accountant="exact composition of Gaussian mechanisms",
+            conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
+            notes=notes,
+            details={"mu": mu, "exact_noise_scale": exact, "exact_c": self.exact_c(budget)},
+        )
+
+    @staticmethod
+    def exact_c(budget: Budget) -> float:
+        """The value of the open constant at which the published noise is exactly enough, 4 eps^2/(mu*^2 ln(1/delta))."""
+        return 4 * budget.epsilon**2 / (gaussian_mu(budget) ** 2 * math.log(1 / budget.delta))
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        parts = seed_groups(len(streams))
+        problem.model.prepare(problem.rows, precision(problem.setting))
+
+        def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+            return self._train(problem, scales(calibrations), streams[parts[g]], record, tick)
+
+        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        visits = np.full((1, 1, problem.n), float(self.steps))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if record else None))
+
+    def _train(
+        self, problem: Problem, sigmas: Floats, streams: Streams, record: bool, tick: Tick
+    ) -> tuple[Floats, NDArray[np.float32]]:
+        """(E, S, m) parameters and (E, S, n) sums of the rows' squared clipped gradient norms."""
+        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
+        sigma = np.repeat(sigmas, s)[:, None]
+        generators = [generator(stream) for stream in streams]
+        theta = np.tile(problem.model.initial(m, streams), (e, 1))
+        step = self.step_size * problem.setting.unit_step
+        energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
+
+        def keep(block: slice, norms: np.ndarray) -> np.ndarray:
+            energy[:, block] += np.square(norms, out=norms)
+            return np.ones(1)
+
+        for t in range(self.steps):
+            tick(t / self.steps)
+            draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
+            total = problem.model.sum_gradient(
+                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=keep if record else None
+            )
+            theta -= step * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
+        return theta.reshape(e, s, m), energy.reshape(e, s, -1)
+
+    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
+        step = self.step_size * setting.unit_step
+        if setting.mu <= 0 or self.clip_norm < setting.G or step >= 2 / setting.L:
+            return {}
+        bound = descent_excess(start, self.steps, noise_scale, setting.m, setting.mu, setting.L, step)
+        left = descent_excess(start, self.steps, 0.0, setting.m, setting.mu, setting.L, step)
+        near = descent_excess_near_minimum(eigenvalues, self.steps, noise_scale, step)
+        return {"bound": bound, "near the minimum": near, "of the bound, start not yet forgotten": left}
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        return along_gradients(problem, calibration, record, self.steps, min(self.clip_norm, problem.setting.G))
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

@@ -1,0 +1,323 @@
+"""Variance-reduced SGD: a full gradient now and then, and in between only how far gradients have moved since."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.gradient._descent_notes import unfinished
+from dpviz.mechanisms.gradient._noisy_sgd import poisson
+from dpviz.mechanisms.individual import along_path, room_for_path
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
+
+MOST_STEPS = 200_000
+_ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of two sums
+
+
+@dataclass(frozen=True)
+class DPSVRG(Mechanism):
+    """T rounds: a noisy full gradient v at a snapshot w, then m steps x <- prox(x - eta (noisy difference + v)).
+
+    Accounted form [ours]. v = (1/n)(sum clip g_i(w) + N(0, z1^2 C^2 I)). An inner step takes a Poisson batch and adds
+    N(0, z2^2 C_t^2 I) to the sum of clip g_i(x) - clip g_i(w), divided by the public qn. Shortening to length C moves no
+    two vectors apart, so a row adds at most C_t = min(2C, beta |x - w|), which is computed from public iterates and
+    needs no further clipping: near the snapshot a step costs hardly any noise. All noise multipliers are fixed in
+    advance, so the run is T Gaussian and T m subsampled Gaussian mechanisms, however C_t moves.
+    """
+
+    id = "dp-svrg"
+    label = "DP-SVRG"
+    family = "gradient"
+    citation = (
+        "Wang, Ye, Xu, NIPS 2017, Algorithm 1 and Theorems 4.1, 4.2 (published form); "
+        "accounting: Mironov, Talwar, Zhang 2019 and Canonne, Kamath, Steinke 2020"
+    )
+    noise_enters = (
+        "Every full gradient at a snapshot, and every inner step's difference of gradients. No noise is put on a row of its own."
+    )
+    guarantee = (
+        "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its range of ε is empty in practice."
+    )
+    rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\lambda\varepsilon^2}\right)"
+
+    rounds: int = knob(10, "Rounds", "Full gradients.", low=1, high=1000, log=True)
+    inner_steps: int = knob(10, "Inner steps", "Steps between two full gradients.", low=1, high=100_000, log=True)
+    sampling_rate: float = knob(
+        0.1, "Sampling rate", "Chance of a row to be in an inner step's batch (accounted form).", low=1e-4, high=1.0, log=True
+    )
+    share: float = knob(
+        0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
+    )
+    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    clip_norm: float = clip_norm_knob()
+    snapshot: str = knob(
+        "last",
+        "Snapshot",
+        "What a round hands on: its last iterate, or the mean of them (as published).",
+        options=("average", "last"),
+    )
+    noise: str = knob(
+        "accounted",
+        "Noise",
+        "Accounted with all constants, or the published formula with its open constant c.",
+        options=("accounted", "published"),
+    )
+    c: float = knob(
+        1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
+    )
+    relation: str = knob(
+        Neighbouring.REPLACE_ONE.value,
+        "Neighbouring",
+        "replace-one follows from add-remove by two hops and needs more noise.",
+        options=tuple(r.value for r in Neighbouring),
+    )
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        if self.rounds * self.inner_steps > MOST_STEPS:
+            raise InvalidInput(
+                "inner_steps",
+                f"{self.rounds} rounds of {self.inner_steps} steps are {self.rounds * self.inner_steps:,} steps",
+                f"At most {MOST_STEPS:,} steps: lower the rounds or the inner steps.",
+            )
+        return self._accounted(setting, budget) if self.noise == "accounted" else self._published(setting, budget)
+
+    def _accounted(self, setting: Setting, budget: Budget) -> Calibration:
+        bound = min(self.clip_norm, setting.G)
+        replace_one = self.relation == Neighbouring.REPLACE_ONE
+        z1, z2 = self.noise_multipliers(budget)
+        return Calibration(
+            budget=budget,
+            sensitivity=(2 if replace_one else 1) * bound / setting.n,
+            query="the mean gradient at a snapshot",
+            sensitivity_source=f"a row contributes at most min(C, G)/n{', a replaced one twice that' if replace_one else ''}",
+            noise_scale=z1 * bound / setting.n,
+            noise_family="gaussian",
+            neighbouring=Neighbouring(self.relation),
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED,
+            accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
+            conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
+            notes=(
+                *unfinished(setting, self.step_size * setting.unit_step, self.rounds * self.inner_steps),
+                "The published form draws one row per inner step and adds its noise there; see the noise knob.",
+                "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
+                "Every iterate may be published.",
+            ),
+            details={
+                "noise_multiplier_full": z1,
+                "noise_multiplier_inner": z2,
+                "sampling_rate": self.sampling_rate,
+                "steps": float(self.rounds * self.inner_steps),
+            },
+        )
+
+    def curve(self, z1: float, z2: float) -> Floats:
+        """R(a) of the whole accounted run under add/remove, at `rdp.ORDERS`."""
+        inner = self.rounds * self.inner_steps * rdp.sampled_gaussian(self.sampling_rate, z2)
+        return self.rounds * rdp.gaussian(1 / z1) + inner
+
+    def log_delta(self, z1: float, z2: float, epsilon: float) -> float:
+        """ln delta of the accounted run at epsilon, under the chosen relation."""
+        curve = self.curve(z1, z2)
+        if self.relation == Neighbouring.ADD_REMOVE:
+            return rdp.log_delta(curve, epsilon)
+        half = rdp.log_delta(curve, epsilon / 2)
+        return min(0.0, half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2)))  # delta(eps/2) (1 + e^(eps/2))
+
+    def noise_multipliers(self, budget: Budget) -> tuple[float, float]:
+        """(z1, z2) that meet the budget. In the central limit, full gradients and inner steps split mu^2 by `share`."""
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        target = math.log(budget.delta)
+        per_step = self.rounds * self.inner_steps * self.sampling_rate**2
+
+        def multipliers(log_mu: float) -> tuple[float, float]:
+            square = math.exp(2 * log_mu)
+            # mu^2 = T/z1^2, and q^2 T m (e^(1/z2^2) - 1) (Bu, Dong, Long, Su 2020, Corollary 5)
+            z1 = math.sqrt(self.rounds / (self.share * square))
+            return z1, 1 / math.sqrt(math.log1p((1 - self.share) * square / per_step))
+
+        def excess(log_mu: float) -> float:
+            return self.log_delta(*multipliers(log_mu), budget.epsilon) - target
+
+        low = high = 0.0
+        while excess(low) > 0:
+            low -= 1.0
+            if low < -50:  # even without any divergence the largest order does not reach this delta
+                cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"
+                raise InvalidInput("epsilon", cause, "Choose a larger epsilon or delta, or another method.")
+        while excess(high) <= 0:
+            high += 1.0
+        root = brentq(excess, low, high, xtol=1e-10)
+        while excess(root) > 0:
+            root -= 1e-10
+        return multipliers(root)
+
+    def _published(self, setting: Setting, budget: Budget) -> Calibration:
+        bound, steps, n = min(self.clip_norm, setting.G), self.rounds * self.inner_steps, setting.n
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        # Wang, Ye, Xu 2017, Theorem 4.1: sigma^2 = c G^2 T m ln(1/delta)/(n^2 eps^2), for eps <= c1 T m/n^2
+        sigma = bound * math.sqrt(self.c * steps * math.log(1 / budget.delta)) / (n * budget.epsilon)
+        drawn = -math.expm1(steps * math.log1p(-1 / n))
+        undrawn = float(gaussian_epsilon(budget.delta, math.sqrt(steps) * 2 * bound / (n * sigma)))
+        return Calibration(
+            budget=budget,
+            sensitivity=2 * bound / n,
+            query="the mean gradient at a snapshot",
+            sensitivity_source="one replaced row moves the mean of clipped gradients by at most 2 min(C, G)/n",
+            noise_scale=sigma,
+            noise_family="gaussian",
+            neighbouring=Neighbouring.REPLACE_ONE,
+            claimed=budget,
+            proved=None,
+            status=Status.CLAIM,
+            accountant="none: the publication's moments bound with open constants c and c1",
+            notes=(
+                f"Theorem 4.1 holds for ε ≤ c1 T m/n² = c1 · {steps / n**2:.2g}, which no useful ε meets, and leaves c open.",
+                f"In the step in which a row is drawn it moves the parameters by up to min(2G, β|x − w|) times the step, against "
+                f"noise of {sigma:.2g}; the noise is sized for the 2G/n = {2 * bound / n:.2g} that it moves the mean by.",
+                f"What can be proved [ours]: a row is never drawn with chance 1 − {drawn:.3g}, and then the steps are "
+                f"(ε = {undrawn:.3g}, δ = {budget.delta:.3g})-DP; so the run is (ε = {undrawn:.3g}, δ = "
+                f"{min(1.0, drawn + budget.delta):.3g})-DP, which means nothing where that δ is not far below 1/n = {1 / n:.2g}.",
+            ),
+            details={
+                "chance_of_being_drawn": drawn,
+                "epsilon_if_never_drawn": undrawn,
+                "largest_epsilon_over_c1": steps / n**2,
+                "steps": float(steps),
+            },
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        n, e = problem.n, len(calibrations)
+        visits = np.zeros((1, len(streams), n), np.int32) if record else None
+        problem.model.prepare(problem.rows)
+        keep = record and self.noise == "accounted"
+        path = room_for_path(e, len(streams), self.rounds * self.inner_steps, problem.m) if keep else None
+
+        def work(s: int, tick: Callable[[float], None]) -> Floats:
+            seen = visits[0, s] if visits is not None else None
+            here = path[:, s] if path is not None and s < path.shape[1] else None
+            return self._train(problem, calibrations, streams[s], seen, here, tick)
+
+        heavy = n * e * problem.m >= 1_000_000 and self.noise == "accounted"
+        trained = map_streams(work, len(streams), monitor, parallel=heavy)
+        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, path=path))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        if record.path is None or calibration.noise_scale <= 0:
+            return None
+        bound, linear = min(self.clip_norm, problem.setting.G), problem.m == problem.setting.d
+        z1 = calibration.noise_scale * problem.n / bound
+        z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
+        full, inner = PoissonPath(1.0, z1), PoissonPath(self.sampling_rate, z2)
+
+        def divergence(norms: Floats, path: Floats) -> Floats:
+            length = np.minimum(norms, bound).reshape(len(norms), self.rounds, self.inner_steps)
+            anchor, later = length[:, :, :1], length[:, :, 1:]
+            points = path.reshape(self.rounds, self.inner_steps, -1)
+            limit = np.stack([self._limit(problem, p[1:], p[:1]) for p in points])
+            # a linear model's gradients of one row share a direction; others differ by the sum of their lengths at most
+            moved = np.abs(later - anchor) if linear else later + anchor
+            shares = np.minimum(moved / limit, 1.0).reshape(len(norms), self.rounds * (self.inner_steps - 1))
+            return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)
+
+        worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
+        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
+
+    def _train(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        stream: np.random.SeedSequence,
+        seen: np.ndarray | None,
+        path: Floats | None,
+        tick: Callable[[float], None],
+    ) -> Floats:
+        """(E, m): one seed at all budgets; they share batches and standard draws."""
+        n, m, accounted = problem.n, problem.m, self.noise == "accounted"
+        bound = min(self.clip_norm, problem.setting.G)
+        start, sampling, noise = substreams(stream, 3)
+        choose, draw = generator(sampling), generator(noise)
+        batches = poisson(n, self.sampling_rate)(choose)
+        divisor = self.sampling_rate * n if accounted else 1.0
+        scale = np.array([c.noise_scale for c in calibrations])
+        # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
+        ratio = [
+            c.details["noise_multiplier_inner"] / c.details["noise_multiplier_full"] if accounted else 0.0 for c in calibrations
+        ]
+        inner = scale * np.array(ratio) * n / bound
+        step = self.step_size * problem.setting.unit_step
+        x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
+        for t in range(self.rounds):
+            anchor = x.copy()
+            full = problem.model.sum_gradient(anchor, problem.rows, clip_norm=self.clip_norm) / n
+            if accounted:
+                full += scale[:, None] * draw.standard_normal(m)
+            if seen is not None:
+                seen += 1
+            mean = np.zeros_like(x)
+            for k in range(self.inner_steps):
+                tick((t + k / self.inner_steps) / self.rounds)
+                if path is not None:
+                    path[:, t * self.inner_steps + k] = x
+                # the published form draws one row uniformly
+                index = batches(k) if accounted else choose.integers(n, size=1)
+                if seen is not None:
+                    seen[index] += 1
+                # at the snapshot itself nothing has moved
+                moved = self._difference(problem, x, anchor, index) / divisor if k > 0 else np.zeros_like(x)
+                if accounted:
+                    deviation = inner * self._limit(problem, x, anchor) / divisor
+                else:
+                    deviation = scale
+                moved += full + deviation[:, None] * draw.standard_normal(m)
+                # prox of eta lam/2 |x|^2 (Wang, Ye, Xu 2017, Algorithm 1): the regulariser is public
+                x = (x - step * moved) / (1 + step * problem.lam)
+                mean += (x - mean) / (k + 1)
+            x = mean if self.snapshot == "average" else x
+        return x
+
+    def _limit(self, problem: Problem, x: Floats, anchor: Floats) -> Floats:
+        """(E,) C_t, the most that a row adds to the sum of differences."""
+        bound = min(self.clip_norm, problem.setting.G)
+        moved = np.linalg.norm(x - anchor, axis=1)
+        # 0 x inf would be NaN; rounding is covered by a floor
+        smooth = problem.setting.beta * np.maximum(moved, 1e-300)
+        return np.clip(smooth, _ROUNDING * bound, 2 * bound)
+
+    def _difference(self, problem: Problem, x: Floats, anchor: Floats, index: np.ndarray) -> Floats:
+        """(E, m) sum over a batch of clip g_i(x) - clip g_i(anchor)."""
+        batch = problem.rows if len(index) == problem.n else problem.rows.batch(index)
+        # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
+        both = problem.model.sum_gradient(np.vstack([x, anchor]), batch, clip_norm=self.clip_norm)
+        return both[: len(x)] - both[len(x) :]
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

@@ -1,0 +1,264 @@
+"""Gradient descent in which every row has its own privacy budget and leaves when that is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.gradient._descent_notes import unfinished
+from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms.individual import along_gradients
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.local._local import slope_at_zero
+from dpviz.models import Setting, count, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.individual import IndividualEpsilon
+
+MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class RenyiFilter(Mechanism):
+    """DP-GD in which a row takes part while the squares of its gradients sum to at most B = T0 C^2.
+
+    Why this is (epsilon, delta)-DP under replace-one [ours; zCDP form: Feldman, Zrnic 2021; Gaussian form: Koskela,
+    Tobaben, Honkela 2023]. Whether a row is active depends on that row and on earlier outputs only. Given those,
+    replacing a row moves step t's sum by at most a_t + b_t, the lengths that the old and the new row contribute, and
+    along every path sum a_t^2 <= B, sum b_t^2 <= B, so sum (a_t + b_t)^2 <= 4B. Let step t have mu_t = (a_t + b_t)/s,
+    predictable from the past, and release once more with what is left of mu^2 = 4B/s^2. The privacy loss is then
+    mu^2/2 + S with S = sum mu_t Z_t, and E exp(x S - x^2 mu^2/2) = 1 for every x, so S is exactly N(0, mu^2): the
+    whole run is a post-processing of one Gaussian mechanism with parameter mu, however many steps it takes.
+    """
+
+    id = "renyi-filter"
+    label = "Individually filtered DP-GD"
+    family = "gradient"
+    citation = (
+        "Feldman, Zrnic, NeurIPS 2021 (gradient descent with a filter); Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
+    )
+    noise_enters = "Every full-batch gradient of the rows that still have budget: one Gaussian draw per step."
+    guarantee = (
+        "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
+        "full-length gradients costs."
+    )
+
+    row_rule = (
+        "A rule decides who takes part: a row is in the sum until the squares of its gradients have used up its budget. "
+        "Rows that the model keeps getting wrong have long gradients and leave first."
+    )
+
+    full_steps: int = knob(
+        50,
+        "Budget per row",
+        "How many gradients of clip-norm length every row can afford; sets the noise.",
+        low=1,
+        high=10_000,
+        log=True,
+        unit="full-length gradients",
+    )
+    stretch: float = knob(
+        0.5,
+        "Stretch",
+        "Steps taken, as a share of what a row affords whose gradients stay as long as at the start; at least "
+        "the budget per row.",
+        low=0.01,
+        high=100.0,
+        log=True,
+    )
+    step_size: float = knob(
+        1.9,
+        "Step size",
+        "Length of a step; below 2/L descent is certain.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="1/L",
+    )
+    clip_norm: float = clip_norm_knob()
+    when_spent: str = knob(
+        "leave",
+        "When spent",
+        "A row whose next gradient is too dear leaves for good (as published), or gives what is left.",
+        options=("leave", "give what is left"),
+    )
+
+    def steps(self, setting: Setting) -> int:
+        """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
+        bound = min(self.clip_norm, setting.G)
+        first = bound
+        if setting.linear:
+            first = min(bound, slope_at_zero(get_model(setting.model), setting.m))
+        return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        bound = min(self.clip_norm, setting.G)
+        mu = gaussian_mu(budget)
+        # mu = 2 sqrt(B)/(n sigma), B = T0 C^2: the noise of DP-GD with T0 steps
+        sigma = 2 * bound * math.sqrt(self.full_steps) / (setting.n * mu)
+        notes = (
+            "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
+            f"{self.steps(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model gets "
+            "wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
+        )
+        return Calibration(
+            budget=budget,
+            sensitivity=2 * bound / setting.n,
+            query="the mean gradient of the active rows in one step",
+            sensitivity_source="one replaced row moves the mean by at most 2 min(C, G)/n, active or not",
+            noise_scale=sigma,
+            noise_family="gaussian",
+            neighbouring=self.neighbouring,
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED,
+            accountant="individual Gaussian privacy filter",
+            conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
+            notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),
+            details={
+                "mu": mu,
+                "row_budget": self.full_steps * bound**2,
+                "rho_add_remove": self.full_steps * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
+                "rho_replace_one": mu**2 / 2,
+                "steps": float(self.steps(setting)),
+            },
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        parts = seed_groups(len(streams))
+        steps = self.steps(problem.setting)
+        problem.model.prepare(problem.rows, precision(problem.setting))
+
+        def work(g: int, tick: Tick) -> tuple[NDArray[Any], ...]:
+            return self._train(problem, scales(calibrations), streams[parts[g]], steps, record, tick)
+
+        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        theta, timeline, visits, margin, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        return Fit(
+            theta,
+            NoiseRecord(
+                self.noise_enters + " The margin is a row's demand over its budget, minus 1; above 0 the row was stopped.",
+                visits=visits if record else None,
+                rule_margin=margin if record else None,
+                timeline=timeline,
+                timeline_counts="rows that took part",
+                gradient_energy=energy if record else None,
+            ),
+        )
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        # a row in the place of another one spends B = T0 C^2 at most, in however many steps
+        return along_gradients(problem, calibration, record, self.full_steps, min(self.clip_norm, problem.setting.G))
+
+    def _train(
+        self, problem: Problem, sigmas: Floats, streams: Streams, steps: int, record: bool, tick: Tick
+    ) -> tuple[NDArray[Any], ...]:
+        """(E, S, m) parameters, (E, S, T) active rows, and (E, S, n) visits, margins and spent squared gradients."""
+        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
+        sigma = np.repeat(sigmas, s)[:, None]
+        sources = [substreams(stream, 2) for stream in streams]
+        generators = [generator(noise) for _, noise in sources]
+        theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
+        kind = precision(problem.setting)
+        row_filter = _Filter(
+            n,
+            e * s,
+            self._row_budget(problem.setting),
+            self.when_spent == "leave",
+            record,
+            # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
+            # precision, and in single by less than half of what all contributions are shortened by
+            slack=1e-12 if kind is np.float64 else 1e-6,
+            free=self.full_steps,
+        )
+        length = self.step_size * problem.setting.unit_step
+        timeline = np.zeros((e * s, steps))
+        for t in range(steps):
+            tick(t / steps)
+            draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
+            total = problem.model.sum_gradient(
+                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=row_filter
+            )
+            theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
+            timeline[:, t] = row_filter.take_active()
+        margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
+        return (
+            theta.reshape(e, s, m),
+            timeline.reshape(e, s, steps),
+            row_filter.visits.reshape(e, s, -1),
+            margin.reshape(e, s, -1),
+            row_filter.spent.reshape(e, s, -1),
+        )
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+
+    def _row_budget(self, setting: Setting) -> float:
+        return self.full_steps * min(self.clip_norm, setting.G) ** 2
+
+
+class _Filter:
+    """A rule for `Model.sum_gradient`: weights that keep every row's sum of squared gradients within its budget.
+
+    Attributes:
+        budget: B.
+        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good.
+        visits: (R, n) steps in which a row took part.
+        spent: (R, n) sum of squared gradients that were used, at most B.
+    """
+
+    def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
+        """`slack` is the share of B by which rounding may exceed it; B pays for all gradients of `free` steps."""
+        self.budget = budget
+        self.demand = np.zeros((replicas, n))
+        self.visits: NDArray[np.int32] = np.zeros((replicas, n if record else 0), np.int32)
+        self.spent = np.zeros((replicas, n if record else 0)) if leave else self.demand
+        self._leave, self._record, self._slack, self._free = leave, record, slack, free
+        self._active = np.zeros(replicas)
+
+    def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+        cost = norms * norms
+        demand = self.demand[:, block]
+        weights: NDArray[np.floating] = np.ones((1, 1), cost.dtype)
+        if self._free > 0:
+            demand += cost
+        elif self._leave:
+            demand += cost
+            weights = (demand <= self.budget * (1 + self._slack)).astype(cost.dtype)
+        else:
+            left = self.budget - demand
+            left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
+            weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
+            demand += np.minimum(cost, left)
+        active = weights > 0
+        self._active += cost.shape[1] if active.size == 1 else count(active)
+        if self._record:
+            self.visits[:, block] += active
+            if self._leave:
+                self.spent[:, block] += cost * weights
+        return weights
+
+    def take_active(self) -> NDArray[np.float64]:
+        """(R,) rows that took part since the last call, which ends a step."""
+        out, self._active = self._active, np.zeros_like(self._active)
+        self._free -= 1
+        return out

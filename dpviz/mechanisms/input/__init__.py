@@ -1,0 +1,1 @@
+"""The input family of mechanisms."""

@@ -1,0 +1,107 @@
+"""What the methods that perturb training rows have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import generator
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
+from dpviz.models import Model, Rows, Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+LABELS = "Labels are not perturbed, so nothing hides a changed label."
+ONCE = (
+    "The noise is drawn once, but the proof adds up privacy losses as for T independent releases, and treats the gradient as "
+    "Gaussian although its coefficients depend on the same noise."
+)
+AT_ONCE = 4  # seeds trained at once: each holds noise for all rows, half as large as the rows
+
+
+def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:
+    """(n, d) standard normal draws of one replica, one row per training row."""
+    return generator(stream).standard_normal((n, d), dtype=np.float32)
+
+
+def same_label_facts(sigma: float, delta: float) -> dict[str, float]:
+    """What rows perturbed by their own N(0, sigma^2 I) are worth: local DP between rows with the same label.
+
+    Rows lie in the unit ball, so |x - x'| <= 2 and mu = 2/sigma; training is post-processing. Where the label
+    changes there is no bound at all.
+    """
+    mu = 2.0 / sigma
+    return {"same_label_local_mu": mu, "same_label_local_epsilon": float(gaussian_epsilon(delta, mu))}
+
+
+def same_label_note(facts: dict[str, float], delta: float) -> str:
+    """The fact in words."""
+    return (
+        f"What does hold: each perturbed row is (ε = {facts['same_label_local_epsilon']:.3g}, δ = {delta:.3g}) locally private "
+        "towards other rows with the same label, and so is everything computed from the perturbed rows."
+    )
+
+
+def claim(budget: Budget, neighbouring: Neighbouring, **more: Any) -> Calibration:
+    """The calibration of a publication whose claim about models trained on perturbed rows is not proved."""
+    return Calibration(
+        budget=budget,
+        sensitivity=float("nan"),
+        query="the training rows themselves; the claim is about the model",
+        noise_family="gaussian",
+        neighbouring=neighbouring,
+        claimed=budget,
+        proved=None,
+        status=Status.CLAIM,
+        **more,
+    )
+
+
+def opposed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+    """Rows e1 with label +1 and -e1 with label -1, learnt with large margins, and one row e2 of either label [ours].
+
+    Noise on a row reaches the model through its slope, which is small at a large margin: the direction e2, which only
+    the differing row moves, stays almost without noise.
+    """
+    n, d = setting.n, setting.d
+    if n < 4 or d < 2:
+        return None
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    first, second = np.eye(d)[:2]
+    base = Problem(Rows(y[:, None] * first, y), model, setting.lam)
+    return base.replace_row(n - 1, second, 1.0), base.replace_row(n - 1, second, -1.0)
+
+
+def nominal_lipschitz(setting: Setting, knob: float) -> float:
+    """The G of a published formula: the model's bound where there is one, else the nominal value of the knob."""
+    return min(setting.G, knob)
+
+
+def unbounded_note(setting: Setting, knob: float) -> tuple[str, ...]:
+    """Said where the model has no bound on its gradients."""
+    if np.isfinite(setting.G):
+        return ()
+    return (f"This model's gradients have no bound; the formula uses the nominal G = {knob:g}.",)
+
+
+def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floats) -> NoiseRecord:
+    """The story of rows that were all perturbed once, before training.
+
+    Args:
+        sigma: (E,) noise scales.
+        visits: broadcasts to (E, S, n).
+        lengths: (S, n) or (S, 1) lengths of the rows' standard draws.
+    """
+    scale = sigma[:, None, None]
+    noisy = (scale > 0).astype(float)
+    return NoiseRecord(
+        where,
+        visits=visits,
+        times_noised=noisy * np.ones((1, 1, n)),
+        noise_norm=scale * np.broadcast_to(lengths, (len(lengths), n)),
+        passed=np.zeros((1, 1, n)),
+        timeline=noisy * n,
+    )

@@ -1,0 +1,160 @@
+"""Input perturbation of Kang et al.: noise on the features once, then plain gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.threads import map_streams
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.input import _input
+from dpviz.models import Model, Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.published_noise import input_perturbation_sigma
+
+_THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
+
+
+@dataclass(frozen=True)
+class InputPerturbation(Mechanism):
+    """x_i <- x_i + z, z ~ N(0, sigma^2 I), once; then T steps of gradient descent on the perturbed rows (Algorithm 1).
+
+    Labels stay. The constant feature, where there is one, is a feature like any other. Nothing is clipped.
+    """
+
+    id = "input-perturbation"
+    label = "Input perturbation (Kang)"
+    family = "input"
+    citation = (
+        'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local Differential '
+        'Privacy", Algorithm 1, Theorems 1 to 4'
+    )
+    noise_enters = "The features of every training row, once, before training; labels stay as they are."
+    guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and nothing hides a changed label."
+    rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
+
+    steps: int = knob(
+        50,
+        "Steps",
+        "Gradient steps on the perturbed rows; the published noise grows with the root of this.",
+        low=1,
+        high=10_000,
+        log=True,
+    )
+    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    sharing: str = knob(
+        "per-record",
+        "Noise draw",
+        "One draw for each row, as the text says, or one draw for all rows, as the proof needs.",
+        options=("per-record", "shared"),
+    )
+    theorem: str = knob(
+        "automatic",
+        "Noise formula",
+        "Theorem 1 (strongly convex) or Theorem 3 (PL); automatic takes Theorem 1 where the objective is strongly convex.",
+        options=("automatic", "strongly-convex", "pl"),
+    )
+    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
+    lipschitz: float = knob(
+        1.0,
+        "Nominal G",
+        "The formula's gradient bound where the model has none; linear models use their own, 1.",
+        low=0.01,
+        high=100.0,
+        log=True,
+    )
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        convex = setting.mu > 0 if self.theorem == "automatic" else self.theorem == "strongly-convex"
+        if convex and setting.mu <= 0:
+            raise InvalidInput("theorem", f"{setting.model!r} is not strongly convex, so Theorem 1 has no Δ", "Choose 'pl'.")
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        sigma = input_perturbation_sigma(
+            setting.n,
+            self.steps,
+            budget.epsilon,
+            budget.delta,
+            c=self.c,
+            lipschitz=_input.nominal_lipschitz(setting, self.lipschitz),
+            strong_convexity=setting.mu if convex else None,
+        )
+        details = {"strong_convexity": setting.mu if convex else float("nan")}
+        notes = [_input.ONCE]
+        if self.sharing == "shared":
+            notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")
+        else:
+            facts = _input.same_label_facts(sigma, budget.delta)
+            details |= facts
+            notes += [
+                "With one draw per row the noise on the mean gradient has n times less variance than the proof uses.",
+                _input.same_label_note(facts, budget.delta),
+            ]
+        notes += [
+            "The proof bounds the mean of the signed slopes from below; it is 0 for data that is symmetric, where the noise "
+            "does not reach the gradient that way at all.",
+            _input.LABELS,
+            f"The publication leaves c open; here c = {self.c:g}.",
+            *_input.unbounded_note(setting, self.lipschitz),
+        ]
+        return _input.claim(
+            budget,
+            self.neighbouring,
+            sensitivity_source="the proof bounds a gradient difference by 2G/n, which does not hold for perturbed rows",
+            noise_scale=sigma,
+            accountant=f"the publication's moments argument, eq. ({'9' if convex else '12'}), with c = {self.c:g}",
+            notes=tuple(notes),
+            details=details,
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        n, sigma = problem.n, scales(calibrations)
+        start = problem.model.initial(problem.m, streams)
+        step = self.step_size * problem.setting.unit_step
+        # what all seeds share is made before the workers start, so that they do not make it twice
+        problem.model.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
+
+        def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
+            draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
+            current = np.repeat(start[s : s + 1], len(sigma), axis=0)
+            for t in range(self.steps):
+                tick(t / self.steps)
+                # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
+                gradient = problem.model.noisy_gradient(current, problem.rows, draws, sigma) / n
+                current -= step * (gradient + problem.lam * current)
+            return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
+
+        heavy = n * problem.m * len(sigma) >= _THREAD_WORK
+        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=heavy, most=_input.AT_ONCE), strict=True)
+        theta = np.stack(trained, axis=1)
+        visits = np.full((1, 1, n), float(self.steps))
+        return Fit(
+            theta,
+            _input.once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
+            if record
+            else NoiseRecord(self.noise_enters),
+        )
+
+    def _draws(self, problem: Problem, stream: np.random.SeedSequence) -> NDArray[np.float32]:
+        n, d = problem.rows.X.shape
+        return _input.row_draws(stream, n if self.sharing == "per-record" else 1, d)
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return _input.opposed_pair(model, setting)
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
+        return problem.rows.X + calibration.noise_scale * self._draws(problem, stream)

@@ -1,0 +1,330 @@
+"""PIDP-SGD of Kang et al.: gradient noise only for rows whose influence a rule calls large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput
+from dpviz.influence.functions import error_bound
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, RuleView, Streams, knob, scales, silent
+from dpviz.mechanisms.input import _input, _pidp
+from dpviz.mechanisms.input import _single_record as single
+from dpviz.models import Model, Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.published_noise import contribution_sigma, pidp_passes, pidp_threshold, sgd_sigma
+
+
+@dataclass(frozen=True)
+class PIDPSGD(Mechanism):
+    """Algorithm 1: single-record SGD from the non-private model, with Gaussian noise on a step unless the row's noisy
+    contribution 2 c + b passes lines 9 and 10.
+
+    Lines 9 and 10 are one threshold in disguise [ours]: noise-free iff max_i |[c_t]_i| <= 2 r delta_1 (1 + e^-eps_1).
+    It falls as epsilon grows, and the noise b on the contribution is so much larger that the literal algorithm never
+    skips noise in practice. Two readings of the intention stand beside it, labelled as giving no privacy: noise rows
+    whose influence max_i |[c]_i| is above a threshold, or a given share of the rows, the most influential ones.
+
+    The regulariser is inside each row's loss, c = (1/n) H^{-1} (g + lam theta), as the paper's L = mean of l implies;
+    L, G, C of the data part as in its Remark 1, zeta = lam, r = radius G/lam, delta_1 = delta_2 = delta/2.
+    """
+
+    id = "pidp-sgd"
+    label = "PIDP-SGD"
+    family = "gradient"
+    citation = (
+        'Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory to Algorithm", Algorithm 1, Theorems 4 to 7'
+    )
+    noise_enters = "The gradient of a drawn row, afresh each time, unless the rule lets the row pass; and the rule's statistic."
+    guarantee = (
+        "Claimed to be (ε, δ)-DP as written; the proof does not hold and the start is not private. The intended readings "
+        "give no privacy: rows that pass are used without noise."
+    )
+    rate = r"O\!\left(\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}\right)"
+
+    rounds: int = knob(
+        5,
+        "Global rounds",
+        "How often the Hessian is renewed (R); the rule's own noise grows with it.",
+        low=1,
+        high=1000,
+        log=True,
+    )
+    local_steps: int = knob(
+        2,
+        "Local steps",
+        "Rows drawn between two rounds (T_local); the theory wants R T_local of order ln n.",
+        low=1,
+        high=1000,
+        log=True,
+    )
+    step_size: float = knob(1.0, "Step size", "Length of a step; the theory has 1/L.", low=0.001, high=10.0, log=True, unit="1/L")
+    rule: str = knob(
+        "literal",
+        "Rule",
+        "Lines 9 and 10 as written; or the intention: a threshold on the influence, or the share of rows that meets noise.",
+        options=("literal", "threshold", "fraction"),
+    )
+    threshold: float = knob(
+        0.1,
+        "Influence threshold",
+        "Rows of influence up to this pass (threshold rule only); at the minimiser none exceeds 2.",
+        low=1e-6,
+        high=10.0,
+        log=True,
+        unit="G/(nλ)",
+    )
+    fraction: float = knob(
+        0.1, "Share noised", "Share of the rows, the most influential, that meets noise (fraction rule only).", low=0.0, high=1.0
+    )
+    start: str = knob(
+        "non-private",
+        "Start",
+        "The published start is the non-private model; zero shows what the method does on its own.",
+        options=("non-private", "zero"),
+    )
+    share: float = knob(
+        0.75,
+        "Share of ε for training",
+        "ε₁/ε; the rest pays for the rule (the experiments use 3/4).",
+        low=0.01,
+        high=0.99,
+    )
+    radius: float = knob(
+        1.0,
+        "Radius r",
+        "Radius of the parameter space in lines 9 and 10; nothing is projected onto it.",
+        low=1e-4,
+        high=1e4,
+        log=True,
+        unit="G/λ",
+    )
+    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
+    lipschitz: float = knob(
+        1.0,
+        "Nominal G",
+        "The formula's gradient bound where the model has none; linear models use their own, 1.",
+        low=0.01,
+        high=100.0,
+        log=True,
+    )
+
+    @property
+    def steps(self) -> int:
+        """T = R T_local (Theorem 5)."""
+        return self.rounds * self.local_steps
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
+        first, second, delta = self.share * budget.epsilon, (1 - self.share) * budget.epsilon, budget.delta / 2
+        sigma = sgd_sigma(setting.n, self.steps, first, delta, lipschitz=lipschitz, c=self.c)  # Theorem 5
+        sigma_c = contribution_sigma(setting.n, self.rounds, setting.lam, second, delta, lipschitz=lipschitz)  # Theorem 5
+        radius = self.radius * lipschitz / setting.lam
+        threshold = pidp_threshold(radius, first, delta)
+        error = error_bound(setting)  # Theorem 4
+        # Anderson: centred noise stays in the box |.| <= threshold most often
+        bound = setting.m * math.log10(math.erf(threshold / (sigma_c * math.sqrt(2))))
+        literal = self.rule == "literal"
+        return Calibration(
+            budget=budget,
+            sensitivity=float("nan"),
+            query="the gradient of one drawn row, in steps whose row does not pass the rule",
+            sensitivity_source="the publication's moments argument; decisions and noise-free steps are not covered by it",
+            noise_scale=sigma,
+            noise_family="gaussian",
+            neighbouring=self.neighbouring,
+            claimed=budget if literal else None,
+            proved=None,
+            status=Status.CLAIM if literal else Status.NONE,
+            accountant=f"Theorem 5 with c = {self.c:g}: ε₁ = {first:.3g} for training, ε₂ = {second:.3g} for the rule",
+            notes=(
+                *(_pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else _pidp.INTENDED),
+                *((single.NOT_PRIVATE_START,) if self.start == "non-private" else ()),
+                *_pidp.visible_note(sigma, lipschitz, self.steps, self._used(setting.n), budget.delta),
+                f"The publication leaves c open; here c = {self.c:g}.",
+                *_input.unbounded_note(setting, self.lipschitz),
+            ),
+            details={
+                "steps": float(self.steps),
+                "epsilon_1": first,
+                "epsilon_2": second,
+                "delta_1": delta,
+                "delta_2": delta,
+                "radius": radius,
+                "threshold": threshold,
+                "line_9_bound": 2 * radius * delta / -math.expm1(-first),
+                "sigma_c": sigma_c,
+                "taylor_error": error,
+                "log10_pass_bound": bound,
+                "influence_threshold": self._influence_threshold(setting),
+                "row_used_probability": self._used(setting.n),
+            },
+        )
+
+    def _used(self, n: int) -> float:
+        """Probability that a given row is drawn at least once."""
+        return -math.expm1(self.steps * math.log1p(-1 / n))
+
+    def _influence_threshold(self, setting: Setting) -> float:
+        """The threshold rule's bound on max_i |[c]_i|."""
+        return self.threshold * _input.nominal_lipschitz(setting, self.lipschitz) / (setting.n * setting.lam)
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        model, lam, m, e, s = problem.model, problem.lam, problem.m, len(calibrations), len(streams)
+        sigma = scales(calibrations)[:, None]
+        draws = single.draw(streams, problem.n, self.steps, m, kinds=2)
+        outer = np.tile(self._start(problem, streams), (e, 1))  # line 2, (E S, m)
+        local = outer.copy()
+        story = single.Story(e, s, problem.n, self.rounds, record)
+        step = self.step_size * problem.setting.unit_step
+        first = self._statistic(problem, streams) if record or self.rule == "fraction" else None
+        solve = single.solvers(problem, outer, partial(monitor, 0.0))
+        for k in range(self.steps):
+            monitor(k / self.steps)
+            if k % self.local_steps == 0 and self.rule != "fraction":
+                solve = single.solvers(problem, outer, partial(monitor, k / self.steps))  # line 4
+            index = draws.index[:, k]  # line 6
+            rows = single.replicate(problem.rows, index, e)
+            if self.rule == "fraction":
+                assert first is not None
+                passed = np.broadcast_to(self._passes_fraction(first)[index], (e, s))
+            else:
+                slopes = single.gradient(model, outer, rows, lam)
+                refused = np.zeros(e * s, bool)
+                if self.rule == "literal":
+                    refused = _pidp.refused(slopes, calibrations, draws.noise[:, 1, k], problem.setting)
+                contribution = np.zeros_like(slopes)
+                for r in np.flatnonzero(~refused).tolist():
+                    contribution[r] = solve(r, slopes[r]) / problem.n
+                passed = self._passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, k], problem.setting)
+                passed &= ~refused.reshape(e, s)
+            noise = np.where(passed, 0.0, sigma)[:, :, None] * draws.noise[:, 0, k]  # line 13
+            local -= step * (single.gradient(model, local, rows, lam) + noise.reshape(e * s, m))  # lines 11 and 14
+            story.step(k // self.local_steps, index, passed, np.linalg.norm(noise, axis=2))
+            if (k + 1) % self.local_steps == 0:
+                outer = local.copy()  # line 17
+        margin = None
+        if first is not None:
+            margin = np.stack([first - self._bound(first, c, problem.setting) for c in calibrations])[:, None]
+        return Fit(outer.reshape(e, s, m), story.record(self.noise_enters, margin))  # line 19
+
+    def _start(self, problem: Problem, streams: Streams) -> Floats:
+        """(S, m)"""
+        if self.start == "zero":
+            return problem.model.initial(problem.m, streams)
+        return np.tile(problem.optimum, (len(streams), 1))
+
+    def _passes(
+        self, contribution: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting
+    ) -> NDArray[np.bool_]:
+        """(E, S) whether rows with these contributions (E, S, m) train without noise; draw is (S, m)."""
+        if self.rule == "threshold":
+            return np.abs(contribution).max(axis=2) <= self._influence_threshold(setting)
+        passed = np.empty(contribution.shape[:2], bool)
+        for e, cal in enumerate(calibrations):
+            at = cal.details
+            noise = at["sigma_c"] * draw if cal.noise_scale > 0 else 0.0  # line 8
+            doubled = 2 * self._with_error(contribution[e], setting) + noise  # lines 7 and 9
+            passed[e] = pidp_passes(doubled, at["radius"], at["epsilon_1"], at["delta_1"])  # lines 9 and 10
+        return passed
+
+    @staticmethod
+    def _with_error(contribution: Floats, setting: Setting) -> Floats:
+        """Line 7, c + E: E enlarges every entry, sign(c)(|c| + E); a positive number added to signed entries would not."""
+        error = error_bound(setting)
+        if not math.isfinite(error):
+            return contribution  # Theorem 4 says nothing; the calibration's notes say so
+        return np.copysign(np.abs(contribution) + error, contribution)
+
+    def _statistic(self, problem: Problem, streams: Streams) -> Floats:
+        """(n,) what the rule compares, at the first replica's start and without the rule's own noise."""
+        start = self._start(problem, streams[:1])[0]
+        literal = self.rule == "literal"
+
+        def largest(c: Floats) -> Floats:
+            return np.abs(2 * self._with_error(c, problem.setting) if literal else c).max(axis=1)
+
+        return single.statistic(problem, start, single.solver(problem, start), largest)
+
+    def _bound(self, statistic: Floats, calibration: Calibration, setting: Setting) -> float:
+        """The threshold that `statistic` (n,) is compared with."""
+        if self.rule == "literal":
+            return calibration.details["threshold"]
+        if self.rule == "threshold":
+            return self._influence_threshold(setting)
+        passing = statistic[self._passes_fraction(statistic)]
+        return float(passing.max()) if len(passing) else -math.inf
+
+    def _passes_fraction(self, statistic: Floats) -> NDArray[np.bool_]:
+        """(n,) True but for the round(fraction n) most influential rows; of equal rows the first ones meet noise."""
+        passes = np.ones(len(statistic), bool)
+        passes[np.argsort(-statistic, kind="stable")[: round(self.fraction * len(statistic))]] = False
+        return passes
+
+    @classmethod
+    def share_rule(cls, share: float) -> dict[str, Any]:
+        return {"rule": "fraction", "fraction": share}
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return single.pushed_pair(model, setting)
+
+    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
+        start = self._start(problem, [np.random.SeedSequence(0)])[0]
+        solve = single.solver(problem, start)
+        at, n = calibration.details, problem.n
+        noisy = calibration.noise_scale > 0
+        influence, doubled, log10 = np.empty(n), np.empty(n), np.empty(n)
+        for block, c in single.contributions(problem, start, solve):
+            influence[block] = np.abs(c).max(axis=1)
+            twice = 2 * self._with_error(c, problem.setting)
+            doubled[block] = np.abs(twice).max(axis=1)
+            if noisy:
+                log10[block] = _pidp.log10_pass(twice, at["threshold"], at["sigma_c"])
+        literal = RuleView(
+            name="as written",
+            words="A row passes where every entry of 2c + b is small: lines 9 and 10 are the one threshold 2rδ₁(1 + e^-ε₁).",
+            formula=r"\max_i\left|[2c_t+b^{(c)}]_i\right|\le 2r\delta_1\left(1+e^{-\varepsilon_1}\right)",
+            statistic_label="largest |2(c + E)| over the parameters, without the rule's own noise b",
+            statistic=doubled,
+            low=-math.inf,
+            high=at["threshold"],
+            passes=doubled <= at["threshold"],
+            used=self.rule == "literal",
+            log10_pass=log10 if noisy else None,
+            notes=(f"b has standard deviation {at['sigma_c']:.3g}, {at['sigma_c'] / at['threshold']:.3g} times the threshold.",),
+        )
+        fraction = self.rule == "fraction"
+        passes = self._passes_fraction(influence) if fraction else influence <= at["influence_threshold"]
+        high = (float(influence[passes].max()) if passes.any() else -math.inf) if fraction else at["influence_threshold"]
+        intended = RuleView(
+            name="as intended",
+            words=f"All rows pass but the {round(self.fraction * n)} most influential ones."
+            if fraction
+            else "A row passes where its influence is at most the chosen threshold.",
+            formula=r"\max_i\left|[c_t]_i\right|\le \tau",
+            statistic_label="largest influence |c| over the parameters",
+            statistic=influence,
+            low=-math.inf,
+            high=high,
+            passes=passes,
+            used=not literal.used,
+        )
+        return (literal, intended) if literal.used else (intended, literal)

@@ -1,0 +1,1 @@
+"""The local family of mechanisms."""

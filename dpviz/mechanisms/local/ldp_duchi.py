@@ -1,0 +1,232 @@
+"""Pure local privacy: the l2 randomiser of Duchi, Jordan and Wainwright."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, gammaln
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
+from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
+from dpviz.mechanisms.local._local import ROOT2, SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
+from dpviz.privacy.budget import Budget, Status
+
+
+def report_length(epsilon: float, d: int) -> float:
+    """B, the length of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018).
+
+    The factor makes E[z] = v; epsilon may be infinite.
+    """
+    return math.sqrt(math.pi) * math.exp(gammaln((d + 1) / 2) - gammaln(d / 2)) / math.tanh(epsilon / 2)
+
+
+@dataclass(frozen=True)
+class LDPDuchi(LocalMechanism):
+    """Reports a vector of fixed length B from the half sphere around ±v or, with probability 1/(1 + e^eps), the other.
+
+    v is the signed record y x (or a gradient), |v| <= 1; it is first rounded to ±v/|v| with mean v. E[z] = v, but
+    z z' has the same mean whatever v is, because a half sphere and its opposite look alike to even functions. So
+    the reports tell the mean record and no covariance: the surrogate keeps its largest curvature beta in every
+    direction, and its minimiser is one gradient step of length 1/L from 0.
+    """
+
+    id = "ldp-duchi"
+    label = "Local reports, pure ε (Duchi)"
+    family = "local"
+    citation = (
+        "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
+        "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
+    )
+    noise_enters = "Every row: each person reports a random vector of fixed length that leans towards their own."
+    guarantee = "ε-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
+    rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
+    pure = True
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        self.check(setting)
+        query, source, sensitivity = self.query_in_words(setting)
+        local = local_epsilon_for(budget, setting.n) if self.central else budget.epsilon
+        # a report is of a vector in the unit ball: features and label divided by √2 where both are reported
+        size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
+        length = stretch * report_length(local, size)
+        guarantee = budget if self.central else Budget(budget.epsilon)
+        notes = [
+            f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
+            f"{stretch * report_length(math.inf, size):.3g} long.",
+            f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "
+            "less is lost, and the model then predicts the majority.",
+            "The table of rows is the data owner's view; a person's report is released without their row id.",
+            *self.learns(setting),
+        ]
+        details = {"local_epsilon": local, "B": length, "expected_noise_norm": length}
+        if budget.delta > 0:
+            shuffled = central_epsilon(local, setting.n, budget.delta)
+            details |= {
+                "central_epsilon": shuffled,
+                "central_delta": budget.delta,
+                "amplified": float(shuffled < local),
+                "largest_amplified_local_epsilon": largest_local_epsilon(setting.n, budget.delta),
+            }
+            notes.insert(
+                0,
+                f"One report is ε = {local:.3g} LDP. All {setting.n} reports, shuffled, are (ε = {shuffled:.3g}, "
+                f"δ = {budget.delta:.3g})-DP"
+                + ("." if shuffled < local else "; at this size shuffling proves nothing better than one report."),
+            )
+        return Calibration(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=source,
+            noise_scale=length / math.sqrt(size),  # root mean square of a coordinate of a report
+            noise_family="duchi-sphere",
+            neighbouring=self.neighbouring,
+            claimed=guarantee,
+            proved=guarantee,
+            status=Status.PROVED_IF if self.central else Status.PROVED,
+            accountant="shuffled pure ε reports" if self.central else "randomised response between half spheres, pure ε",
+            conversion="Feldman, McMillan, Talwar 2021, Theorem 3.1" if self.central else "",
+            conditions=(SHUFFLED,) if self.central else (),
+            notes=tuple(notes),
+            details=details,
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        # noise switched off is the limit of large epsilon
+        epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in calibrations])
+        lengths = np.zeros((len(epsilon), len(streams), problem.n))
+        plain = self.training == "plain" or not problem.setting.linear
+        train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
+        _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
+
+        def work(k: int, tick: Tick) -> Floats:
+            return train(problem, epsilon, streams[k], lengths[:, k], tick)
+
+        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
+        if not record:
+            return Fit(theta, NoiseRecord(self.noise_enters))
+        ones = np.ones((1, 1, problem.n))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, y z, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        epsilon = np.array([calibration.details["local_epsilon"] if calibration.noise_scale > 0 else math.inf])
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        if not problem.setting.linear:
+            weights, sphere = self._reports(problem, epsilon, coins, directions, np.empty((1, problem.n)))
+            return weights[0][:, None] * sphere[:, :-1]
+        out = np.empty(problem.rows.X.shape)
+        # the draws of a run: block by block for the surrogate, all at once for the plain objective
+        for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
+            size = problem.rows.norms[None, block]
+            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, np.empty(size.shape))
+            out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
+        return out
+
+    def _reports(
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: np.random.Generator, lengths: Floats
+    ) -> tuple[Floats, np.ndarray]:
+        """Reports of all people as `randomise` gives them, in the scale of the records."""
+        records = self.reported(problem)
+        stretch = 1.0 if problem.setting.linear else ROOT2
+        size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
+        weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, lengths)
+        lengths *= stretch
+        return weights * stretch, sphere
+
+    def _surrogate(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+    ) -> Floats:
+        """(E, m): |phi'(0)| mean report / L."""
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        total = np.zeros((len(epsilon), problem.m))
+        for block in row_blocks(problem.n):
+            v = problem.rows.signed32[block]
+            size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
+            weights, sphere = randomise(v, size, epsilon, coins, directions, lengths[:, block])
+            total += weights @ sphere
+            report(block.stop / problem.n)
+        return slope_at_zero(problem.model, problem.m) * total / problem.n / problem.setting.L
+
+    def _plain(self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+        """(E, m) minimisers of the model's own objective on the reports."""
+        coins, directions = (generator(s) for s in substreams(stream, 2))
+        weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
+        theta = np.empty((len(epsilon), problem.m))
+        for e in range(len(epsilon)):
+            report(e / len(epsilon))
+            theta[e] = self.learn(problem, weights[e][:, None] * sphere.astype(float), stream)
+        return theta
+
+    def _one_pass(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+    ) -> Floats:
+        """(E, m) models after one pass in which every person reports one randomised gradient."""
+        start, order, *rest = substreams(stream, 4)
+        coins, directions = (generator(s) for s in rest)
+        theta = np.repeat(problem.model.initial(problem.m, [start]), len(epsilon), axis=0)
+        step, bound = self.step_size * problem.setting.unit_step, problem.setting.G
+        batches = np.array_split(generator(order).permutation(problem.n), self.batches)
+        for t, index in enumerate(batches):
+            rows = problem.rows.take(index)
+            # linear models: a row's gradient is its length times -y x/|x|
+            size = problem.model.gradient_norms(theta, rows).T / bound
+            noise = np.empty(size.shape)
+            weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
+            lengths[:, index] = bound * noise
+            theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)
+            report((t + 1) / self.batches)
+        return theta
+
+
+def randomise(
+    direction: np.ndarray,
+    size: Floats,
+    epsilon: Floats,
+    coins: np.random.Generator,
+    directions: np.random.Generator,
+    lengths: Floats,
+) -> tuple[Floats, np.ndarray]:
+    """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
+
+    Args:
+        direction: (k, d) vectors that point where v points, of any length.
+        size: (E, k) lengths |v| in [0, 1].
+        epsilon: (E,) local budgets; infinity is allowed.
+        lengths: (E, k), overwritten with |z - v|.
+
+    Returns:
+        weights (E, k), each ±B, and sphere (k, d) of unit length.
+    """
+    k, d = direction.shape
+    sphere = directions.standard_normal((k, d), dtype=np.float32)
+    sphere /= np.sqrt(np.einsum("ij,ij->i", sphere, sphere))[:, None]
+    along = np.einsum("ij,ij->i", sphere, direction).astype(float)
+    towards = np.where(along >= 0, 1.0, -1.0)
+    rounding, flips = coins.random(k), coins.random(k)
+    # v is rounded to ±v/|v|, + with probability 1/2 + |v|/2; then the right half sphere with probability e^eps/(1+e^eps)
+    sign = np.where(rounding < 0.5 + 0.5 * size, 1.0, -1.0) * np.where(flips < expit(epsilon)[:, None], 1.0, -1.0)
+    b = np.array([report_length(e, d) for e in epsilon])[:, None]
+    weights = b * towards * sign
+    norm = np.sqrt(np.einsum("ij,ij->i", direction, direction, dtype=float))
+    cosine = along / np.maximum(norm, 1e-300)
+    lengths[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
+    return weights, sphere

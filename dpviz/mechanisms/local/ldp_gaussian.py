@@ -1,0 +1,205 @@
+"""Local Gaussian reports: everyone adds noise to their own record before it leaves them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.random import generator, substreams
+from dpviz.common.threads import map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
+from dpviz.mechanisms.local._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.accounting.shuffle import gaussian_mu_for, shuffled_gaussian
+from dpviz.privacy.budget import Budget, Status
+
+
+@dataclass(frozen=True)
+class LDPGaussian(LocalMechanism):
+    """Reports y_i x_i + N(0, s^2 I), s = 2/mu*(epsilon, delta), once per person; the label is in the report.
+
+    The surrogate is the quadratic with the loss's slope at 0 and its largest curvature beta,
+    -|phi'(0)| <theta, z> + beta/2 theta' (z z' - s^2 I) theta: its mean over reports z is its value on the clean
+    records, so the noise does not shrink the coefficients. Directions in which the corrected second moment is
+    below a share of the noise's own spectral edge carry nothing but noise; their curvature is raised to that floor.
+    """
+
+    id = "ldp-gaussian"
+    label = "Local Gaussian reports"
+    family = "local"
+    citation = (
+        "Local model: Kasiviswanathan et al., SIAM J. Comput. 40 (2011); noise: Balle, Wang, ICML 2018, Theorem 8; "
+        "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
+    )
+    noise_enters = "Every row: each person adds Gaussian noise to their own report before anyone sees it."
+    guarantee = "(ε, δ)-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
+
+    floor: float = knob(
+        0.1, "Noise floor", "Smallest curvature that the surrogate trusts.", low=0.01, high=10.0, log=True, unit="noise edge"
+    )
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        self.check(setting)
+        query, source, sensitivity = self.query_in_words(setting)
+        mu = gaussian_mu_for(budget, setting.n) if self.central else gaussian_mu(budget)
+        s = sensitivity / mu
+        local = float(gaussian_epsilon(budget.delta, mu))
+        shuffled = shuffled_gaussian(mu, setting.n, budget.delta)
+        size = setting.d if setting.linear else setting.d + 1
+        off = s * math.sqrt(size / setting.n)
+        notes = [
+            f"One report is (ε = {local:.3g}, δ = {budget.delta:.3g})-LDP. All {setting.n} reports, shuffled, are "
+            f"(ε = {shuffled.epsilon:.3g}, δ = {budget.delta:.3g})-DP"
+            + (
+                f": {shuffled.extra:.2g} of δ pays for reports that are not purely ε-LDP."
+                if shuffled.amplified
+                else "; at this size shuffling proves nothing better than one report."
+            ),
+            f"The mean of all reports is off by about {off:.3g}; what distinguishes the classes by less is lost, and the "
+            "model then predicts the majority.",
+            "The table of rows is the data owner's view; a person's report is released without their row id.",
+            *self.learns(setting),
+        ]
+        return Calibration(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=source,
+            noise_scale=s,
+            noise_family="gaussian",
+            neighbouring=self.neighbouring,
+            claimed=budget,
+            proved=budget,
+            status=Status.PROVED_IF if self.central else Status.PROVED,
+            accountant="shuffled Gaussian reports" if self.central else "exact Gaussian mechanism per report (Balle & Wang 2018)",
+            conversion="a point of the Gaussian's (ε, δ) curve, then Feldman, McMillan, Talwar 2021" if self.central else "",
+            conditions=(SHUFFLED,) if self.central else (),
+            notes=tuple(notes),
+            details={
+                "mu": mu,
+                "local_epsilon": local,
+                "local_delta": budget.delta,
+                "central_epsilon": shuffled.epsilon,
+                "central_delta": budget.delta,
+                "amplified": float(shuffled.amplified),
+                "theorem_local_epsilon": shuffled.local_epsilon,
+                "theorem_local_delta": shuffled.local_delta,
+                "extra_delta": shuffled.extra,
+                "expected_noise_norm": s * math.sqrt(size),
+            },
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        s = scales(calibrations)
+        lengths = np.zeros((len(streams), problem.n))
+        plain = self.training == "plain" or not problem.setting.linear
+        if not plain:
+            slope = slope_at_zero(problem.model, problem.m)
+            moment = problem.rows.signed.T @ problem.rows.signed
+        _ = problem.rows.signed32  # made before the workers start
+
+        def work(k: int, tick: Tick) -> Floats:
+            if self.release == "gradient":
+                return self._one_pass(problem, s, streams[k], lengths[k], tick)
+            if plain:
+                return self._plain(problem, s, streams[k], lengths[k], tick)
+            return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
+
+        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
+        if not record:
+            return Fit(theta, NoiseRecord(self.noise_enters))
+        ones = np.ones((1, 1, problem.n))
+        return Fit(
+            theta,
+            NoiseRecord(
+                self.noise_enters,
+                visits=ones,
+                times_noised=np.where(s > 0, 1.0, 0.0)[:, None, None],
+                noise_norm=s[:, None, None] * lengths,
+            ),
+        )
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, x + y s xi, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        noise = generator(stream).standard_normal(self.reported(problem).shape, dtype=np.float32)
+        if not problem.setting.linear:
+            return problem.rows.X + calibration.noise_scale * noise[:, :-1]
+        return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
+
+    def _surrogate(
+        self,
+        problem: Problem,
+        s: Floats,
+        stream: np.random.SeedSequence,
+        lengths: Floats,
+        moment: Floats,
+        slope: float,
+        report: Tick,
+    ) -> Floats:
+        """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
+        n, d, rng = problem.n, problem.m, generator(stream)
+        signed = problem.rows.signed32
+        total, cross, square = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+        for block in row_blocks(n):
+            noise = rng.standard_normal((block.stop - block.start, d), dtype=np.float32)
+            total += noise.sum(axis=0, dtype=float)
+            cross += signed[block].T @ noise
+            square += noise.T @ noise
+            lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
+            report(block.stop / n)
+        mean = problem.rows.signed.mean(axis=0) + np.outer(s, total / n)
+        theta = np.empty((len(s), d))
+        for e, scale in enumerate(s):
+            # E[z z'] = v v' + s^2 I for a report z = v + N(0, s^2 I)
+            second = (moment + scale * (cross + cross.T) + scale**2 * square) / n - scale**2 * np.eye(d)
+            value, basis = np.linalg.eigh(problem.setting.beta * second)
+            # spectral size of the noise in the second moment: 2 s^2 sqrt(d/n) from noise alone (Wigner), 2 s sqrt(d/n)
+            # from its product with rows of length 1 [ours]
+            edge = problem.setting.beta * 2 * (scale**2 + scale) * math.sqrt(d / n)
+            curvature = np.maximum(value, self.floor * edge) + problem.lam
+            theta[e] = basis @ ((basis.T @ (slope * mean[e])) / curvature)
+        return theta
+
+    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+        """(E, m) minimisers of the model's own objective on the reports."""
+        records = self.reported(problem)
+        noise = generator(stream).standard_normal(records.shape, dtype=np.float32)
+        lengths[:] = np.linalg.norm(noise, axis=1)
+        theta = np.empty((len(s), problem.m))
+        for e, scale in enumerate(s):
+            report(e / len(s))
+            theta[e] = self.learn(problem, records + scale * noise, stream)
+        return theta
+
+    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+        """(E, m) models after one pass in which every person reports one noisy gradient."""
+        start, order, noise = substreams(stream, 3)
+        theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)
+        rng, step = generator(noise), self.step_size * problem.setting.unit_step
+        batches = np.array_split(generator(order).permutation(problem.n), self.batches)
+        for t, index in enumerate(batches):
+            total = np.zeros(problem.m)
+            for block in row_blocks(len(index)):
+                draw = rng.standard_normal((block.stop - block.start, problem.m), dtype=np.float32)
+                total += draw.sum(axis=0, dtype=float)
+                lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
+            clean = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=problem.setting.G)
+            theta -= step * ((clean + np.outer(s, total)) / len(index) + problem.lam * theta)
+            report((t + 1) / self.batches)
+        return theta

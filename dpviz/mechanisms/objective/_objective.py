@@ -1,0 +1,98 @@
+"""What objective perturbation has in common: a random linear term joins the objective, which is then minimised.
+
+Noise and regularisation are given in the scale of the sum over rows, as the publications do: the objective is
+F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n lam + Delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.random import STANDARD
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
+from dpviz.mechanisms.individual import after_objective_noise
+from dpviz.models import LinearModel, Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.individual import IndividualEpsilon
+
+GRADIENT_NORM = 1e-12
+EXACT = (
+    "the released point is the exact minimiser; here its gradient norm is at most 1e-12, or as small as double precision "
+    "can tell from 0 where the noise is very large (Approximate Minima Perturbation covers what is left)",
+)
+KINKS = "The loss has kinks in its slope: the density argument then holds almost everywhere, which is enough."
+QUERY = "the sum of the rows' gradients at the released parameters"
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(Mechanism):
+    """Base: `noise_scale` of a calibration is that of b, `details["Lam"]` the total regularisation, both for the sum."""
+
+    family = "objective"
+    noise_enters = "The objective: one random linear term is added to it before it is minimised."
+    needs_strong_convexity = True
+    needs_linear = True
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        theta = minimise(problem, calibrations, streams, GRADIENT_NORM, monitor)
+        return Fit(theta, NoiseRecord(self.noise_enters))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        if calibration.noise_family != "gaussian":
+            return None
+        return after_objective_noise(problem, theta, calibration.details["Lam"], calibration.noise_scale)
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return problem.model.sum_gradient(theta, problem.rows)
+
+
+def minimise(
+    problem: Problem,
+    calibrations: Sequence[Calibration],
+    streams: Streams,
+    tolerance: float,
+    monitor: Monitor,
+    *,
+    strict: bool = False,
+) -> Floats:
+    """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
+    model, n, m = problem.model, problem.n, problem.m
+    if not isinstance(model, LinearModel):
+        raise InvalidInput("model", "objective perturbation is defined for linear models only", "Choose a linear model.")
+    draws = STANDARD[calibrations[0].noise_family](streams, m)
+    linear = scales(calibrations)[:, None, None] * draws / n
+    lam = np.repeat([c.details["Lam"] / n for c in calibrations], len(streams))
+    theta = model.minimise_perturbed(
+        problem.rows, lam, linear.reshape(-1, m), tolerance=tolerance, strict=strict, progress=monitor
+    )
+    return theta.reshape(len(calibrations), len(streams), m)
+
+
+def gradient_bound(setting: Setting, relation: Neighbouring) -> float:
+    """How far the sum of gradients moves at a fixed point: 2G when a row is replaced, G when one is added or removed."""
+    return (2 if relation is Neighbouring.REPLACE_ONE else 1) * setting.G
+
+
+def kink_notes(setting: Setting) -> tuple[str, ...]:
+    """What to say where the loss is not twice differentiable."""
+    return () if np.isfinite(setting.third) else (KINKS,)
+
+
+def at_most(budget: Budget, epsilon: float) -> Budget:
+    """The budget where `epsilon` stays within it (up to rounding), else what holds instead."""
+    return budget if epsilon <= budget.epsilon * (1 + 1e-9) else Budget(epsilon, budget.delta)

@@ -1,0 +1,120 @@
+"""Mini-batch SGD without noise, for the methods that add noise to its result: all seeds of a run train together."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import generator, substreams
+from dpviz.mechanisms.base import Floats, Monitor, Streams, silent
+from dpviz.models import LinearModel
+from dpviz.models.problem import Problem
+
+_CHUNK_BYTES = 1 << 26  # permuted copies of the rows held at once
+_BLOCK_ROWS = 1024  # stay in the cache between an update's two products
+_REPORT_SECONDS = 0.1
+
+
+def permutations(streams: Streams, n: int) -> NDArray[np.intp]:
+    """(S, n) one secret uniform order per stream, independent of the stream's noise."""
+    return np.stack([generator(substreams(stream, 1)[0]).permutation(n) for stream in streams])
+
+
+def train(
+    problem: Problem,
+    steps: Floats,
+    batches: int,
+    orders: NDArray[np.intp] | None = None,
+    *,
+    average_every: int = 0,
+    monitor: Monitor = silent,
+) -> Floats:
+    """Passes over fixed, balanced batches from 0: w <- w - eta (mean data gradient of the batch + lam w).
+
+    Double precision throughout, because rounding is not part of any sensitivity proof. (On 39,000 rows single
+    precision moved the result by 0.1 % of the sensitivity: small, but without a worst-case bound.)
+
+    Args:
+        steps: (T m,) step size of every update, T passes over m batches.
+        batches: m; sizes are floor(n/m) or ceil(n/m), the larger ones first.
+        orders: (S, n) order of the rows per replica; None is one replica with the rows as they stand.
+        average_every: epochs after which the iterate becomes the mean of the iterates since the last averaging
+            (Chen 2019, Algorithm 3, line 13); 0 for never.
+
+    Returns:
+        (S, m) parameters.
+    """
+    signed, count = problem.rows.signed, 1 if orders is None else len(orders)
+    size = max(1, _CHUNK_BYTES // signed.nbytes)
+    out = np.empty((count, problem.m))
+    for start in range(0, count, size):
+        part = slice(start, min(start + size, count))
+        rows = signed[None] if orders is None else signed[orders[part]]
+
+        def report(done: float, start: int = start, length: int = part.stop - start) -> None:
+            monitor((start + done * length) / count)
+
+        if len(rows) == 1:
+            out[part] = _train(problem, rows[0], steps, batches, average_every, report)
+        else:
+            out[part] = _train_many(problem, rows, steps, batches, average_every, report)
+    monitor(1.0)
+    return out
+
+
+def _bounds(n: int, batches: int) -> list[int]:
+    small, larger = divmod(n, batches)
+    return [k * small + min(k, larger) for k in range(batches + 1)]
+
+
+def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
+    """One replica: two matrix-vector products an update."""
+    slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
+    bounds, window = _bounds(len(rows), batches), average_every * batches
+    parts = [
+        ([rows[k : min(k + _BLOCK_ROWS, b)] for k in range(a, b, _BLOCK_ROWS)], b - a) for a, b in itertools.pairwise(bounds)
+    ]
+    w, total, last = np.zeros(problem.m), np.zeros(problem.m), time.monotonic()
+    for t, eta in enumerate(steps.tolist()):
+        batch, size = parts[t % batches]
+        gradient = slope_inplace(batch[0] @ w) @ batch[0]
+        for block in batch[1:]:
+            gradient += slope_inplace(block @ w) @ block
+        gradient *= eta / size
+        w *= 1 - eta * problem.lam
+        w -= gradient
+        if window:
+            total += w
+            if (t + 1) % window == 0:
+                w, total = total / window, np.zeros(problem.m)
+        if time.monotonic() - last > _REPORT_SECONDS:
+            monitor(t / len(steps))
+            last = time.monotonic()
+    return w
+
+
+def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
+    """Replicas with their own rows, (R, n, d), in step."""
+    slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
+    bounds, window = _bounds(rows.shape[1], batches), average_every * batches
+    parts = [(rows[:, a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
+    w, total = np.zeros((len(rows), problem.m, 1)), np.zeros((len(rows), problem.m, 1))
+    last = time.monotonic()
+    for t, eta in enumerate(steps.tolist()):
+        batch, size = parts[t % batches]
+        slope = slope_inplace(batch @ w)
+        gradient = slope.transpose(0, 2, 1) @ batch
+        w *= 1 - eta * problem.lam
+        w -= eta / size * gradient.transpose(0, 2, 1)
+        if window:
+            total += w
+            if (t + 1) % window == 0:
+                w, total = total / window, np.zeros_like(total)
+        if time.monotonic() - last > _REPORT_SECONDS:
+            monitor(t / len(steps))
+            last = time.monotonic()
+    return w[:, :, 0]

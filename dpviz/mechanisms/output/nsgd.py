@@ -1,0 +1,78 @@
+"""Output perturbation of mini-batch SGD in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms.base import Calibration, Fit, Monitor, Streams, knob, silent
+from dpviz.mechanisms.output._minibatch import MiniBatch
+from dpviz.mechanisms.output._output import ROUNDING, release
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.accounting.mixture import mironov_sigma
+from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.budget import Budget
+
+
+@dataclass(frozen=True)
+class NSGD(MiniBatch):
+    """w_T + N(0, sigma^2 I) after T cyclic epochs with step eta0/s; the worst batch position sets sigma."""
+
+    id = "nsgd"
+    label = "NSGD (fixed order)"
+    citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 1 and Lemma 2; noise: Balle, Wang, ICML 2018, Theorem 8"
+    guarantee = "(ε, δ)-DP, proved for strongly convex smooth objectives, from the worst batch that can hold the replaced row."
+
+    accounting: str = knob(
+        "exact",
+        "Accounting",
+        "The exact Gaussian mechanism, or Rényi divergence with the published conversion.",
+        options=("exact", "published"),
+    )
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        delta = self.position_sensitivities(setting)
+        # not the last position: with steps above 2/L an early one can be the worst
+        worst = float(delta.max())
+        sigma = worst / gaussian_mu(budget)  # Balle & Wang 2018, Theorem 8
+        accountant, conversion = "exact Gaussian mechanism (Balle & Wang 2018)", ""
+        details, notes = self.describe(setting, delta), [ROUNDING]
+        if self.accounting == "published":
+            sigma = mironov_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
+            accountant, conversion = (
+                "Gaussian mechanism, Rényi divergence (Chen et al. 2019, Lemma 1)",
+                "Mironov 2017, Proposition 3",
+            )
+            details["exact_epsilon"] = float(gaussian_epsilon(budget.delta, worst / sigma))
+            notes.append(f"The exact Gaussian mechanism proves ε = {details['exact_epsilon']:.4g} at this noise.")
+        return self.proved(
+            budget,
+            delta,
+            query="the last iterate",
+            noise_scale=sigma,
+            accountant=accountant,
+            conversion=conversion,
+            notes=tuple(notes),
+            details=details,
+        )
+
+    def releases(self, setting: Setting) -> Releases:
+        return Releases.one(float(self.position_sensitivities(setting).max()))
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        return release(self.centre(problem, None, monitor)[0], calibrations, streams, self.visited(problem))
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return np.repeat(self.centre(problem, None), len(streams), axis=0)

@@ -1,0 +1,37 @@
+"""Output perturbation of mini-batch SGD with periodic averaging and restarts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.mechanisms.base import knob
+from dpviz.mechanisms.output._minibatch import Permuted
+
+
+@dataclass(frozen=True)
+class RSGDAR(Permuted):
+    """RSGD whose iterate becomes its own mean, and whose step size starts anew, every tau epochs."""
+
+    id = "rsgd-ar"
+    label = "RSGD-AR (averaged, restarted)"
+    citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 3 and Proposition 3"
+    guarantee = (
+        "(ε, δ)-DP, proved for strongly convex smooth objectives; averaging lowers the sensitivity that restarts raise, "
+        "and the secret permutation makes it random."
+    )
+
+    step_size: float = knob(
+        1.0,
+        "First step size",
+        "Length of a step in the first epoch after a restart; epoch h uses 1/h of it.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="1/L",
+    )
+    tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
+    averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")
+    restarts: bool = knob(True, "Restarts", "Start the step size anew after τ epochs (Algorithm 3, line 14).")
+
+    def window(self) -> tuple[int, bool, bool]:
+        return self.tau, self.averaging, self.restarts

@@ -1,0 +1,64 @@
+"""The most frequent label, with and without privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.random import generator
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Status
+
+
+@dataclass(frozen=True)
+class Majority(Mechanism):
+    """Predicts the most frequent training label for everyone (the floor in Chen, Lee, Kifer 2019, section 5)."""
+
+    id = "majority"
+    label = "Majority"
+    family = "reference"
+    citation = "Baseline of Chen, Lee, Kifer, AISTATS 2019, section 5; the private count is ours"
+    noise_enters = "Nowhere by default; the private version adds Laplace noise to the difference of the label counts."
+    guarantee = "None by default; ε-DP with the private switch on (Laplace noise of scale 2/ε on a count of sensitivity 2)."
+    pure = True
+
+    private: bool = knob(False, "Private count", "Add Laplace noise to the difference of the label counts, for pure ε-DP.")
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        pure = Budget(budget.epsilon)
+        return Calibration(
+            budget=budget,
+            sensitivity=2.0,  # one replaced label moves n_+ - n_- by at most 2 [ours]
+            query="number of +1 labels minus number of -1 labels",
+            sensitivity_source="one replaced label moves the difference of counts by 2",
+            noise_scale=2.0 / budget.epsilon if self.private else 0.0,
+            noise_family="laplace" if self.private else "none",
+            neighbouring=self.neighbouring,
+            claimed=None,
+            proved=pure if self.private else None,
+            status=Status.PROVED if self.private else Status.NONE,
+            accountant="Laplace mechanism" if self.private else "none",
+            notes=() if self.private else ("The papers' floor is not private; switch on the private count for ε-DP.",),
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        standard = np.array([generator(s).laplace() for s in streams])
+        votes = problem.rows.y.sum() + np.outer(scales(calibrations), standard)
+        theta = np.zeros((len(calibrations), len(streams), problem.m))
+        visits = np.ones((1, 1, problem.n))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits), constant_label=np.where(votes >= 0, 1.0, -1.0))
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return np.full((len(streams), 1), problem.rows.y.sum())

@@ -1,0 +1,53 @@
+"""The minimiser without privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, silent
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+
+@dataclass(frozen=True)
+class NonPrivate(Mechanism):
+    """Newton's method to gradient norm <= 1e-10; the line that every private method is measured against."""
+
+    id = "non-private"
+    label = "Non-private"
+    family = "reference"
+    citation = "Regularised empirical risk minimisation, no privacy"
+    noise_enters = "Nowhere: no noise is added."
+    guarantee = "None. The model can reveal any row."
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        return Calibration(
+            budget=budget,
+            sensitivity=float("nan"),
+            query="nothing",
+            sensitivity_source="not bounded",
+            noise_scale=0.0,
+            noise_family="none",
+            neighbouring=Neighbouring.REPLACE_ONE,
+            claimed=None,
+            proved=None,
+            status=Status.NONE,
+            accountant="none",
+            notes=("ε does not matter here: nothing is protected.",),
+        )
+
+    def fit(
+        self,
+        problem: Problem,
+        calibrations: Sequence[Calibration],
+        streams: Streams,
+        *,
+        record: bool = True,
+        monitor: Monitor = silent,
+    ) -> Fit:
+        theta = np.broadcast_to(problem.optimum, (len(calibrations), len(streams), problem.m)).copy()
+        return Fit(theta, NoiseRecord(self.noise_enters))

@@ -1,0 +1,164 @@
+"""What mechanisms give back: a calibration for a budget, trained replicas, and what happened to every row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From a budget to a noise scale, and what that is worth.
+
+    Attributes:
+        budget: the budget asked for.
+        sensitivity: L2 sensitivity of `query`; NaN where the method has none.
+        query: what the noise is added to, in words.
+        sensitivity_source: where the sensitivity comes from, with equation or theorem number.
+        noise_scale: per-coordinate standard deviation (gaussian) or 1/beta (gamma-sphere), >= 0.
+        noise_family: "gaussian", "gamma-sphere", "laplace", "none" or another named law.
+        neighbouring: the relation of `proved` and `claimed`.
+        claimed: the budget that the publication states, None where it states none.
+        proved: the budget that a proof with all constants supports, None where none does.
+        status: the label that goes with every epsilon of this run.
+        conditions: what must hold for `proved`.
+        accountant: how the budget was turned into noise.
+        conversion: how a composed guarantee becomes (epsilon, delta), "" where nothing is converted.
+        notes: remarks for people: flaws, deviations from the paper and why.
+        details: further numbers by name, for pages and tests.
+    """
+
+    budget: Budget
+    sensitivity: float
+    query: str
+    sensitivity_source: str
+    noise_scale: float
+    noise_family: str
+    neighbouring: Neighbouring
+    claimed: Budget | None
+    proved: Budget | None
+    status: Status
+    accountant: str
+    conversion: str = ""
+    conditions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    details: dict[str, float] = field(default_factory=dict)
+
+    def noiseless(self) -> Calibration:
+        """The same run with its noise switched off, which protects nobody."""
+        return dataclasses.replace(
+            self, noise_scale=0.0, claimed=None, proved=None, status=Status.NONE, notes=("Noise switched off.",)
+        )
+
+
+@dataclass(frozen=True)
+class OutputNoise:
+    """Where the law of the released parameters is known: centre + scale x a standard draw.
+
+    Attributes:
+        centre: (m,) shared, or (S, m) per seed: the parameters before noise.
+        scale: (E,) noise scales.
+        family: a key of `dpviz.common.random.STANDARD`.
+    """
+
+    centre: Floats
+    scale: Floats
+    family: str
+
+
+@dataclass(frozen=True)
+class NoiseRecord:
+    """What happened to each training row. Arrays broadcast to (E, S, n) unless stated; None where it has no meaning.
+
+    Attributes:
+        visits: how often the row was used in an update.
+        times_noised: how often noise was put on this very row or on its own gradient step.
+        noise_norm: total length of the noise that was put on this row.
+        passed: how often a rule let the row pass without noise.
+        rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
+        timeline: (E, S, rounds) number of rows that met noise, or that `timeline_counts`, per round.
+        gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
+        path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
+        where: where the noise went, in words.
+        timeline_counts: what the timeline counts, in words.
+    """
+
+    where: str
+    timeline_counts: str = "rows that met noise"
+    visits: NDArray[Any] | None = None
+    times_noised: NDArray[Any] | None = None
+    noise_norm: NDArray[Any] | None = None
+    passed: NDArray[Any] | None = None
+    rule_margin: NDArray[Any] | None = None
+    timeline: NDArray[Any] | None = None
+    gradient_energy: NDArray[Any] | None = None
+    path: NDArray[Any] | None = None
+
+    def at(self, e: int) -> NoiseRecord:
+        """The record of budget e alone: every array has length 1 on the first axis."""
+        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if "NDArray" in str(f.type)}
+        cut = {k: v if v is None or v.shape[0] == 1 else v[e : e + 1] for k, v in arrays.items()}
+        return dataclasses.replace(self, **cut)
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """A rule that decides which rows meet noise, looked at for every training row before the first step.
+
+    A row passes without noise where low <= statistic <= high. Not private: it is computed from the rows.
+
+    Attributes:
+        name: "as written" or "as intended".
+        words: the rule in one sentence.
+        formula: the same in LaTeX.
+        statistic_label: what the statistic is, in words.
+        statistic: (n,) by position in the training rows, may be infinite.
+        low, high: the thresholds, -inf or inf where a side is open.
+        passes: (n,) whether each row passes; where the rule draws noise itself, without that noise.
+        used: whether the run follows this rule.
+        log10_pass: (n,) log10 of the probability that the row passes, over the rule's own noise; None where it has none.
+        notes: remarks for people.
+    """
+
+    name: str
+    words: str
+    formula: str
+    statistic_label: str
+    statistic: Floats
+    low: float
+    high: float
+    passes: NDArray[np.bool_]
+    used: bool
+    log10_pass: Floats | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Trained replicas.
+
+    Attributes:
+        theta: (E, S, m) released parameters, E budgets and S seeds.
+        record: what happened to the rows.
+        law: the law of theta given the data, where it is known in closed form.
+        constant_label: (E, S) labels in {-1, +1} where the release is a label and not a model.
+    """
+
+    theta: Floats
+    record: NoiseRecord
+    law: OutputNoise | None = None
+    constant_label: Floats | None = None
+
+
+def scales(calibrations: Sequence[Calibration]) -> Floats:
+    """(E,) noise scales."""
+    return np.array([c.noise_scale for c in calibrations])

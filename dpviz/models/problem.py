@@ -1,0 +1,77 @@
+"""A training problem: rows, a model and its regularisation. What mechanisms are given to train on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor
+from dpviz.models import Model, Rows, Setting, regulariser
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise mean loss over `rows` + lam/2 |theta|^2.
+
+    Attributes:
+        rows: the training rows.
+        model: the model.
+        lam: l2 regularisation, > 0.
+    """
+
+    rows: Rows
+    model: Model
+    lam: float
+
+    @cached_property
+    def setting(self) -> Setting:
+        """Public facts about the problem, the only thing that a calibration sees."""
+        return self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
+
+    @property
+    def n(self) -> int:
+        """Training rows."""
+        return len(self.rows)
+
+    @property
+    def m(self) -> int:
+        """Parameters."""
+        return self.setting.m
+
+    @cached_property
+    def optimum(self) -> Floats:
+        """(m,) the non-private minimiser theta*."""
+        return self.model.minimise(self.rows, self.lam)
+
+    def find_optimum(self, monitor: Monitor) -> None:
+        """Makes `optimum` now where it is not known, and tells of progress; `monitor` raises to cancel."""
+        if "optimum" not in self.__dict__:
+            self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)
+
+    @cached_property
+    def optimal_value(self) -> float:
+        """F(theta*)."""
+        return float(self.objective(self.optimum[None])[0])
+
+    def objective(self, theta: Floats) -> Floats:
+        """(R,) values of the regularised objective."""
+        return self.measure(theta)[0]
+
+    def measure(self, theta: Floats) -> tuple[Floats, Floats]:
+        """(R,) values of the regularised objective, and (R,) shares of the training rows predicted right."""
+        loss, right = self.model.measure(theta, self.rows)
+        return loss + regulariser(theta, self.lam), right
+
+    def replace_row(self, index: int, x: Floats, y: float) -> Problem:
+        """The neighbouring problem in which training row `index` (by position) is (x, y)."""
+        return Problem(self.rows.replace_row(index, x, y), self.model, self.lam)
+
+
+def accuracy(model: Model, theta: Floats, rows: Rows) -> Floats:
+    """(R,) shares of rows predicted right, in [0, 1]."""
+    return model.measure(theta, rows)[1]

@@ -1,0 +1,1 @@
+"""Solvers that bring many objectives to their minimum together."""

@@ -1,0 +1,244 @@
+"""Solvers that bring many perturbed objectives to their minimum together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from dpviz.common.threads import one_blas_thread, processors
+from dpviz.models.losses import Loss
+from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
+
+Floats = NDArray[np.float64]
+
+_SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more do not pay
+_COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows
+_REPLICAS = 256  # solved at once; bounds the memory of their preconditioners
+_ULP = 2.0**-53
+_SINGLE = 6e-9  # measured: single precision leaves about this x (30 + |theta|) of a gradient that is a mean of many rows
+
+
+class NotConverged(RuntimeError):
+    """A solver stopped above the gradient norm that its caller's proof needs."""
+
+
+def minimise_many(
+    signed: Floats,
+    loss: Loss,
+    lam: Floats,
+    linear: Floats,
+    *,
+    start: Floats | None = None,
+    tolerance: float = 1e-12,
+    strict: bool = False,
+    single: NDArray[np.float32] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Floats:
+    """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
+
+    Limited-memory BFGS on all replicas at once, so that a gradient of each is one column of two matrix products. Each
+    replica has its own preconditioner, the inverse of its Hessian over a sample of rows, renewed when progress slows.
+    The problem of the sample alone is solved first, roughly, then that of all rows as far as single precision
+    carries, then in double precision. What has converged drops out; what does not is given to `newton` with full
+    Hessians. Whatever the path, a result counts by its gradient in double precision.
+
+    Args:
+        signed: (n, d) rows z_i = y_i x_i.
+        lam: (R,) total l2 regularisation, each > 0.
+        linear: (R, d) linear terms b_r.
+        start: (d,) or (R, d) starting points; 0 by default.
+        tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
+            about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
+        strict: whether the tolerance holds whatever rounding does.
+        single: `signed` in single precision, made here if it is not given.
+        progress: told the share of the work done, in [0, 1]; may raise to cancel.
+
+    Returns:
+        (R, d) minimisers.
+
+    Raises:
+        NotConverged: the tolerance was not reached.
+    """
+    size = max(1, min(_REPLICAS, (1 << 25) // signed.shape[1] ** 2))
+    out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
+    large = len(signed) > 2 * _SAMPLE
+    if large and single is None:
+        single = signed.astype(np.float32)
+    chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
+    sample = (signed if single is None else single)[chosen].astype(np.float32)
+    with _threads() as each:
+        for first in range(0, len(linear), size):
+            part = slice(first, first + size)
+            batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
+
+            def tick(norm: Floats, first: int = first) -> None:
+                if progress is not None:  # the share of the way from gradient norm 1 to the tolerance
+                    way = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
+                    progress((first + float(way.mean()) * min(size, len(linear) - first)) / len(linear))
+
+            _solve(batch, signed, single if large else None, tolerance, strict, tick)
+            out[part] = batch.theta
+    return out
+
+
+def _solve(
+    batch: Batch,
+    signed: Floats,
+    single: NDArray[np.float32] | None,
+    tolerance: float,
+    strict: bool,
+    tick: Callable[[Floats], None],
+) -> None:
+    """Brings one batch to its minima; `single` where the sample is a part of the rows only."""
+
+    def coarse(index: Indices) -> Floats:
+        return np.full(len(index), max(_COARSE, tolerance))
+
+    def rough(index: Indices) -> Floats:
+        return np.maximum(tolerance, _SINGLE * (30.0 + np.sqrt(dot(batch.theta[index], batch.theta[index]))))
+
+    def precise(index: Indices) -> Floats:
+        if strict:
+            return np.full(len(index), tolerance)
+        return np.maximum(tolerance, _rounding(batch, index, len(signed)))
+
+    if single is not None:
+        batch.descend(batch.sample, coarse, tick, max_steps=40, renew_above=1.0)
+        batch.precondition(batch.share(single))
+        batch.descend(single, rough, tick, max_steps=20, renew_above=1e-6)
+    left = batch.descend(signed, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=single is not None)
+    for r in left:
+        tick(np.full(1, tolerance))
+        enough = float(precise(np.array([r]))[0])
+        batch.theta[r] = _newton_one(signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], enough, 200)
+
+
+@contextmanager
+def _threads() -> Iterator[Each]:
+    """A `map` over threads that each run BLAS on their own.
+
+    Products of a few hundred rows are too small for BLAS's own threads, which wait for each other busily.
+    """
+    with one_blas_thread():
+        if processors() == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(processors()) as pool:
+                yield pool.map
+
+
+def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
+    """A norm below which rounding of a gradient's own terms hides the rest."""
+    length = np.sqrt(dot(batch.theta[index], batch.theta[index]))
+    terms = np.sqrt(dot(batch.linear[index], batch.linear[index])) + batch.lam[index] * length
+    return 8 * _ULP * (terms + batch.loss.curvature_bound * length / n)
+
+
+def newton(
+    signed: Floats,
+    loss: Loss,
+    lam: float,
+    *,
+    linear: Floats | None = None,
+    start: Floats | None = None,
+    tolerance: float = 1e-11,
+    max_steps: int = 200,
+) -> Floats:
+    """Minimises (1/n) sum phi(<z_i, theta>) + lam/2 |theta|^2 + <b, theta> for one or many b.
+
+    Damped Newton with backtracking on each problem; problems that have converged drop out.
+
+    Args:
+        signed: (n, d) rows z_i = y_i x_i.
+        lam: total l2 regularisation, > 0.
+        linear: (R, d) linear terms b; None is one problem with b = 0.
+        start: (R, d) or (d,) starting points; 0 by default.
+        tolerance: largest gradient norm that counts as solved.
+
+    Returns:
+        (R, d) minimisers.
+
+    Raises:
+        NotConverged: the tolerance was not reached.
+    """
+    d = signed.shape[1]
+    b = np.zeros((1, d)) if linear is None else np.atleast_2d(linear)
+    theta = np.zeros_like(b) if start is None else np.broadcast_to(start, b.shape).copy()
+    for r in range(len(b)):
+        theta[r] = _newton_one(signed, loss, lam, b[r], theta[r], tolerance, max_steps)
+    return theta
+
+
+def _newton_one(signed: Floats, loss: Loss, lam: float, b: Floats, theta: Floats, tolerance: float, max_steps: int) -> Floats:
+    n = len(signed)
+
+    def value(t: Floats, margin: Floats) -> float:
+        return float(loss.value(margin).mean() + 0.5 * lam * (t @ t) + b @ t)
+
+    margin = signed @ theta
+    current = value(theta, margin)
+    for _ in range(max_steps):
+        gradient = signed.T @ loss.slope(margin) / n + lam * theta + b
+        if np.linalg.norm(gradient) <= tolerance:
+            return theta
+        weight = loss.curvature(margin)
+        active = weight > 0
+        rows = signed[active] if not active.all() else signed
+        hessian = (rows * (weight[active] / n)[:, None]).T @ rows
+        hessian[np.diag_indices_from(hessian)] += lam
+        step = cho_solve(cho_factor(hessian), gradient)
+        slope = float(gradient @ step)
+        length = 1.0
+        while True:
+            trial = theta - length * step
+            trial_margin = signed @ trial
+            trial_value = value(trial, trial_margin)
+            # rounding hides the last decreases: near the minimum a full step is accepted on equal values
+            if trial_value <= current - 1e-4 * length * slope + 1e-14 * abs(current) or length < 1e-10:
+                break
+            length *= 0.5
+        theta, margin, current = trial, trial_margin, trial_value
+    gradient = signed.T @ loss.slope(margin) / n + lam * theta + b
+    if np.linalg.norm(gradient) <= tolerance:
+        return theta
+    raise NotConverged(f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}")
+
+
+def conjugate_gradients(
+    product: Callable[[Floats], Floats], right: Floats, *, tolerance: float = 1e-10, max_steps: int = 1000
+) -> Floats:
+    """Solves A x = b for many b at once, A symmetric positive definite and known by its products only.
+
+    Args:
+        product: (k, m) -> (k, m), A applied to each row.
+        right: (k, m) right-hand sides b.
+        tolerance: largest |A x - b| / |b| that counts as solved.
+
+    Returns:
+        (k, m) solutions.
+
+    Raises:
+        NotConverged: the tolerance was not reached.
+    """
+    x = np.zeros_like(right)
+    residual = right.copy()
+    direction = residual.copy()
+    square = np.einsum("ij,ij->i", residual, residual)
+    target = tolerance**2 * square
+    for _ in range(max_steps):
+        active = square > target
+        if not active.any():
+            return x
+        image = product(direction[active])
+        alpha = square[active] / np.einsum("ij,ij->i", direction[active], image)
+        x[active] += alpha[:, None] * direction[active]
+        residual[active] -= alpha[:, None] * image
+        new = np.einsum("ij,ij->i", residual[active], residual[active])
+        direction[active] = residual[active] + (new / square[active])[:, None] * direction[active]
+        square[active] = new
+    raise NotConverged(f"conjugate gradients: {int((square > target).sum())} systems left after {max_steps} steps")

@@ -1,0 +1,118 @@
+"""Training a network without privacy, as far down as patience goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import one_blas_thread, processors
+from dpviz.models.base import regulariser
+from dpviz.models.rows import Rows
+
+if TYPE_CHECKING:
+    from dpviz.models.network import Network
+
+Floats = NDArray[np.float64]
+
+_WORK = 3e11  # multiplications that the descent on all rows may cost
+_FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
+_EPOCHS = 30  # passes in mini-batches before it, where there are many rows
+_BATCH = 256
+_MANY = 4 * _BATCH
+_RATE = 3e-3
+_LOOK = 0.1  # seconds between two reports of progress
+_USUAL = 300.0  # evaluations after which most descents are more than half over
+
+
+class _Stopped(Exception):
+    pass
+
+
+def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
+    """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
+
+    Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
+
+    Args:
+        monitor: told of progress in the caller's thread; raises to cancel.
+    """
+    model.prepare(rows)
+    model.prepare(rows, np.float32)
+    stop, counts, first = Event(), [0] * len(starts), 0.0
+    with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
+        if len(rows) > _MANY:
+            first = 0.7
+            starts = _adam(model, rows, lam, starts, lambda done: monitor(first * done))
+            starts = starts[[_lowest(model, rows, lam, starts)]]
+
+        def descend(k: int) -> Floats:
+            def count() -> None:
+                counts[k] += 1
+                if stop.is_set():
+                    raise _Stopped
+
+            return polish(model, rows, lam, starts[k], count)
+
+        futures: list[Future[Floats]] = [pool.submit(descend, k) for k in range(len(starts))]
+        try:
+            while wait(futures, _LOOK).not_done:
+                # nobody knows when a descent ends: the bar comes nearer to its end and does not reach it
+                monitor(first + (1 - first) * (1 - 0.5 ** (sum(counts) / (_USUAL * len(starts)))))
+        finally:
+            stop.set()
+        ends = np.array([future.result() for future in futures])
+        return ends[_lowest(model, rows, lam, ends)]
+
+
+def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
+    """Which of theta (R, m) has the lowest objective."""
+    return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
+
+
+def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
+    """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
+
+    Args:
+        count: called at every evaluation; raises to stop.
+    """
+    allowed = min(_MOST, max(_FEWEST, int(_WORK / (4.0 * len(rows) * len(start)))))
+
+    def both(theta: Floats) -> tuple[float, Floats]:
+        count()
+        value, gradient = model.value_and_gradient(theta[None], rows, lam)
+        return float(value[0]), gradient[0]
+
+    found = minimize(
+        both,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxcor": 30, "maxiter": allowed, "maxfun": allowed, "ftol": 0.0, "gtol": 1e-9},
+    )
+    return np.asarray(found.x, float)
+
+
+def _adam(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
+    """Kingma & Ba 2015, Algorithm 1, on all starts (R, m) together, with a rate that falls to 0 along a half cosine."""
+    theta: NDArray[Any] = starts.astype(np.float32)
+    first, second = np.zeros_like(theta), np.zeros_like(theta)
+    rng, each = np.random.default_rng(0), len(rows) // _BATCH
+    for t in range(_EPOCHS * each):
+        if t % each == 0:
+            order = rng.permutation(len(rows))
+            monitor(t / (_EPOCHS * each))
+        batch = rows.batch(order[t % each * _BATCH :][:_BATCH])
+        gradient = (model.sum_gradient(theta, batch) / _BATCH).astype(np.float32) + np.float32(lam) * theta
+        first += np.float32(0.1) * (gradient - first)
+        second += np.float32(0.001) * (gradient * gradient - second)
+        rate = _RATE * 0.5 * (1 + math.cos(math.pi * t / (_EPOCHS * each))) / (1 - 0.9 ** (t + 1))
+        theta -= np.float32(rate) * first / (np.sqrt(second * np.float32(1 / (1 - 0.999 ** (t + 1)))) + np.float32(1e-8))
+    return theta.astype(float)

@@ -1,0 +1,1 @@
+"""Four papers as data: their claims, figures and published rates."""

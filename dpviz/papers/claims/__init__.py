@@ -1,0 +1,71 @@
+"""Claims of four papers as data, each with a test that can come out false."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from dpviz.common.fingerprint import engine_version
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import one_of, whole
+from dpviz.papers.claims.base import PAPERS, Claim, Lab, Outcome, Picture, Verdict
+from dpviz.papers.claims.catalogue import CLAIMS
+
+__all__ = ["PAPERS", "Claim", "Finding", "Outcome", "Picture", "Verdict", "check", "concerning", "list_claims"]
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A verdict together with what repeats it.
+
+    Attributes:
+        claim: what was tested.
+        verdict: what was found.
+        command: the shell command that repeats it.
+        full: whether it was tested in full.
+        seed: of all randomness.
+        seconds: how long it took.
+        engine: version of the code.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    command: str
+    full: bool
+    seed: int
+    seconds: float
+    engine: str
+
+
+def list_claims() -> dict[str, Claim]:
+    """All claims by id, paper by paper."""
+    return {claim.id: claim for claim in CLAIMS}
+
+
+def concerning(mechanism: str) -> tuple[Claim, ...]:
+    """The claims that speak about a mechanism."""
+    return tuple(claim for claim in CLAIMS if mechanism in claim.mechanisms)
+
+
+def command(claim: str, full: bool = False, seed: int = 0) -> str:
+    """The shell command that repeats a test."""
+    return f"dpviz claims {claim}" + (" --full" if full else "") + (f" --seed {seed}" if seed else "")
+
+
+def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = silent) -> Finding:
+    """Tests a claim.
+
+    Args:
+        claim: its id.
+        full: more data sets, budgets and draws; minutes instead of seconds.
+        seed: of all randomness, 0 to 2^32 - 1.
+        monitor: told of progress; raises to cancel.
+
+    Raises:
+        InvalidInput: no such claim, or a bad seed.
+    """
+    found = list_claims()[one_of("claim", claim, list_claims())]
+    seed = whole("seed", seed, 0, 2**32 - 1)
+    begun = time.perf_counter()
+    verdict = found.test(Lab(full=full, seed=seed, monitor=monitor))
+    return Finding(found, verdict, command(claim, full, seed), full, seed, time.perf_counter() - begun, engine_version())

@@ -1,0 +1,234 @@
+"""The experiments of four papers as settings: one entry per figure, and what the paper says that it shows.
+
+What a paper leaves open is left open here and said so. Where a dataset is not on this machine, the nearest is offered.
+
+Sources: Chen, Lee, Kifer, "Rényi Differentially Private ERM for Smooth Objectives", AISTATS 2019; Kang, Liu, Ding, Liu,
+Tong, Wang, "Differentially Private ERM Based on Data Perturbation"; Kang, Liu et al., "Input Perturbation: A New Paradigm
+between Central and Local Differential Privacy"; Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory
+to Algorithm".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import canonical_name, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.experiments.cells import Cell
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.models import MODELS, get_model
+from dpviz.papers.figures import statements
+from dpviz.papers.figures.statements import Statement
+from dpviz.privacy.budget import default_delta
+
+#: what a page shows before anyone has chosen, besides the method at hand
+FIRST_VIEW = ("rsgd-ar", "objective-tight", "dp-gd", "dp-sgd", "output-gaussian")
+FIRST_MANY = 4
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One dataset and model of a figure.
+
+    Attributes:
+        title: as the paper has it.
+        dataset: the dataset that is meant.
+        nearest: what is taken where that is not on this machine, in order.
+        rows: number of rows in the paper.
+        model: "logistic", "svm" or "mlp".
+        delta: where the paper gives one.
+    """
+
+    title: str
+    dataset: str
+    nearest: tuple[str, ...]
+    rows: int
+    model: str
+    delta: float | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a paper.
+
+    Attributes:
+        id: short name, used in addresses.
+        paper, number, section: where it stands.
+        shows: the quantity on its vertical axis.
+        panels: datasets and models, by short name.
+        methods: mechanism id to knobs; a knob of the form "1/sqrt(n)" is computed from the training rows.
+        names: mechanism id to what the paper calls it.
+        low, high: range of epsilon.
+        given: further settings, as the paper gives them.
+        differs: what is different here, and why.
+        statements: what the paper says that it shows.
+        lam: regularisation.
+        seeds: repeats here.
+    """
+
+    id: str
+    paper: str
+    number: str
+    section: str
+    shows: str
+    panels: Mapping[str, Panel]
+    methods: Mapping[str, Mapping[str, Any]]
+    names: Mapping[str, str]
+    low: float
+    high: float
+    given: tuple[str, ...]
+    differs: tuple[str, ...]
+    statements: tuple[Statement, ...]
+    lam: float = 1e-3
+    seeds: int = 10
+    points: int = 7
+
+
+@dataclass(frozen=True)
+class Times:
+    """A figure of processing times over the number of rows; fields as in `Figure`."""
+
+    paper: str
+    number: str
+    section: str
+    rows: tuple[int, ...]
+    methods: Mapping[str, Mapping[str, Any]]
+    names: Mapping[str, str]
+    given: tuple[str, ...]
+    differs: tuple[str, ...]
+    statements: tuple[Statement, ...]
+
+    def cells(self) -> list[Cell]:
+        """One training of every method that there is at every size, small sizes first."""
+        made = []
+        for n in self.rows:
+            name = canonical_name("census", n)
+            for mechanism, knobs in self.methods.items():
+                if mechanism in list_mechanisms():
+                    spec = RunSpec(name, mechanism=mechanism, seeds=1, params=_knobs(knobs, train_size(n)))
+                    made.append(Cell(spec, (spec.epsilon,), range(1)))
+        return made
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A panel of a figure, ready to be computed.
+
+    Attributes:
+        values: arguments of `dpviz.SweepSpec` but for the epsilons.
+        low, high, points: the grid.
+        shows: quantity.
+        notes: what differs from the paper, one sentence each.
+        unavailable: why it cannot be computed here, "" where it can.
+    """
+
+    values: dict[str, Any]
+    low: float
+    high: float
+    points: int
+    shows: str
+    notes: tuple[str, ...] = field(default=())
+    unavailable: str = ""
+
+
+def first_view(able: Sequence[str], present: str) -> tuple[str, ...]:
+    """Methods to begin with: a few that are worth comparing, and the one at hand, in the order of `able`."""
+    chosen = [name for name in FIRST_VIEW if name in able][:FIRST_MANY]
+    found = tuple(name for name in able if name in chosen or name == present)
+    return found or tuple(able[:1])
+
+
+def setup(panel_id: str) -> Setup:
+    """The settings of a panel, with what is missing on this machine replaced and named.
+
+    Raises:
+        InvalidInput: no such panel.
+    """
+    if panel_id not in panels():
+        raise InvalidInput("figure", f"unknown figure {panel_id!r}", f"Choose one of: {', '.join(panels())}.")
+    figure, panel = panels()[panel_id]
+    notes = list(figure.differs)
+    own = f"data/{panel.dataset}.csv"  # a copy that a person has
+    dataset = _present((panel.dataset, own, *panel.nearest))
+    if dataset == own:
+        notes.insert(0, f"{panel.title} is read from {own}.")
+    elif dataset != panel.dataset:
+        notes.insert(0, f"{panel.title} is not on this machine ({panel.dataset!r}); the nearest that is: {dataset!r}.")
+    n = train_size(rows_of(dataset))
+    if rows_of(dataset) != panel.rows:
+        notes.append(f"The paper's set has {panel.rows:,} rows, this one {rows_of(dataset):,}.")
+    model = panel.model
+    if model not in MODELS:
+        return Setup({}, figure.low, figure.high, figure.points, figure.shows, tuple(notes), f"There is no model {model!r} here.")
+    able = []
+    for name in figure.methods:
+        why = _refusal(name, model, n, figure.lam)
+        if why is None:
+            able.append(name)
+        else:
+            notes.append(f"{figure.names[name]} is left out: {why}.")
+    unavailable = "" if able else "None of its methods can be run on this model."
+    delta = panel.delta
+    if delta is None:
+        notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
+    elif delta >= 1 / n:
+        delta = None
+    chosen = {name: _knobs(knobs, n) for name, knobs in figure.methods.items() if name in able}
+    values = {
+        "dataset": dataset,
+        "model": panel.model,
+        "mechanisms": chosen,
+        "seeds": figure.seeds,
+        "delta": delta,
+        "lam": figure.lam,
+    }
+    return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes), unavailable)
+
+
+def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
+    """Why a method cannot be run on a model, or None."""
+    cls = list_mechanisms().get(mechanism)
+    return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
+
+
+def _present(names: Sequence[str]) -> str:
+    for name in names[:-1]:
+        with contextlib.suppress(InvalidInput):
+            return canonical_name(name)
+    return canonical_name(names[-1])
+
+
+def _knobs(knobs: Mapping[str, Any], n: int) -> dict[str, Any]:
+    return {name: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value for name, value in knobs.items()}
+
+
+@cache
+def panels() -> dict[str, tuple[Figure, Panel]]:
+    """Every panel of every figure by "figure-panel"."""
+    from dpviz.papers.figures.catalogue import FIGURES
+
+    return {f"{figure.id}-{name}": (figure, panel) for figure in FIGURES for name, panel in figure.panels.items()}
+
+
+def figures() -> tuple[Figure, ...]:
+    """All figures."""
+    return tuple({figure.id: figure for figure, _ in panels().values()}.values())
+
+
+def times() -> Times:
+    """The figure of processing times."""
+    from dpviz.papers.figures.catalogue import TIMES
+
+    return TIMES
+
+
+def judge(figure: Figure, table: Any) -> list[tuple[Statement, statements.Verdict]]:
+    """Each statement of a figure with whether a computed table shows it."""
+    return [(one, one.check(table)) for one in figure.statements]

@@ -1,0 +1,1 @@
+"""Accountants: what many noisy steps cost together, and the noise that a budget needs."""

@@ -1,0 +1,152 @@
+"""Rényi differential privacy and zCDP: curves, and what they give as (epsilon, delta). Curves of one run add up."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from dpviz.common.validate import InvalidInput, in_range, one_of, positive
+from dpviz.privacy.budget import Budget
+
+Floats = NDArray[np.float64]
+
+#: integer orders: 2..256, then sparse for small budgets
+ORDERS: tuple[int, ...] = (*range(2, 257), *(int(256 * 2 ** (k / 4)) for k in range(1, 17)))
+
+#: conversions to (epsilon, delta): Canonne, Kamath, Steinke 2020, and Mironov 2017
+CONVERSIONS = ("cks", "mironov")
+
+
+def gaussian(mu: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """R(a) = a mu^2/2 of the Gaussian mechanism with mu = sensitivity/sigma (Mironov 2017, Proposition 7)."""
+    return np.asarray(orders, float) * positive("mu", mu) ** 2 / 2
+
+
+def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[int, ...] = ORDERS) -> Floats:
+    """R(a) of one step of the Poisson-subsampled Gaussian under add/remove, at integer orders.
+
+    ln(sum_k C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)))/(a-1)  (Mironov, Talwar, Zhang 2019, section 3.3).
+
+    Args:
+        rate: q, chance of a row to be in the batch, in (0, 1].
+        noise_multiplier: z, standard deviation over the largest contribution of a row, > 0.
+        orders: integers >= 2.
+
+    Raises:
+        InvalidInput: rate, noise multiplier or orders out of range.
+    """
+    q = in_range("rate", rate, 1e-12, 1.0)
+    z = positive("noise_multiplier", noise_multiplier)
+    if q == 1:
+        return gaussian(1 / z, orders)
+    table, power, owner = _binomials(orders)
+    alpha = np.asarray(orders, float)
+    exponent = power * (power - 1) / (2 * z * z)
+    # the binomial weights sum to 1, so the sum is 1 + sum_k C(a,k) (1-q)^(a-k) q^k (e^(k(k-1)/(2 z^2)) - 1): small
+    # divergences keep their digits
+    with np.errstate(divide="ignore"):
+        above = exponent + np.log(-np.expm1(-exponent))
+    terms = table + power * math.log(q) + (alpha[owner] - power) * math.log1p(-q) + above
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    largest = np.maximum(np.maximum.reduceat(terms, starts), -1e300)  # all terms are 0 where z^2 overflows
+    total = np.add.reduceat(np.exp(terms - largest[owner]), starts)
+    return np.logaddexp(0.0, largest + np.log(np.maximum(total, 1e-300))) / (alpha - 1)
+
+
+@cache
+def _binomials(orders: tuple[int, ...]) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """ln C(a, k) for all k = 0..a of all orders a, one after the other, with k and the index of a."""
+    if any(a != int(a) or a < 2 for a in orders):
+        raise InvalidInput("orders", "the subsampled Gaussian is bounded at whole orders of at least 2", "Give integers >= 2.")
+    k = np.concatenate([np.arange(a + 1.0) for a in orders])
+    owner = np.repeat(np.arange(len(orders)), [a + 1 for a in orders])
+    a = np.asarray(orders, float)[owner]
+    return gammaln(a + 1) - gammaln(k + 1) - gammaln(a - k + 1), k, owner
+
+
+def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> tuple[float, float]:
+    """(epsilon, order that gives it) at which an RDP curve is (epsilon, delta)-DP.
+
+    "mironov": R(a) + ln(1/delta)/(a-1)  (Mironov 2017, Proposition 3).
+    "cks": R(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1)  (Canonne, Kamath, Steinke 2020, Proposition 12).
+    """
+    one_of("conversion", conversion, CONVERSIONS)
+    a = np.asarray(orders, float)
+    values = _converted(_checked(curve, a), a, delta, conversion)
+    best = int(np.argmin(values))
+    return max(0.0, float(values[best])), float(a[best])
+
+
+def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """(...) epsilon of many curves (..., orders) at once, by the "cks" conversion of `epsilon`; 0 where nothing is released."""
+    values = _converted(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
+    return np.where(curves.max(axis=-1) == 0, 0.0, np.maximum(values, 0.0))
+
+
+def _converted(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
+    log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
+    if conversion == "mironov":
+        return curve - log_delta / (a - 1)
+    return curve + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1)
+
+
+def log_delta(curve: Floats, epsilon: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> float:
+    """ln delta at which an RDP curve is (epsilon, delta)-DP: `epsilon` solved for delta, at the best order."""
+    one_of("conversion", conversion, CONVERSIONS)
+    a = np.asarray(orders, float)
+    values = (a - 1) * (_checked(curve, a) - epsilon)
+    if conversion == "cks":
+        values += (a - 1) * np.log1p(-1 / a) - np.log(a)
+    return min(0.0, float(values.min()))
+
+
+def _checked(curve: Floats, orders: Floats) -> Floats:
+    rdp = np.asarray(curve, float)
+    if rdp.shape != orders.shape or np.isnan(rdp).any() or (rdp < 0).any():
+        raise InvalidInput("curve", "must hold one value >= 0 per order and no NaN", "Check the noise multiplier.")
+    return rdp
+
+
+def gaussian_sigma(budget: Budget, sensitivity: float) -> float:
+    """Standard deviation that one Gaussian needs by Mironov's conversion at its best real order, in closed form.
+
+    sens/(sqrt(2 ln(1/delta) + 2 eps) - sqrt(2 ln(1/delta))): always more than the exact Gaussian needs.
+    """
+    return positive("sensitivity", sensitivity) / math.sqrt(2 * zcdp_rho(budget))
+
+
+def zcdp_rho(budget: Budget) -> float:
+    """The largest rho for which rho-zCDP gives the budget: eps = rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Prop. 1.3)."""
+    if budget.delta <= 0:
+        raise InvalidInput("delta", "zCDP cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    log_inverse = -math.log(budget.delta)
+    root = budget.epsilon / (math.sqrt(log_inverse + budget.epsilon) + math.sqrt(log_inverse))
+    return root * root
+
+
+def zcdp_epsilon(rho: float, delta: float, conversion: str = "bun-steinke") -> float:
+    """epsilon at which rho-zCDP is (epsilon, delta)-DP.
+
+    "bun-steinke": rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
+    "cks": the conversion of `epsilon` on R(a) = rho a, minimised over all real orders a > 1; never larger.
+    """
+    one_of("conversion", conversion, ("bun-steinke", "cks"))
+    rho = positive("rho", rho)
+    log_inverse = -math.log(in_range("delta", delta, 1e-300, 1.0))
+    plain = rho + 2 * math.sqrt(rho * log_inverse)
+    if conversion == "bun-steinke":
+        return plain
+
+    def value(log_order: float) -> float:  # a = 1 + e^log_order
+        above = math.exp(log_order)
+        a = 1 + above
+        return rho * a + math.log(above / a) + (log_inverse - math.log(a)) / above
+
+    centre = 0.5 * math.log(max(log_inverse, 1e-3) / rho)
+    found = minimize_scalar(value, bounds=(centre - 5, centre + 5), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, min(plain, float(found.fun)))

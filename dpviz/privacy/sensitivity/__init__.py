@@ -1,0 +1,1 @@
+"""How far one replaced row can move what is released."""

@@ -1,0 +1,284 @@
+"""Sensitivity of mini-batch SGD per batch position: Algorithm 2 of Chen, Lee, Kifer (AISTATS 2019).
+
+Three forms of the same numbers: `algorithm2_recursion` as printed, `algorithm2` in closed form, and
+`algorithm2_trace`, which keeps what happens on the way. All include the averaging and the restarts of Algorithm 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, positive, whole
+
+Floats = NDArray[np.float64]
+
+LIMIT = 10**9  # largest count of passes, batches or steps that is taken for meant
+
+
+def contraction(step: Floats | float, mu: float, L: float) -> Floats:
+    """rho = max(|1 - eta mu|, |1 - eta L|): how much one gradient step brings two runs together (Chen 2019, Lemma 2)."""
+    eta = np.asarray(step, float)
+    return np.maximum(np.abs(1.0 - eta * mu), np.abs(1.0 - eta * L))
+
+
+def geometric(rho: Floats | float, terms: int) -> Floats:
+    """1 + rho + ... + rho^(terms-1) for rho >= 0, accurate also near and at rho = 1."""
+    r = np.asarray(rho, float)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        total = np.expm1(terms * log_factor(r)) / (r - 1)
+    return np.where(r == 1, float(terms), total)
+
+
+def log_factor(rho: Floats) -> Floats:
+    """ln rho, accurate near 1; a large negative number at rho = 0, so that 0 * ln 0 = 0 and rho^0 = 1."""
+    safe = np.maximum(rho, 1e-300)
+    return np.where(safe > 0.5, np.log1p(np.maximum(safe, 0.5) - 1), np.log(safe))
+
+
+def check_convexity(mu: float, L: float, *, strongly: bool = False) -> None:
+    """Refuses constants that are not 0 <= mu <= L, L > 0; with `strongly` also mu = 0."""
+    positive("L", L)
+    if not 0 <= mu <= L or (strongly and mu == 0):
+        cause = f"must lie in {'(' if strongly else '['}0, L = {L:g}], got {mu!r}"
+        raise InvalidInput("mu", cause, "Use a strongly convex objective: a regularisation above 0." if strongly else "Check mu.")
+
+
+def epoch_steps(epochs: int, eta0: float, restart: int = 0) -> Floats:
+    """(T,) step sizes eta0/h, h = 1, 2, ... counted anew after every `restart` epochs (0: never)."""
+    h = np.arange(whole("epochs", epochs, 1, LIMIT))
+    return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)))
+
+
+def algorithm2_recursion(
+    epochs: int,
+    batches: int,
+    eta0: float,
+    batch_size: float,
+    mu: float,
+    L: float,
+    G: float = 1.0,
+    tau: int = 0,
+    *,
+    average: bool = True,
+    restart: bool = True,
+) -> Floats:
+    """Algorithm 2 as printed, one update after the other; see `algorithm2` for the arguments."""
+    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
+    delta, window, h = np.zeros(batches), np.zeros(batches), 0
+    for s in range(1, epochs + 1):
+        h += 1
+        eta = eta0 / h
+        rho = float(contraction(eta, mu, L))
+        for j in range(batches):
+            delta *= rho  # line 8: every position contracts
+            delta[j] += 2 * eta * G / batch_size  # line 9: the position whose turn it is expands
+            if tau and average:
+                window += delta
+        if tau and s % tau == 0:
+            if average:
+                delta = window / (batches * tau)  # Algorithm 3, line 13, and inequality (5)
+            window = np.zeros(batches)
+            if restart:
+                h = 0  # Algorithm 3, line 14
+    return delta
+
+
+def algorithm2(
+    epochs: int,
+    batches: int,
+    eta0: float,
+    batch_size: float,
+    mu: float,
+    L: float,
+    G: float = 1.0,
+    tau: int = 0,
+    *,
+    average: bool = True,
+    restart: bool = True,
+) -> Floats:
+    """Closed form of Algorithm 2 with the averaging and restarts of Algorithm 3 [ours].
+
+    Without averaging Delta[j] = sum_s a_s rho_s^(m-j) prod_{s'>s} rho_{s'}^m, a_s = 2 eta_s G/batch_size. A window
+    of tau epochs that ends in averaging is affine, D -> A D + B[j]; windows with restarts are all alike, so W of
+    them give B[j] (1 + A + ... + A^(W-1)). Epochs after the last whole window are plain.
+
+    Args:
+        epochs: T.
+        batches: m.
+        eta0: first step size; epoch h after a restart uses eta0/h.
+        batch_size: size of the smallest batch, nu.
+        mu, L: strong convexity (may be 0) and smoothness.
+        tau: epochs between averagings and restarts, 0 for neither.
+        average, restart: switch one of the two off (Algorithm 3 does both).
+
+    Returns:
+        (m,) bound on the distance of two runs, by the position of the batch with the replaced row; inf where it
+        exceeds a double.
+    """
+    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
+    steps = epoch_steps(epochs, eta0, tau if restart else 0)
+    log_rho = log_factor(contraction(steps, mu, L))
+    added = 2 * G / batch_size * steps
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if not (tau and average):
+            return _plain(added, log_rho, batches)
+        windows, alike = epochs // tau, restart
+        delta = np.zeros(batches)
+        if windows:
+            shape = (1 if alike else windows, tau)
+            shrink, grown = _windows(
+                added[: math.prod(shape)].reshape(shape), log_rho[: math.prod(shape)].reshape(shape), batches
+            )
+            if alike:
+                delta = grown[0] * geometric(shrink[0], windows)
+            else:
+                for a, b in zip(shrink, grown, strict=True):
+                    delta = a * delta + b
+        rest = slice(windows * tau, epochs)
+        if windows * tau < epochs:
+            delta = np.exp(batches * log_rho[rest].sum()) * delta + _plain(added[rest], log_rho[rest], batches)
+    return np.where(np.isnan(delta), np.inf, delta)
+
+
+def check(epochs: int, batches: int, eta0: float, batch_size: float, mu: float, L: float, G: float, tau: int) -> None:
+    """Refuses arguments of Algorithm 2 that mean nothing."""
+    whole("epochs", epochs, 1, LIMIT)
+    whole("batches", batches, 1, LIMIT)
+    whole("tau", tau, 0, LIMIT)
+    for name, value in (("eta0", eta0), ("batch_size", batch_size), ("G", G)):
+        positive(name, value)
+    check_convexity(mu, L)
+
+
+def _powers(log_weight: Floats, log_rho: Floats, count: int) -> Floats:
+    """(..., count) sums over s of weight_s rho_s^i for i = 0 .. count-1; s is the last axis of both arguments.
+
+    i = r q + b splits the power in two, so that sqrt(count) instead of count exponentials are needed per s, and one
+    small matrix product does the rest.
+    """
+    r = max(1, math.isqrt(count))
+    coarse = np.exp(log_weight[..., None, :] + np.arange(0, count, r)[:, None] * log_rho[..., None, :])
+    fine = np.exp(log_rho[..., None] * np.arange(r))
+    product = coarse @ fine
+    return product.reshape(*product.shape[:-2], -1)[..., :count]
+
+
+def _plain(added: Floats, log_rho: Floats, m: int) -> Floats:
+    """(m,) sensitivity after epochs without averaging, from equal starts."""
+    later = log_rho[::-1].cumsum()[::-1] - log_rho
+    return _powers(np.log(added) + m * later, log_rho, m)[::-1]
+
+
+def _windows(added: Floats, log_rho: Floats, m: int) -> tuple[Floats, Floats]:
+    """(W,) A and (W, m) B of windows D -> A D + B that end in averaging all their m tau iterates.
+
+    In an epoch that starts at D the iterates sum to D rho (1-rho^m)/(1-rho) + a (1-rho^(m-j+1))/(1-rho).
+
+    Args:
+        added, log_rho: (W, tau) per epoch of each window.
+    """
+    tau = added.shape[1]
+    through = np.exp(m * log_rho)
+    visited = np.exp(log_rho) * geometric(np.exp(log_rho), m)
+    # what a distance of 1 at the end of epoch h adds to the sums of the later epochs of its window
+    one = len(added) == 1  # plain floats are ten times faster than arrays of one number
+    backwards = [values[0, ::-1].tolist() if one else values.T[::-1] for values in (visited, through)]
+    carried = [0.0 if one else np.zeros(len(added))]
+    for sums, factor in zip(*backwards, strict=True):
+        carried.append(sums + factor * carried[-1])
+    beyond = np.array(carried[::-1]).reshape(tau + 1, -1)
+    own = np.cumsum(_powers(np.log(added), log_rho, m), axis=-1)  # the geometric sums, without cancellation
+    with np.errstate(divide="ignore"):
+        later = _powers(np.log(added) + np.log(beyond[1:].T), log_rho, m)
+    return beyond[0] / (m * tau), (own + later)[:, ::-1] / (m * tau)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The recursion as it runs. K points in time, J positions.
+
+    Attributes:
+        epoch: (K,) time in epochs; update k of epoch s is at s - 1 + k/m.
+        value: (K, J) bound on the distance of the two runs.
+        positions: (J,) batch positions from 1 that hold the replaced row.
+        event: (K,) "start", "update" or "average".
+        expands: (K, J) whether the replaced row was used in this update.
+        step: (K,) step size of the update, NaN at the others.
+        rho: (K,) contraction of the update, NaN at the others.
+        restarts: epochs after which the step size starts anew.
+    """
+
+    epoch: Floats
+    value: Floats
+    positions: NDArray[np.intp]
+    event: NDArray[np.str_]
+    expands: NDArray[np.bool_]
+    step: Floats
+    rho: Floats
+    restarts: tuple[int, ...]
+
+
+def algorithm2_trace(
+    epochs: int,
+    batches: int,
+    eta0: float,
+    batch_size: float,
+    mu: float,
+    L: float,
+    G: float = 1.0,
+    tau: int = 0,
+    *,
+    average: bool = True,
+    restart: bool = True,
+    positions: Sequence[int] | None = None,
+) -> Trace:
+    """Every update of Algorithm 2, one curve per batch position; see `algorithm2` for the arguments.
+
+    Args:
+        positions: batch positions from 1 to m; at most 12 evenly spaced ones where not given.
+
+    Raises:
+        InvalidInput: also where more than ten million numbers would have to be kept.
+    """
+    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
+    m = batches
+    chosen = np.unique(np.round(np.linspace(1, m, min(m, 12)))).astype(int) if positions is None else np.array(positions, int)
+    if len(chosen) == 0 or chosen.min() < 1 or chosen.max() > m:
+        raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
+    if epochs * m * len(chosen) > 10**7:
+        raise InvalidInput("epochs", f"{epochs} epochs of {m} batches are too many to keep", "Give fewer epochs or positions.")
+    steps = epoch_steps(epochs, eta0, tau if restart else 0)
+    k = np.arange(1, m + 1)[:, None]
+    delta, window = np.zeros(len(chosen)), np.zeros(len(chosen))
+    values, times, events, restarts = [delta[None]], [np.zeros(1)], [np.array(["start"])], []
+    for s, eta in enumerate(steps):
+        rho = float(contraction(eta, mu, L))
+        hit = np.where(k >= chosen, float(rho) ** np.maximum(k - chosen, 0), 0.0)
+        path = rho**k * delta + 2 * eta * G / batch_size * hit
+        values.append(path)
+        times.append(s + k[:, 0] / m)
+        events.append(np.full(m, "update"))
+        delta = path[-1]
+        window = window + path.sum(axis=0)
+        if tau and (s + 1) % tau == 0:
+            if average:
+                delta = window / (m * tau)
+                values.append(delta[None])
+                times.append(np.array([s + 1.0]))
+                events.append(np.array(["average"]))
+            window = np.zeros(len(chosen))
+            if restart and s + 1 < epochs:
+                restarts.append(s + 1)
+    event = np.concatenate(events)
+    update = event == "update"
+    step, rhos = np.full(len(event), np.nan), np.full(len(event), np.nan)
+    step[update] = np.repeat(steps, m)
+    rhos[update] = np.repeat(contraction(steps, mu, L), m)
+    expands = np.zeros((len(event), len(chosen)), bool)
+    expands[update] = np.tile(np.arange(1, m + 1), epochs)[:, None] == chosen
+    return Trace(np.concatenate(times), np.concatenate(values), chosen, event, expands, step, rhos, tuple(restarts))

@@ -1,0 +1,95 @@
+"""Audits of networks: what is right passes, too little noise is caught, pairs follow the influence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import scaled
+from support import make_problem
+
+import dpviz
+from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit, label_flip, most_influential, worst_case
+from dpviz.auditing.pairs import differing_row, make
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Calibration, Fit, knob
+from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms.gradient.dp_gd import DPGD
+from dpviz.mechanisms.gradient.dp_sgd import DPSGD
+from dpviz.models import get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Neighbouring
+
+TWO = get_model("mlp-2")
+
+
+@dataclass(frozen=True)
+class HalfTheNoise(DPGD):
+    """Adds `share` of the noise that it declares."""
+
+    id = "double-half-the-noise"
+    share: float = knob(0.5, "Share", "Of the declared noise.", low=0.01, high=1.0)
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+        return super().fit(problem, scaled(calibrations, self.share), streams, **kwargs)
+
+
+@pytest.mark.parametrize("pair", ["quiet", "pushed"])
+def test_half_of_the_noise_is_caught_on_a_network(pair: str) -> None:
+    chosen = make(pair, TWO, 24, 4, 0.1)
+    game = (chosen.first, chosen.second, Budget(2.0, 1e-5), 2000, 3)
+    assert audit(HalfTheNoise(steps=1), *game, confidence=0.99).verdict == EXCEEDED
+    assert audit(HalfTheNoise(steps=1, share=1.0), *game, confidence=0.99).verdict == NO_VIOLATION
+
+
+def test_networks_of_dp_sgd_and_dp_gd_raise_few_alarms() -> None:
+    """16 audits at alpha = 0.01: more than 3 alarms would have probability below 2e-5."""
+    alarms = 0
+    for k in range(16):
+        mechanism = (DPGD(steps=2), DPSGD(epochs=1.0))[k % 2]
+        budget = Budget((1.0, 4.0)[k // 2 % 2], 1e-5)
+        pair = make(("quiet", "pushed")[k // 4 % 2], TWO, 20, 2, 0.2)
+        result = audit(mechanism, pair.first, pair.second, budget, runs=400, seed=k, confidence=0.99)
+        assert result.verdict in (EXCEEDED, NO_VIOLATION)
+        alarms += result.verdict == EXCEEDED
+    assert alarms <= 3
+
+
+def test_one_start_for_all_replicas_is_that_of_no_replica_of_a_run() -> None:
+    streams = np.random.SeedSequence(3).spawn(4)
+    m = TWO.setting(10, 3, 0.1).m
+    shared = TWO.from_one_start(7).initial(m, streams)
+    assert (shared == shared[0]).all()
+    assert not (TWO.initial(m, streams) == shared).all(axis=1).any()
+    linear = get_model("svm")
+    assert linear.from_one_start(7) is linear
+    problem = make_problem(n=40, d=3, model="mlp-2")
+    again = Problem(problem.rows, problem.model.from_one_start(7), problem.lam)
+    np.testing.assert_array_equal(problem.optimum, again.optimum)  # its three trainings keep their own starts
+
+
+def test_the_most_influential_row_of_a_network_moves_it_when_it_is_retrained() -> None:
+    problem = make_problem(n=60, d=3, lam=0.05, model="mlp-2")
+    pair = most_influential(problem)
+    index = differing_row(pair.first, pair.second)
+    theta, model = problem.optimum, problem.model
+    ends = [model.minimise(label_flip(problem, i).second.rows, problem.lam, theta) for i in range(problem.n)]
+    moved = np.linalg.norm(np.array(ends) - theta, axis=1)
+    assert moved[index] >= np.quantile(moved, 0.9)
+
+
+def test_worst_cases_for_networks_and_what_cannot_be_asked() -> None:
+    budget = Budget(1.0, 1e-5)
+    for name, cls in dpviz.list_mechanisms().items():
+        if cls.refusal(TWO.setting(100, 3, 0.1)):
+            with pytest.raises(InvalidInput, match="mechanism"):
+                worst_case(cls(), TWO, budget, n=30, d=3, lam=0.1)
+        elif name != "non-private":
+            assert worst_case(cls(), TWO, budget, n=30, d=3, lam=0.1).first.model.id == "mlp-2"
+    svrg = dpviz.list_mechanisms()["dp-svrg"].from_params({"relation": Neighbouring.ADD_REMOVE.value})
+    pair = make("presence", TWO, 30, 3, 0.1)
+    with pytest.raises(InvalidInput, match="not the same as no row"):
+        audit(svrg, pair.first, pair.second, budget, runs=40)

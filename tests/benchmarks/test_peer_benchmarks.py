@@ -1,0 +1,93 @@
+"""The benchmarks' own arithmetic and the way to a peer, with this Python as the peer's environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.peers import races
+from benchmarks.peers.environments import Peer, Unavailable
+from benchmarks.peers.measure import Row, Times, faster, markdown, ratio, slope
+from benchmarks.peers.rows import track
+from benchmarks.peers.whole_figure import SHARED, whole_figure
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.setup import bench
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import get_mechanism
+from dpviz.privacy.budget import Budget, default_delta
+
+
+def test_ratios_are_taken_round_by_round_and_per_model() -> None:
+    ours, peer = Times(models=100), Times()
+    for mine, other in ((1.0, 3.0), (2.0, 8.0), (1.0, 5.0)):
+        ours.add(mine, 2 * mine)
+        peer.add(other, other)
+    found = ratio(peer.wall, ours.wall)
+    assert (found.low, found.median, found.high) == pytest.approx((300, 400, 500))
+    row = faster("race", peer, ours, wanted=400)
+    assert row.reached is True
+    assert row.raw["cpu_ratio"] == pytest.approx(200)
+    assert faster("race", peer, ours, wanted=401).reached is False
+    assert faster("race", peer, ours, wanted=400, also=False).reached is False
+    assert "400× (300 to 500)" in markdown([row])
+    assert "| at least 400× faster | yes |" in markdown([row])
+    assert "**no**" in markdown([Row("x", reached=False)])
+
+
+def test_slope_of_a_power_law() -> None:
+    assert slope([10, 100, 1000], [3 * n**1.2 for n in (10, 100, 1000)]) == pytest.approx(1.2)
+
+
+def test_a_peer_fits_what_scikit_learn_fits_and_fails_in_one_line(tmp_path: Path) -> None:
+    raced = track(None, tmp_path, rows=400)
+    assert "synthetic census" in raced.words
+    rows, test = raced.bench.problem.rows, raced.bench.test
+    with Peer("scikit-learn", Path(sys.executable), raced.arrays, 1) as peer:
+        answer = peer.ask("fit", lam=1e-3)
+        with pytest.raises(Unavailable, match="scikit-learn: ZeroDivisionError"):
+            peer.ask("fit", lam=0.0)
+        assert peer.ask("fit", lam=1e-3)["accuracy"] == answer["accuracy"]  # it goes on
+    model = LogisticRegression(C=1 / (1e-3 * len(rows)), fit_intercept=False).fit(rows.X, rows.y)
+    assert answer["accuracy"] == pytest.approx(model.score(test.X, test.y))
+    assert answer["cpu"] > 0
+    assert answer["wall"] > 0
+    with pytest.raises(Unavailable, match="stopped with exit code"):
+        Peer("scikit-learn", Path(sys.executable), tmp_path / "no.npz", 1)
+
+
+def test_a_folder_without_adult_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"adult\.data cannot be read"):
+        track(tmp_path, tmp_path)
+    for name in ("adult.data", "adult.test"):
+        (tmp_path / name).write_text("age, income\n39, <=50K\n")
+    with pytest.raises(InvalidInput, match="together have 2 rows, not 48,842"):
+        track(tmp_path, tmp_path)
+
+
+def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = ["non-private", "cms-output", "dp-gd"]
+    monkeypatch.setattr("benchmarks.peers.whole_figure.mechanisms", lambda: dict.fromkeys(few))
+
+    class Unit:
+        def ask(self, do: str, lam: float) -> dict[str, float]:
+            return {"wall": 2.0, "cpu": 1.0}
+
+    row = whole_figure(track(None, tmp_path, rows=300), Unit(), budgets=2, seeds=3, repeats=1)[0]  # type: ignore[arg-type]
+    assert set(row.raw["fits"]) == {SHARED, *few}
+    wall, cpu = (sum(values) for values in zip(*row.raw["fits"].values(), strict=True))
+    assert row.raw["rounds"] == [pytest.approx([wall, cpu])]
+    assert row.reached is None  # a part of the figure is not the figure
+
+
+def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
+    problem = bench(RunSpec(dataset="census-300")).problem
+    built = get_mechanism("cms-objective")()
+    calibrations = [built.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in races.EPSILONS]
+    theta = built.fit(problem, calibrations, spawn(0, 2), record=False).theta
+    assert races.gradient_norms(problem, "cms-objective", theta).max() <= 1e-11
+    # control: another point is no minimiser
+    assert races.gradient_norms(problem, "cms-objective", theta + 1e-6).min() > 1e-11

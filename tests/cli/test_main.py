@@ -1,0 +1,100 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import dpviz
+from dpviz.cli.main import app_script, main
+
+
+def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["datasets"]) == 0
+    assert main(["mechanisms"]) == 0
+    out = capsys.readouterr().out
+    for name in (*dpviz.list_datasets(), *dpviz.list_mechanisms()):
+        assert name in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert dpviz.__version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ("--epsilon 0", "epsilon"),
+        ("--epsilon nan", "epsilon"),
+        ("--epsilon=-1", "epsilon"),
+        ("--epsilon x", "epsilon"),
+        ("--delta 0.5", "delta"),
+        ("--dataset nowhere", "dataset"),
+        ("--mechanism none", "mechanism"),
+        ("--set steps=x", "steps"),
+        ("--set nothing=1", "nothing"),
+        ("--set steps", "KNOB=VALUE"),
+        ("--seeds 0", "seeds"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *arguments.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert field in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--port", "0"], ["--port", "many"], ["frobnicate"]])
+def test_bad_usage_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+def test_the_app_has_its_configuration_beside_it() -> None:
+    assert app_script().name == "app.py"
+    assert (app_script().parent / ".streamlit" / "config.toml").is_file()
+
+
+@pytest.mark.parametrize(("variables", "taken"), [({}, "50"), ({"DPVIZ_MAX_MEGABYTES": "80"}, "80")])
+def test_the_limit_on_files_is_the_limit_on_uploads(
+    variables: dict[str, str], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpviz.dashboard.shell import server
+
+    monkeypatch.setenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", "")
+    monkeypatch.delenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE")
+    monkeypatch.setattr(server, "_warm", lambda: None)
+    monkeypatch.setattr(server.cli, "main", lambda *args, **kw: None)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    server.serve(app_script(), browser=False)
+    assert os.environ["STREAMLIT_SERVER_MAX_UPLOAD_SIZE"] == taken
+
+
+def test_a_limit_that_is_no_number_is_said_before_the_app_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_MAX_ROWS", "lots")
+    assert main(["app", "--no-browser"]) == 2
+    assert "DPVIZ_MAX_ROWS: must be a whole number, got 'lots'" in capsys.readouterr().err
+
+
+def test_fetch_names_what_it_cannot_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
+    assert main(["datasets"]) == 0
+    assert "dpviz fetch adult" in capsys.readouterr().out
+    assert main(["fetch", "nothing"]) == 2
+    assert main(["fetch", "adult"]) == 2
+    out = capsys.readouterr().err.splitlines()
+    assert len(out) == 2
+    assert "unknown value 'nothing'" in out[0]
+    assert "the server cannot be reached" in out[1]

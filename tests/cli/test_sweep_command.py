@@ -1,0 +1,218 @@
+"""`dpviz sweep`: the numbers of the library by every way, resumed, and refused in one line."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpviz.cli import sweep as cli_sweep
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.cells import Cell, CellStore
+from dpviz.experiments.sweep import SweepSpec, run_sweep
+
+SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=4)
+FLAGS = "--dataset teaching --mechanisms dp-gd,cms-output --set dp-gd.steps=5 --epsilons 0.3,3 --seeds 4"
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def expected() -> pd.DataFrame:
+    return run_sweep(SPEC)
+
+
+def sweep(arguments: str) -> int:
+    return main(["sweep", *arguments.split()])
+
+
+def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC.to_toml())
+    assert sweep(f"{FLAGS} --out {tmp_path}/flags.parquet") == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "flags.parquet"), expected)
+    assert sweep(f"{tmp_path}/spec.toml --out {tmp_path}/file.csv --no-cache") == 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "file.csv"), expected, check_dtype=False)
+    capsys.readouterr()
+    assert sweep(f"--spec {tmp_path}/spec.toml --quiet") == 0
+    captured = capsys.readouterr()
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected, check_dtype=False)
+    assert captured.err == ""
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC.to_toml())
+    assert sweep(f"{tmp_path}/spec.toml --mechanisms dp-gd --from 0.1 --to 10 --points 3 --seeds 1 --out {tmp_path}/a.csv") == 0
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert set(table["mechanism"]) == {"dp-gd"}
+    assert sorted(set(table["epsilon"])) == [0.1, 1.0, 10.0]
+    assert len(table) == 3
+    kept = run_sweep(SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}}, epsilons=[0.1, 1.0, 10.0], seeds=1))
+    assert table["objective"].to_numpy() == pytest.approx(kept["objective"].to_numpy())
+
+
+def test_processes_and_threads_agree(tmp_path: Path, expected: pd.DataFrame) -> None:
+    for backend in ("loky", "threading"):
+        assert sweep(f"{FLAGS} --jobs 2 --backend {backend} --no-cache --out {tmp_path}/{backend}.parquet") == 0
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / f"{backend}.parquet"), expected)
+
+
+def test_a_second_call_takes_up_finished_cells(
+    tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true, calls = Cell.attempt, []
+
+    def attempt(cell: Cell, *rest: object) -> pd.DataFrame:
+        calls.append(cell)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return true(cell, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    assert sweep(f"{FLAGS} --out {tmp_path}/a.parquet") == 130
+    assert not (tmp_path / "a.parquet").exists()
+    victim = sorted((cache / "cells").glob("*.cell"))[0]
+    victim.write_bytes(b"broken")
+    calls.clear()
+    monkeypatch.setattr(Cell, "attempt", lambda cell, *rest: calls.append(cell) or true(cell, *rest))
+    assert sweep(f"{FLAGS} --out {tmp_path}/a.parquet") == 0
+    assert len(calls) == 3, "two were missing and one was damaged"
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)
+    assert capsys.readouterr().err.count("was damaged") == 1
+
+
+def test_what_cannot_be_computed_is_named_and_the_rest_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true = Cell.compute
+
+    def compute(cell: Cell, *rest: object) -> pd.DataFrame:
+        if cell.spec.mechanism == "cms-output":
+            raise InvalidInput("mechanism", "diverged", "Use a smaller step.")
+        return true(cell, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Cell, "compute", compute)
+    assert sweep(f"{FLAGS} --out {tmp_path}/a.csv --quiet") == 1
+    assert set(pd.read_csv(tmp_path / "a.csv")["mechanism"]) == {"dp-gd"}
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "diverged" in line] == lines
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ("--epsilons 0", "epsilon"),
+        ("--epsilons x", "epsilons"),
+        ("--epsilons 1,1", "epsilons"),
+        ("--epsilons ,", "epsilons"),
+        ("--mechanisms magic", "mechanism"),
+        ("--mechanisms ,", "mechanisms"),
+        ("--dataset nowhere", "dataset"),
+        ("--set steps=3", "--set"),
+        ("--set dp-gd.magic=3", "--set"),
+        ("--set dp-gd.steps=0", "steps"),
+        ("--set rsgd.epochs=3", "--set"),
+        ("--from 1", "--points"),
+        ("--from 1 --to 0.1 --points 3", "--to"),
+        ("--from 1 --to 2 --points 1", "points"),
+        ("--epsilons 1 --points 3", "--epsilons"),
+        ("--out a.xlsx", "--out"),
+        ("--out /nowhere/a.csv", "--out"),
+        ("--jobs 0", "--jobs"),
+        ("--jobs many", "--jobs"),
+        ("--seeds 0", "seeds"),
+        ("--delta 0.5", "delta"),
+        ("--backend fork", "--backend"),
+        ("--scheduler tcp://x", "--scheduler"),
+        ("--backend dask", "--scheduler"),
+        ("missing.toml", "spec file"),
+        ("--intercept maybe", "intercept"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith(f"dpviz: {field}")
+
+
+def test_progress_bar() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    bar = cli_sweep._Bar(True, screen)
+    for done in (0.0, 0.5, 1.0):
+        bar._last = 0.0
+        bar(done)
+    bar.end()
+    assert screen.getvalue().count("\r") == 3
+    assert "50%" in screen.getvalue()
+    assert screen.getvalue().endswith("\n")
+    log = io.StringIO()
+    bar = cli_sweep._Bar(True, log)
+    for k in range(101):
+        bar(k / 100)
+    assert log.getvalue().count("\n") == 10
+    silent = io.StringIO()
+    cli_sweep._Bar(False, silent)(0.5)
+    assert silent.getvalue() == ""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """Two Dask workers in processes of their own; their scheduler's address."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
+    # a new process runs the main script again, and tests of pages leave one there that runs in Streamlit only
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as made:
+            yield made.scheduler_address
+
+
+def test_two_dask_workers_give_the_same_numbers(
+    cluster: str, tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpviz.experiments.cells.run_epsilons", None)  # here nothing can be computed, there it can
+    arguments = f"{FLAGS} --backend dask --scheduler {cluster} --out {tmp_path}/a.parquet"
+    assert sweep(arguments) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)
+    assert len(list((cache / "cells").glob("*.cell"))) == 4, "finished cells are kept here, not at the workers"
+    store = CellStore(cache / "cells")
+    assert all(store.get(cell) is not None for cell in SPEC.cells())
+
+
+def test_a_cluster_with_another_engine_is_refused(
+    cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from distributed import Client
+
+    monkeypatch.setattr(Client, "run", lambda self, function: {"worker": "another"})
+    assert sweep(f"{FLAGS} --backend dask --scheduler {cluster}") == 2
+    assert "another version" in capsys.readouterr().err
+    monkeypatch.setattr(Client, "run", lambda self, function: {})
+    assert sweep(f"{FLAGS} --backend dask --scheduler {cluster}") == 2
+    assert "no workers" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
+    true = distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda address, timeout, **rest: true(address, timeout=0.5, **rest))
+    assert sweep(f"{FLAGS} --backend dask --scheduler tcp://127.0.0.1:9") == 2
+    assert "does not answer" in capsys.readouterr().err

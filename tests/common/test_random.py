@@ -1,0 +1,103 @@
+"""Noise against its exact law, with controls that must fail at 5 %."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpviz
+from dpviz.common.random import prob_positive, spawn, standard_gamma_sphere, standard_gaussian, substreams
+
+ALPHA = 1e-6
+DRAWS = 10_000
+
+
+def released_noise(mechanism: str, epsilon: float) -> tuple[np.ndarray, dpviz.Result]:
+    spec = dpviz.RunSpec(mechanism=mechanism, epsilon=epsilon, delta=1e-5, lam=0.01, seeds=DRAWS)
+    result = dpviz.run(spec)
+    return result.theta - result.non_private.theta, result
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_cms_output_noise_has_its_exact_law(epsilon: float) -> None:
+    noise, result = released_noise("cms-output", epsilon)
+    m = noise.shape[1]
+    beta = 455 * 0.01 * epsilon / 2  # CMS 2011, Algorithm 1, from the raw numbers
+    radius = np.linalg.norm(noise, axis=1)
+    assert stats.kstest(radius, stats.gamma(m, scale=1 / beta).cdf).pvalue > ALPHA
+    assert stats.kstest(radius * 0.95, stats.gamma(m, scale=1 / beta).cdf).pvalue < ALPHA
+    assert stats.kstest(radius * 1.05, stats.gamma(m, scale=1 / beta).cdf).pvalue < ALPHA
+    # a uniform direction: its first coordinate is (1 + u)/2 ~ Beta((m-1)/2, (m-1)/2)
+    for k in (0, m // 2, m - 1):
+        u = noise[:, k] / radius
+        assert stats.kstest((1 + u) / 2, stats.beta((m - 1) / 2, (m - 1) / 2).cdf).pvalue > ALPHA
+    assert result.calibration.noise_scale == pytest.approx(1 / beta)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_output_gaussian_noise_has_its_exact_law(epsilon: float) -> None:
+    noise, result = released_noise("output-gaussian", epsilon)
+    sigma = result.calibration.noise_scale
+    total = (noise**2).sum() / sigma**2
+    law = stats.chi2(noise.size)
+    assert ALPHA < law.cdf(total) < 1 - ALPHA
+    assert law.cdf(total * 0.95**2) < ALPHA
+    assert law.sf(total * 1.05**2) < ALPHA
+    for k in (0, noise.shape[1] - 1):
+        assert stats.kstest(noise[:, k] / sigma, "norm").pvalue > ALPHA
+    # coordinates and draws do not hang together
+    assert np.abs(np.corrcoef(noise.T) - np.eye(noise.shape[1])).max() < 6 / np.sqrt(DRAWS)
+    assert abs(np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1]) < 6 / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize("mechanism", ["cms-output", "output-gaussian"])
+@pytest.mark.parametrize("dataset", ["breast-cancer", "teaching", "iris"])
+def test_expected_accuracy_is_what_draws_average_to(mechanism: str, dataset: str) -> None:
+    for epsilon in (0.1, 1.0, 10.0):
+        result = dpviz.run(dpviz.RunSpec(dataset=dataset, mechanism=mechanism, epsilon=epsilon, seeds=2000, seed=5))
+        assert result.expected_accuracy is not None
+        error = result.accuracy.std(ddof=1) / np.sqrt(2000)
+        assert abs(result.accuracy.mean() - result.expected_accuracy) < 4 * error + 1e-12
+
+
+def test_expected_accuracy_would_notice_wrong_noise() -> None:
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", epsilon=1.0, lam=0.01, seeds=2000)
+    result = dpviz.run(spec)
+    wrong = dpviz.run(dpviz.RunSpec(**(spec.to_dict() | {"epsilon": 2.0})))
+    error = result.accuracy.std(ddof=1) / np.sqrt(2000)
+    assert wrong.expected_accuracy is not None
+    assert abs(result.accuracy.mean() - wrong.expected_accuracy) > 4 * error
+
+
+@pytest.mark.parametrize("dim", [2, 5, 110])
+def test_gamma_sphere_projection_in_closed_form(dim: int) -> None:
+    # reference: radius and angle integrated by brute force on a large independent sample
+    rng = np.random.default_rng(0)
+    direction = rng.standard_normal((400_000, dim))
+    first = rng.gamma(dim, size=400_000) * direction[:, 0] / np.linalg.norm(direction, axis=1)
+    margins = np.array([-3.0, -0.5, 0.0, 0.2, 1.0, 4.0]) * np.sqrt(dim)
+    sampled = (margins[:, None] + 0.7 * first >= 0).mean(axis=1)
+    exact = prob_positive("gamma-sphere", 0.7, dim, margins, np.ones(6))
+    np.testing.assert_allclose(exact, sampled, atol=5 * 0.5 / np.sqrt(400_000))
+    assert exact[2] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_no_noise_and_empty_rows_have_certain_outcomes() -> None:
+    p = prob_positive("gaussian", 0.0, 3, np.array([-1.0, 0.0, 1.0]), np.ones(3))
+    assert p.tolist() == [0.0, 1.0, 1.0]
+    assert prob_positive("gaussian", 2.0, 3, np.array([0.0]), np.array([0.0])).tolist() == [1.0]
+
+
+def test_streams_do_not_depend_on_how_many_are_asked_for() -> None:
+    few, many = standard_gaussian(spawn(3, 2), 4), standard_gaussian(spawn(3, 50), 4)
+    assert np.array_equal(few, many[:2])
+    assert len(np.unique(standard_gamma_sphere(spawn(0, 500), 3)[:, 0])) == 500
+    one, two = substreams(spawn(3, 1)[0], 2)
+    assert not np.array_equal(standard_gaussian([one], 4), standard_gaussian([two], 4))
+
+
+def test_moving_epsilon_keeps_the_draw() -> None:
+    runs = [dpviz.run(dpviz.RunSpec(mechanism="output-gaussian", epsilon=e, seeds=3)) for e in (0.5, 2.0)]
+    standard = [(r.theta - r.non_private.theta) / r.calibration.noise_scale for r in runs]
+    np.testing.assert_allclose(standard[0], standard[1], rtol=1e-9)

@@ -1,0 +1,317 @@
+"""Jobs: streaming, cancelling, the queue of heavy ones, and words for whatever fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import pool as jobs
+from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
+from dpviz.dashboard.work.tasks import Task
+from dpviz.datasets.sources import uploads
+from dpviz.experiments.cells import Cell, CellStore
+from dpviz.experiments.sweep import SweepSpec, in_order, run_sweep
+
+SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.3, 3.0], seeds=12)
+LONG = 60.0
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+class Slow:
+    """Makes cells take as many steps as wanted, each of them released by the test."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.steps = 0
+        true = Cell.attempt
+
+        def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+            while not self.go.is_set():
+                self.steps += 1
+                time.sleep(0.002)
+                monitor(0.5)
+            return true(cell, monitor)
+
+        monkeypatch.setattr(Cell, "attempt", attempt)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    one = Slow(monkeypatch)
+    yield one
+    one.go.set()
+
+
+def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec: SweepSpec = SPEC, who: str = "me") -> SweepJob:
+    job = pool.submit(SweepJob(key, spec.cells(), store), who)
+    assert isinstance(job, SweepJob)
+    return job
+
+
+def state_of(pool: jobs.Pool, job: SweepJob) -> SweepStatus:
+    return job.status(pool.ahead(job))
+
+
+def test_a_job_gives_what_a_sweep_gives(tmp_path: Path) -> None:
+    pool = jobs.Pool()
+    job = start(pool, store=CellStore(tmp_path))
+    until(lambda: job.over)
+    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+    status = state_of(pool, job)
+    assert (status.state, status.done, status.problems, status.notices) == (State.DONE, 1.0, (), ())
+    assert start(pool) is job, "equal keys are one job"
+
+
+def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+    for cell in SPEC.cells()[:2]:
+        store.put(cell, cell.compute())
+    pool = jobs.Pool()
+    job = start(pool, store=store)
+    until(lambda: len(job.tables()) == 2)
+    assert len(job.table()) == 2 * 2 * 2
+    assert not job.over
+    assert 0 < state_of(pool, job).done < 1
+    slow.go.set()
+    until(lambda: job.over)
+    assert len(job.table()) == 2 * 2 * 12
+
+
+def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: Path) -> None:
+    pool = jobs.Pool()
+    job = start(pool, store=CellStore(tmp_path))
+    until(lambda: slow.steps > 3)
+    threads = threading.active_count()
+    job.cancel()
+    assert state_of(pool, job).state is State.CANCELLED, "said at once"
+    until(lambda: threading.active_count() < threads)
+    slow.go.set()
+    assert start(pool) is job, "nobody asked to go on"
+    pool.again(job)
+    other = start(pool, store=CellStore(tmp_path))
+    assert other is not job
+    until(lambda: other.over)
+    assert state_of(pool, other).state is State.DONE
+
+
+def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = start(jobs.Pool(), store=CellStore(tmp_path))
+    until(lambda: first.over)
+    victim = sorted(tmp_path.glob("*.cell"))[0]
+    victim.write_bytes(b"damaged")
+    computed: list[str] = []
+    true = Cell.attempt
+    monkeypatch.setattr(Cell, "attempt", lambda self, monitor: computed.append(self.key()) or true(self, monitor))
+    pool = jobs.Pool()
+    second = start(pool, store=CellStore(tmp_path))
+    until(lambda: second.over)
+    assert computed == [victim.stem], "only the damaged one is computed again"
+    pd.testing.assert_frame_equal(first.table(), second.table())
+    assert len(state_of(pool, second).notices) == 1
+
+
+def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    pool = jobs.Pool()
+    four = [start(pool, key) for key in "abcd"]
+    until(lambda: sorted(state_of(pool, job).ahead for job in four) == [0, 0, 1, 2])
+    waiting = sorted(four, key=lambda job: state_of(pool, job).ahead)
+    waiting[2].cancel()
+    until(lambda: state_of(pool, waiting[3]).ahead == 1)
+    waiting[0].cancel()
+    until(lambda: state_of(pool, waiting[3]).ahead == 0)
+    slow.go.set()
+    until(lambda: all(job.over for job in four))
+    assert [job.status().state for job in waiting] == [State.CANCELLED, State.DONE, State.CANCELLED, State.DONE]
+
+
+def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.02)
+    pool = jobs.Pool()
+    heavy = [start(pool, key) for key in "abc"]
+    until(lambda: sorted(state_of(pool, job).ahead for job in heavy) == [0, 0, 1])
+    monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
+    small = start(pool, "small")
+    until(lambda: small in pool._alive)
+    assert state_of(pool, small).ahead == 0
+    slow.go.set()
+    until(lambda: small.over and all(job.over for job in heavy))
+
+
+def test_what_nobody_wants_any_more_stops(slow: Slow) -> None:
+    pool = jobs.Pool()
+    job = start(pool, who="ann")
+    assert start(pool, who="bob") is job
+    pool.leave(job, "ann")
+    assert not job.over
+    pool.leave(job, "bob")
+    until(lambda: job.over)
+    assert not pool.find("a"), "who comes back starts it anew, from finished cells"
+
+
+def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "AT_ONCE", 1)
+    pool = jobs.Pool()
+    first, second, third = (start(pool, key) for key in "abc")
+    assert [state_of(pool, job).ahead for job in (first, second, third)] == [0, 1, 2]
+    assert state_of(pool, third).state is State.QUEUED
+    second.cancel()
+    pool.again(second)
+    slow.go.set()
+    until(lambda: first.over and third.over)
+    assert third.status().state is State.DONE
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (dpviz.InvalidInput("epsilon", "cannot be met", "Give more."), "cannot be met"),
+        (MemoryError(), "more memory"),
+        (KeyError(), "KeyError"),
+        (FloatingPointError("overflow in step 3"), "overflow in step 3"),
+    ],
+)
+def test_failures_become_words_and_the_others_go_on(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Cell.compute
+
+    def compute(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        if cell.spec.mechanism == "cms-output":
+            raise error
+        return true(cell, monitor)
+
+    monkeypatch.setattr(Cell, "compute", compute)
+    pool = jobs.Pool()
+    job = start(pool)
+    until(lambda: job.over)
+    status = state_of(pool, job)
+    assert status.state is State.DONE
+    assert set(job.table()["mechanism"]) == {"dp-gd"}
+    assert {epsilon for _, epsilon, _ in status.problems} == {0.3, 3.0}
+    assert all(words in str(problem) for _, _, problem in status.problems)
+
+
+def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "KEPT", 3)
+    pool = jobs.Pool()
+    for key in "abcdefgh":
+        job = start(pool, key, spec=SweepSpec(dataset="teaching", mechanisms=["cms-output"], epsilons=[1.0], seeds=1))
+        until(lambda job=job: job.over and job not in pool._alive)
+    assert len(pool._jobs) <= 4
+
+
+def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "ASIDE", LONG)
+    pool = jobs.Pool()
+    job = start(pool)
+    until(lambda: slow.steps > 3)
+    drawn = threading.Event()
+
+    def page() -> None:
+        cached_runs.attend()
+        drawn.wait(LONG)
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    until(cached_runs.somebody_waits)
+    time.sleep(0.1)  # the step under way ends
+    steps = slow.steps
+    time.sleep(0.2)
+    assert slow.steps == steps, "it waits while the page is drawn"
+    assert not job.over
+    drawn.set()
+    until(lambda: slow.steps > steps + 3)
+    thread.join()
+    monkeypatch.setattr(jobs, "ASIDE", 0.01)
+    slow.go.set()
+    until(lambda: job.over)
+
+
+def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
+    """Work that goes on until the test lets it end."""
+
+    def stream(monitor: Monitor) -> Iterator[int]:
+        while not go.is_set():
+            time.sleep(0.002)
+            monitor(0.5)
+        yield 1
+
+    return stream
+
+
+def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    pool = jobs.Pool()
+    first, second = start(pool, "a"), pool.submit(Task("attack", released(slow.go)))
+    until(lambda: {first, second} == set(pool._heavy))
+    third = pool.submit(Task("claim", released(slow.go)))
+    until(lambda: pool.ahead(third) == 1)
+    assert len(pool._heavy) == jobs.HEAVY
+    slow.go.set()
+    until(lambda: all(job.over for job in (first, second, third)))
+    assert third.results == [1]
+
+
+def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "AT_ONCE", 3)
+    pool = jobs.Pool()
+    heavy = [pool.submit(Task(key, released(slow.go))) for key in "abcd"]
+    until(lambda: len(pool._line) == 2)
+    monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
+    small = pool.submit(Task("small", lambda monitor: iter([2])))
+    until(lambda: small.over)
+    assert not any(job.over for job in heavy)
+    slow.go.set()
+    until(lambda: all(job.over for job in heavy))
+
+
+def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow) -> None:
+    pool = jobs.Pool()
+    lined = [pool.submit(Task(key, released(slow.go), line="claims")) for key in "abc"]
+    other = pool.submit(Task("other", lambda monitor: iter([3])))
+    until(lambda: other.over)
+    assert [job.state for job in lined] == [State.RUNNING, State.QUEUED, State.QUEUED]
+    slow.go.set()
+    until(lambda: all(job.over for job in lined))
+
+
+def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"mine", ""}
+    monkeypatch.setattr(uploads, "there", there.__contains__)
+    pool = jobs.Pool()
+    done = pool.submit(Task("done", lambda monitor: iter([1]), dataset="mine"))
+    at_work = pool.submit(Task("at work", released(slow.go), dataset="mine"))
+    others = pool.submit(Task("others", lambda monitor: iter([1])))
+    until(lambda: done.over and others.over and at_work.state is State.RUNNING)
+    assert done._stream is None, "what the work was given is not kept"
+    there.remove("mine")
+    pool.tidy()
+    until(lambda: at_work.over)
+    assert [pool.find(key) for key in ("done", "at work", "others")] == [None, None, others]
+
+
+def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> None:
+    pool = jobs.Pool()
+    task = pool.submit(Task("audit", released(slow.go)), "ann")
+    assert pool.submit(Task("audit", released(slow.go)), "bob") is task
+    pool.leave(task, "ann")
+    assert not task.cancelled
+    slow.go.set()
+    assert task.wait(LONG)
+    assert task.state is State.DONE

@@ -1,0 +1,335 @@
+"""Downloads through scikit-learn's real loaders, from a stand-in server on this machine; failures included."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.datasets.cards import cards
+from dpviz.datasets.process import fetch
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.sources import remote
+
+REAL = os.environ.get("DPVIZ_REAL_DATA", "")
+
+
+def arff(rows: int) -> bytes:
+    """A made-up table in the shape of OpenML 15."""
+    rng = np.random.default_rng(0)
+    lines = ["@relation breast-w", "@attribute Clump_Thickness real", "@attribute Bare_Nuclei real"]
+    lines += ["@attribute Class {benign,malignant}", "@data"]
+    for k in range(rows):
+        bare = "?" if k % 50 == 0 else str(rng.integers(1, 11))
+        lines.append(f"{rng.integers(1, 11)},{bare},{'benign' if rng.random() < 0.65 else 'malignant'}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+class Server(ThreadingHTTPServer):
+    """What OpenML answers, spoiled as `mode` says."""
+
+    mode = "good"
+    table = arff(699)
+    kdd = b"not the file"
+    asked: list[str]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        mode, path = self.server.mode, self.path
+        self.server.asked.append(path)
+        if mode == "hanging" or (mode == "hanging data" and "download" in path):
+            time.sleep(3)
+            return
+        if mode in ("503", "500"):
+            self.send_error(int(mode))
+            return
+        body = self.server.kdd if path.startswith("/files/") else self.answer(path)
+        if mode == "web page":
+            body = b"<html>Please log in</html>"
+        self.send_response(200)
+        if path.startswith("/files/") or "download" in path:
+            short = mode == "truncated"
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: len(body) // 2] if short else body)
+            return
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer(self, path: str) -> bytes:
+        table = self.server.table
+        if "download" in path:
+            return table
+        if "features" in path:
+            kinds = {"Clump_Thickness": "numeric", "Bare_Nuclei": "numeric", "Class": "nominal"}
+            features = [
+                {
+                    "index": str(k),
+                    "name": name,
+                    "data_type": kind,
+                    "is_target": str(name == "Class").lower(),
+                    "is_ignore": "false",
+                    "is_row_identifier": "false",
+                    "number_of_missing_values": "0",
+                    **({"nominal_value": ["benign", "malignant"]} if kind == "nominal" else {}),
+                }
+                for k, (name, kind) in enumerate(kinds.items())
+            ]
+            return json.dumps({"data_features": {"feature": features}}).encode()
+        if "qualities" in path:
+            return json.dumps({"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "699.0"}]}}).encode()
+        wrong = self.server.mode == "wrong hash"
+        return json.dumps(
+            {
+                "data_set_description": {
+                    "id": "15",
+                    "description": "made up",
+                    "name": "breast-w",
+                    "version": "1",
+                    "format": "ARFF",
+                    "status": "active",
+                    "file_id": "52350",
+                    "url": "https://www.openml.org/data/v1/download/52350/breast-w.arff",
+                    "default_target_attribute": "Class",
+                    "md5_checksum": "0" * 32 if wrong else hashlib.md5(table).hexdigest(),
+                    "licence": "Public",
+                }
+            }
+        ).encode()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    served = Server(("127.0.0.1", 0), Handler)
+    served.asked = []
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+    monkeypatch.setenv("DPVIZ_MIRROR", f"http://127.0.0.1:{served.server_port}")
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "20")  # a busy machine is not a silent server
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
+    yield served
+    served.shutdown()
+    served.server_close()
+
+
+def left(name: str) -> list[str]:
+    folder = fetch.cache_folder()
+    return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_set_that_is_not_here_says_how_to_get_it(server: Server) -> None:
+    for name in remote.REMOTE:
+        with pytest.raises(dpviz.InvalidInput, match=f"dpviz fetch {name}") as caught:
+            dpviz.RunSpec(dataset=name)
+        assert caught.value.field == "dataset"
+        assert name not in dpviz.list_datasets()
+    assert not server.asked
+
+
+def test_a_download_becomes_a_dataset(server: Server) -> None:
+    seen: list[int] = []
+    remote.download("breast-cancer-original", seen.append)
+    assert seen
+    assert left("") == ["openml-15.dataset"]
+    assert "breast-cancer-original" in dpviz.list_datasets()
+    known = fetch.facts("openml-15")
+    assert known is not None
+    assert known["rows"] == 699
+    assert len(known["sha256"]) == 64
+    server.mode = "503"  # from here on the network is not needed
+    ds = dpviz.load_dataset("breast-cancer-original")
+    assert ds.n == dpviz.datasets.rows_of("breast-cancer-original") == 699
+    assert ds.feature_names == ("Clump_Thickness", "Bare_Nuclei", "(intercept)")
+    assert ds.label_names == ("benign", "malignant")
+    assert any("14 gaps in Bare_Nuclei were filled with 1" in note for note in ds.notes)
+    assert "127.0.0.1" in ds.source
+    assert dpviz.run(dpviz.RunSpec(dataset="breast-cancer-original", seeds=1)).accuracy.shape == (1,)
+    card = next(c for c in cards() if c.name == "breast-cancer-original")
+    assert card.state == "here"
+
+
+@pytest.mark.parametrize(
+    ("mode", "cause"),
+    [
+        ("hanging", "stopped answering for 0.3 s"),
+        ("hanging data", "stopped answering for 0.3 s"),
+        ("truncated", "arrived damaged|ended before all"),
+        ("wrong hash", "arrived damaged: its hash is not the published one"),
+        ("503", "answered 503"),
+        ("500", "answered 500"),
+        ("web page", "brought something else than data"),
+    ],
+)
+def test_a_failed_download_leaves_words_and_nothing_else(
+    mode: str, cause: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.mode = mode
+    if "hanging" in mode:
+        monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "0.3")
+    with pytest.raises(dpviz.InvalidInput, match=cause) as caught:
+        remote.download("breast-cancer-original")
+    assert caught.value.field == "download"
+    assert "bundled sets" in caught.value.fix
+    assert left("") == []
+    assert "breast-cancer-original" not in dpviz.list_datasets()
+    asked = [path for path in server.asked if path == server.asked[-1]]
+    assert len(asked) <= 2, "a person waits for every one of these"
+
+
+def test_what_a_killed_download_left_is_removed_by_the_next(server: Server) -> None:
+    old, young = fetch.cache_folder() / ".part-old", fetch.cache_folder() / ".part-young"
+    for part in (old, young):
+        (part / "openml.org").mkdir(parents=True)
+    os.utime(old, (time.time() - 3600,) * 2)
+    remote.download("breast-cancer-original")
+    assert left("") == [".part-young", "openml-15.dataset"]
+
+
+def test_no_network_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
+    with pytest.raises(dpviz.InvalidInput, match="the server cannot be reached"):
+        remote.download("adult")
+    assert left("") == []
+
+
+def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "60")
+    server.mode = "hanging"
+    with pytest.raises(dpviz.InvalidInput, match="was not done after 1 s"):
+        fetch.fetch("openml-15", 699, limits=Limits(fetch_seconds=1))
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        fetch.fetch("openml-15", 699, stop)
+    assert left("") == []
+    server.mode = "good"
+    fetch.fetch("openml-15", 699)
+
+
+def test_a_file_with_another_hash_is_not_kddcup99(server: Server) -> None:
+    for content in (b"not the file", gzip.compress(b"0,tcp,http,SF\n")):
+        server.kdd = content
+        with pytest.raises(dpviz.InvalidInput, match="its hash is not the published one"):
+            remote.download("kddcup99")
+    server.mode = "truncated"
+    with pytest.raises(dpviz.InvalidInput, match="ended before all of it had arrived"):
+        remote.download("kddcup99")
+    assert left("") == []
+
+
+def test_another_number_of_rows_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.table = arff(300)
+    remote.download("breast-cancer-original")
+    ds = dpviz.load_dataset("breast-cancer-original")
+    assert ds.n == dpviz.datasets.rows_of("breast-cancer-original") == 300
+    assert any("This copy has 300 rows, not 699" in note for note in ds.notes)
+
+
+def test_without_a_mirror_another_number_of_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.delenv("DPVIZ_MIRROR", raising=False)
+    monkeypatch.setattr(fetch, "run_child", lambda *args: b'{"rows": 5, "source": "test"}\n...')
+    with pytest.raises(dpviz.InvalidInput, match="has 5 rows where 699 are expected"):
+        fetch.fetch("openml-15", 699)
+    assert left("") == []
+
+
+def test_a_damaged_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    frame = pd.DataFrame(
+        {"Clump_Thickness": np.arange(699.0) % 10, "Class": pd.Categorical(["benign", "malignant", "benign"] * 233)}
+    )
+    fetch.write("openml-15", frame, "a prepared cache")
+    before = dpviz.load_dataset("breast-cancer-original")
+    assert before.n == 699
+    path = fetch.path_of("openml-15")
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(dpviz.InvalidInput, match="was damaged after its download"):
+        dpviz.load_dataset("breast-cancer-original")
+    path.write_bytes(bytes(content[:200]))
+    with pytest.raises(dpviz.InvalidInput, match="was damaged after its download"):
+        dpviz.load_dataset("breast-cancer-original")
+    path.write_bytes(b"")
+    with pytest.raises(dpviz.InvalidInput, match="not on this machine"):
+        dpviz.load_dataset("breast-cancer-original")
+
+
+def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    rng = np.random.default_rng(0)
+    cards_table = pd.DataFrame(
+        {"Amount": rng.random(2000), "Class": pd.Categorical(np.where(np.arange(2000) % 100 == 0, "1", "0"))}
+    )
+    fetch.write("openml-1597", cards_table, "a prepared cache")
+    assert dpviz.load_dataset("credit-card").n == 2000
+    balanced = dpviz.load_dataset("credit-card-balanced")
+    assert (balanced.n, balanced.y.sum()) == (40, 0)
+    kinds = rng.choice(["normal.", "smurf.", "neptune."], 3000)
+    fetch.write("kddcup99", pd.DataFrame({"count": rng.random(3000), "labels": pd.Categorical(kinds)}), "a prepared cache")
+    kdd = dpviz.load_dataset("kddcup99-70000")
+    assert kdd.label_names == ("normal", "attack")
+    assert (kdd.y < 0).sum() == (kinds == "normal.").sum()
+
+
+def test_every_card_says_what_it_is() -> None:
+    found = cards()
+    text = " ".join(f"{c.title} {c.variant} {c.rows}" for c in found)
+    for word in (
+        "48,842",
+        "45,222",
+        "45,211",
+        "41,188",
+        "494,021|10 %",
+        "70,000",
+        "699",
+        "569",
+        "284,807",
+        "984",
+        "Iris",
+        "IPUMS-BR",
+        "IPUMS-US",
+    ):
+        assert re.search(word, text), word
+    for card in found:
+        assert card.title
+        assert card.variant
+        assert card.label
+        assert card.licence
+        assert card.source
+        assert (card.state == "file") == bool(card.steps) == (card.name is None)
+
+
+@pytest.mark.skipif(not REAL, reason="DPVIZ_REAL_DATA does not name a folder with kddcup.data_10_percent.gz")
+def test_the_real_kdd_file_goes_through_the_real_loader(server: Server) -> None:
+    server.kdd = (Path(REAL) / "kddcup.data_10_percent.gz").read_bytes()
+    remote.download("kddcup99")
+    ds = dpviz.load_dataset("kddcup99-70000")
+    assert ds.n == 70_000
+    assert dpviz.datasets.rows_of("kddcup99") == 494_021
+    assert abs((ds.y > 0).mean() - 396_743 / 494_021) < 0.01

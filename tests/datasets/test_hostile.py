@@ -1,0 +1,307 @@
+"""What people throw at the reader: every case has its message (what, where, what to do), and nothing is repaired in silence."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from support_tables import GOOD, made, table
+
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.spec import TableSpec
+
+
+def one(value: str, at: int = 7) -> bytes:
+    """A table whose row `at` (from 0) has `value` for a number."""
+    return table(row=lambda k: f"{value if k == at else 20 + k},{'ab'[k % 2]},{'yes' if k % 4 else 'no'}")
+
+
+def zipped() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a.csv", table())
+    return out.getvalue()
+
+
+JOBS = ["x", "y"]
+WORDS = ["yes", "no", "yes"]
+
+#: name: (bytes, field, what the cause says)
+FILES: dict[str, tuple[bytes, str, str]] = {
+    "empty file": (b"", "file", "is empty"),
+    "blank lines only": (b"\n \n\t\n", "file", "is empty"),
+    "byte order mark only": (b"\xef\xbb\xbf", "file", "is empty"),
+    "header without rows": (b"a,b,label\n", "file", "header but no rows"),
+    "one column, wrong delimiter": (GOOD.replace(b",", b":"), "file", "one column only"),
+    "title line above the header": (b"My table\n" + GOOD, "file", "line 1 has one value where line 2 has 3"),
+    "a row too short": (GOOD + b"5,a\n", "file", "line 22 has 2 values where line 1 has 3"),
+    "a row too long": (GOOD + b"5,a,yes,1\n", "file", "line 22 has 4 values where line 1 has 3"),
+    "a blank cell line": (GOOD + b",\n", "file", "line 22 has 2 values"),
+    "thousands separators": (GOOD + b"1,000,a,yes\n", "file", "line 22 has 4 values"),
+    "duplicate header": (table(header="age,age,label"), "header", "'age' is given twice"),
+    "header twins by spaces": (table(header="age, age ,label"), "header", "'age' is given twice"),
+    "header twins in Unicode": (table(header="caf\u00e9,cafe\u0301,label"), "header", "looks the same as"),
+    "empty header": (table(header="age,,label"), "header", "column 2 has no name"),
+    "header of spaces": (table(header="age,  ,label"), "header", "column 2 has no name"),
+    "trailing delimiter": (table(header="a,b,c,", row=lambda k: f"{k},a,{k % 2},"), "header", "column 4 has no name"),
+    "no header": (table(header="25,a,no"), "header", "the first line looks like data: '25'"),
+    "no header, words only": (
+        table(header="x,y,no", row=lambda k: f"{JOBS[k % 2]},{JOBS[k // 2 % 2]},{WORDS[k % 3]}"),
+        "header",
+        "'x' is also a value in its column",
+    ),
+    "header with a line break": (table(header='"a\nge",job,label'), "header", "cannot be seen"),
+    "header with a hidden mark": (table(header="age\u200b,job,label"), "header", "cannot be seen"),
+    "header that turns text around": (table(header="\u202eega,job,label"), "header", "cannot be seen"),
+    "header with an escape code": (table(header="\x1b[31mage,job,label"), "header", "cannot be seen"),
+    "endless name": (table(header="a" * 5000 + ",job,label"), "header", "has 5,000 characters"),
+    "name of the constant feature": (table(header="(intercept),job,label"), "header", "stands for the constant feature"),
+    "Latin-1": (GOOD + "5,caf\u00e9,yes\n".encode("latin-1"), "file", "not UTF-8: byte 0xe9 on line 22"),
+    "UTF-16": (GOOD.decode().encode("utf-16"), "file", "UTF-16"),
+    "UTF-16 without mark": (GOOD.decode().encode("utf-16-le"), "file", "zero byte at position 1"),
+    "broken UTF-8": (GOOD + b"5,\xc3\x28,yes\n", "file", "not UTF-8: byte 0xc3 on line 22"),
+    "overlong UTF-8": (GOOD + b"5,\xc0\xaf,yes\n", "file", "not UTF-8: byte 0xc0"),
+    "UTF-32": (GOOD.decode().encode("utf-32"), "file", "UTF-32"),
+    "zero bytes": (GOOD + b"5,\x00,yes\n", "file", "zero byte"),
+    "random bytes": (np.random.default_rng(0).bytes(5000), "file", "zero byte|not UTF-8"),
+    "Excel under a .csv name": (zipped(), "file", "zip archive or an Excel"),
+    "old Excel": (b"\xd0\xcf\x11\xe0" + bytes(64), "file", "old Excel"),
+    "PDF": (b"%PDF-1.7 ...", "file", "is a PDF"),
+    "Parquet": (b"PAR1" + bytes(32), "file", "Parquet"),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(32), "file", "a picture"),
+    "program": (b"\x7fELF" + bytes(32), "file", "a program"),
+    "web page": (b"<!DOCTYPE html><html><script>alert(1)</script></html>", "file", "web page"),
+    "JSON": (b'[{"a": 1, "label": 0}]', "file", "is JSON"),
+    "JSON lines": (b'{"a": 1, "label": 0}\n' * 20, "file", "is JSON"),
+    "rich text": (b"{\\rtf1 a,b\\par}", "file", "is a rich text document"),
+    "pickle": (b"\x80\x04\x95\x1a\x00\x00\x00cos\nsystem\n(S'true'\ntR.", "file", "zero byte|not UTF-8"),
+    "open quote": (GOOD + b'5,"a,yes\n' + GOOD[14:], "file", "quote that opens on line 22 is never closed"),
+    "text after a quote": (GOOD + b'5,"a"b,yes\n', "file", "line 22 cannot be read"),
+    "huge cell": (GOOD + b'5,"' + b"x" * 200_000 + b'",yes\n', "file", "line 22 is longer than"),
+    "damaged gzip": (gzip.compress(GOOD)[:12] + b"\x00" * 20, "file", "damaged gzip|ends too early"),
+    "cut gzip": (gzip.compress(GOOD)[:-12], "file", "ends too early|damaged"),
+    "junk after gzip": (gzip.compress(GOOD) + b"junk", "file", "damaged gzip"),
+    "gzip bomb": (gzip.compress(b"1,a,yes\n" * 1_000_000), "file", "unpacks to more than 1 MB"),
+    "gzip in gzip": (gzip.compress(gzip.compress(GOOD)), "file", "not UTF-8|zero byte"),
+    "too large": (table(1) + b"5,aaaaaaaaaaaaaaaaaaaaaaaa,yes\n" * 40_000, "file", "MB large"),
+    "too many rows": (table(301), "file", "more than 300 rows"),
+    "too many columns": (b",".join(b"c%d" % k for k in range(60)) + b"\n", "file", "has 60 columns"),
+    "infinity": (one("inf"), "age", "row 8 holds 'inf', which is infinite"),
+    "minus infinity": (one("-Infinity"), "age", "row 8 holds '-Infinity'"),
+    "overflow": (one("1e400"), "age", "row 8 holds '1e400', which is infinite or too large"),
+    "range that overflows": (
+        table(row=lambda k: f"{(-1) ** k}e308,{'ab'[k % 2]},{'yes' if k % 4 else 'no'}"),
+        "age",
+        "too far to scale",
+    ),
+    "decimal commas or thousands": (
+        table(row=lambda k: f"1,{k + 100};a{k % 2};{k % 2}", header="age;job;label"),
+        "age",
+        "decimal commas or thousands: '1,100'",
+    ),
+    "two classes missing: one class": (table(row=lambda k: f"{k},a{k % 2},yes"), "target", "takes one value only"),
+    "three classes": (table(row=lambda k: f"{k},a{k % 2},{'uvw'[k % 3]}"), "positive", "takes 3 values"),
+    "class twins by case": (table(row=lambda k: f"{k},a{k % 2},{['Yes', 'yes', 'no'][k % 3]}"), "positive", "takes 3 values"),
+    "a measurement as label": (table(row=lambda k: f"{k},a{k % 2},{k * 1.5}"), "positive", "or give a value above which"),
+    "label missing everywhere": (table(row=lambda k: f"{k},a{k % 2},"), "missing", "every row has a gap"),
+    "nine rows": (table(9), "t", "At least 10|has 9 rows"),
+    "one row": (table(1), "columns", "none can be used"),
+    "ten rows, all but three with gaps": (table(10, row=lambda k: f"{k if k < 3 else ''},a{k % 2},{k % 2}"), "t", "has 3 rows"),
+    "constant columns only": (table(row=lambda k: f"1,a,{k % 2}"), "columns", "none can be used.*'age' has the same value"),
+    "missing columns only": (table(row=lambda k: f"?,NA,{k % 2}"), "columns", "none can be used.*'age' has no values"),
+    "dates only": (table(row=lambda k: f"2020-01-{k + 1:02},a,{k % 2}"), "columns", "holds dates"),
+    "times only": (table(row=lambda k: f"{k}:30,a,{k % 2}"), "columns", "holds dates or times"),
+    "dates in words": (table(row=lambda k: f"{k + 1} Jan 2020,a,{k % 2}"), "columns", "holds dates or times"),
+    "digits of another script": (
+        table(30, row=lambda k: f"{chr(0x661 + k // 9)}{chr(0x661 + k % 9)},a,{k % 2}"),
+        "columns",
+        "numbers with other signs",
+    ),
+    "quoted thousands": (table(30, row=lambda k: f'"{k + 1},100",a,{k % 2}'), "columns", "other signs, such as '1,100' in row 1"),
+    "percents": (table(30, row=lambda k: f"{k}%,a,{k % 2}"), "columns", "other signs, such as '0%' in row 1"),
+    "printed minus": (table(30, row=lambda k: f"{'−' * (k % 2)}{k},a,{k % 2}"), "columns", "other signs, such as '−1' in row 2"),
+    "column named as a category": (
+        table(header="job,job=a,label", row=lambda k: f"{'ab'[k % 2]},{k},{k % 2}"),
+        "columns",
+        "two features would be called 'job=a'",
+    ),
+    "too many numbers": (
+        table(header=",".join(f"c{k}" for k in range(45)), row=lambda k: f"{k}," * 44 + str(k % 2)),
+        "columns",
+        "44 of them can be used, one feature each",
+    ),
+    "huge categories": (table(200, row=lambda k: f"1,w{k % 90},{k % 2}"), "job", "has 90 categories"),
+    "too many features": (
+        table(120, header="a,b,label", row=lambda k: f"u{k % 30},w{k % 35},{k % 2}"),
+        "columns",
+        "need more than 40 features; 'b' alone needs 35",
+    ),
+    "identifiers only": (table(250, row=lambda k: f"1,person {k},{k % 2}"), "columns", "250 different texts"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_cannot_be_used_is_refused_in_words(case: str) -> None:
+    content, field, cause = FILES[case]
+    with pytest.raises(InvalidInput, match=cause) as caught:
+        made(content)
+    error = caught.value
+    assert error.field == field
+    assert error.fix.strip()
+    assert len(str(error)) < 900
+    assert "Traceback" not in str(error)
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(FILES) + len(CHOICES) >= 60
+
+
+#: what a person may choose that does not fit: (spec, field, cause)
+CHOICES: dict[str, tuple[dict, str, str]] = {
+    "unknown target": ({"target": "lable"}, "target", "unknown value 'lable'"),
+    "target by path": ({"target": "../../etc/passwd"}, "target", "unknown value"),
+    "positive value that never occurs": ({"positive": ("maybe",)}, "positive", "never takes the value 'maybe'"),
+    "everything positive": ({"positive": ("yes", "no")}, "positive", "every row would count"),
+    "threshold on text": ({"above": 3.0}, "above", "holds text"),
+    "threshold outside": ({"target": "age", "above": 1e6}, "above", "every value"),
+    "threshold and values": ({"target": "age", "above": 30.0, "positive": ("25",)}, "above", "together"),
+    "label among the features": ({"columns": ("age", "label")}, "columns", "is among the features"),
+    "a column twice": ({"columns": ("age", "age")}, "columns", "given twice"),
+    "no column": ({"columns": ()}, "columns", "none was chosen"),
+    "unknown column": ({"columns": ("height",)}, "columns", "unknown value 'height'"),
+    "range upside down": ({"ranges": {"age": (9.0, 1.0)}}, "ranges['age']", "not below"),
+    "range that is infinite": ({"ranges": {"age": (0.0, float("inf"))}}, "ranges['age']", "finite"),
+    "range of text": ({"ranges": {"job": (0.0, 1.0)}}, "ranges['job']", "holds text"),
+    "range of no column": ({"ranges": {"height": (0.0, 1.0)}}, "ranges['height']", "unknown value"),
+    "category twice": ({"categories": {"job": ("a", "a")}}, "categories['job']", "given twice"),
+    "unknown way with gaps": ({"missing": "guess"}, "missing", "unknown value 'guess'"),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_a_choice_that_does_not_fit_is_refused_in_words(case: str) -> None:
+    values, field, cause = CHOICES[case]
+    with pytest.raises(InvalidInput, match=cause) as caught:
+        made(GOOD, TableSpec(**({"target": "label"} | values)))
+    assert caught.value.field == field
+    assert caught.value.fix
+
+
+def test_gaps_need_a_declared_default_and_a_number_where_numbers_are() -> None:
+    content = one("")
+    with pytest.raises(InvalidInput, match="age: has 1 gaps and no default"):
+        made(content, TableSpec("label", missing="default"))
+    with pytest.raises(InvalidInput, match="must be a number"):
+        made(content, TableSpec("label", missing="default", defaults={"age": "old"}))
+    filled = made(content, TableSpec("label", missing="default", defaults={"age": 30.0})).dataset
+    assert filled.frame["age"].iloc[7] == 30.0
+    assert any("1 gaps in age were filled with 30" in note for note in filled.notes)
+    dropped = made(content)
+    assert dropped.dropped == 1
+    assert dropped.dataset.n == 19
+    assert any("1 of 20 rows were dropped" in note for note in dropped.dataset.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (GOOD.replace(b",", b";"), "separated by semicolon"),
+        (GOOD.replace(b",", b"\t"), "separated by tab"),
+        (b"sep=;\n" + GOOD.replace(b",", b";"), "Excel's first line"),
+        (GOOD.replace(b",", b" , "), "Spaces around"),
+        (table(header="age;job;label", row=lambda k: f"{k},5;a{k % 2};{k % 2}"), "Commas in age were read as decimal points"),
+        (GOOD + GOOD[14:22] * 2, "rows repeat another one"),
+    ],
+)
+def test_whatever_is_done_is_said(content: bytes, note: str) -> None:
+    assert any(note in said for said in made(content).dataset.notes)
+
+
+def test_the_same_table_in_many_shapes_is_the_same_data() -> None:
+    plain = made(GOOD, TableSpec("label")).dataset
+    shapes = [
+        GOOD.replace(b"\n", b"\r\n"),
+        GOOD.replace(b"\n", b"\r"),
+        b"\xef\xbb\xbf" + GOOD,
+        gzip.compress(GOOD),
+        b"\n\n" + GOOD,
+        GOOD.rstrip(b"\n"),
+        GOOD.replace(b",", b";"),
+        GOOD.replace(b",", b", "),
+        GOOD.replace(b",", b"\t"),
+        b"\n".join(b",".join(b'"' + c + b'"' for c in line.split(b",")) for line in GOOD.split()),
+        b"\n".join(b", ".join(b'"' + c + b'"' for c in line.split(b",")) for line in GOOD.split()),
+    ]
+    assert [made(s, TableSpec("label")).dataset.sha256 for s in shapes] == [plain.sha256] * len(shapes)
+
+
+def test_label_whitespace_is_not_a_third_class() -> None:
+    content = table(row=lambda k: f"{k},a{k % 2},{[' yes', 'yes ', 'no'][k % 3]}")
+    assert made(content).dataset.label_names == ("no", "yes")
+
+
+def test_numbers_with_a_few_texts_are_not_taken_for_categories() -> None:
+    content = table(60, header="age,job,label", row=lambda k: f"{'unknown' if k == 41 else k},{'ab'[k % 2]},{k % 2}")
+    left_out = made(content).left_out
+    assert "'unknown' in row 42" in left_out["age"]
+
+
+def test_different_numbers_are_different_classes() -> None:
+    content = table(row=lambda k: f"{k},a{k % 2},{['0.12345671', '0.12345672'][k % 2]}")
+    assert made(content).dataset.label_names == ("0.12345671", "0.12345672")
+
+
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "<script>alert(1)</script>", "[x](javascript:alert(1))", "$\\url{x}$", "`rm`"]
+)
+def test_formulas_and_markup_stay_text(text: str) -> None:
+    content = table(header=f'age,"{text}",label', row=lambda k: f'{k},"{text}{k % 2}",{k % 2}')
+    dataset = made(content).dataset
+    assert dataset.feature_names[1] == f"{text}={text}0"
+    assert dataset.frame[text].iloc[0] == f"{text}0"
+
+
+def test_a_feature_called_label_does_not_cover_the_label() -> None:
+    content = table(header="label,job,y", row=lambda k: f"{k},a{k % 2},{'no' if k % 2 else 'yes'}")
+    frame = made(content).dataset.frame
+    assert frame["label"].iloc[5] == 5
+    assert frame.iloc[5, -1] == "no"
+
+
+def test_declared_ranges_and_categories_are_not_read_off_the_data() -> None:
+    spec = TableSpec("label", ranges={"age": (25.0, 60.0)}, categories={"job": ("a", "b", "z")})
+    dataset = made(GOOD, spec).dataset
+    assert dataset.declared
+    assert dataset.feature_names == ("age", "job=a", "job=b", "job=z", "(intercept)")
+    assert any("values of age outside [25, 60] were clipped" in note for note in dataset.notes)
+    assert any("values of job are not among the declared categories" in note for note in dataset.notes)
+    assert made(GOOD).dataset.looked_at == ("age", "job")
+
+
+def test_a_spec_survives_toml() -> None:
+    import tomllib
+
+    spec = TableSpec(
+        'la"bel',
+        ("y\\es", "ü\n"),
+        columns=("a b", "[c]"),
+        ranges={"a b": (0.0, 1e-9)},
+        categories={"[c]": ("x", "=1")},
+        missing="default",
+        defaults={"a b": 1.5, "[c]": "?"},
+    )
+    assert TableSpec.from_dict(tomllib.loads(spec.to_toml())) == spec
+    for bad in ({"traget": "x"}, {"target": 3}, {"target": "a", "ranges": {"x": 1}}, {"target": "a", "ranges": [1]}):
+        with pytest.raises(InvalidInput):
+            TableSpec.from_dict(bad)
+
+
+@pytest.mark.parametrize("value", ["lots", "-1", "0", "1.5", "", "٣"])
+def test_a_limit_that_is_no_number_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_MAX_ROWS", value)
+    with pytest.raises(InvalidInput, match="DPVIZ_MAX_ROWS"):
+        Limits.from_environment()

@@ -1,0 +1,306 @@
+"""Where datasets come from: the data folder, uploads that end with their session, and reading in a bounded process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.datasets.process import reading
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources import folder, uploads
+from dpviz.datasets.sources.uploads import Upload
+from dpviz.datasets.table.csv import read_csv
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.setup import bench
+from dpviz.experiments.sweep import CellStore, sweep
+
+
+def csv(rows: int = 60, seed: int = 0, label: str = "label") -> bytes:
+    rng = np.random.default_rng(seed)
+    lines = [f"age,job,{label}"]
+    lines += [
+        f"{a},{j},{y}"
+        for a, j, y in zip(rng.integers(18, 90, rows), rng.choice(list("abc"), rows), rng.choice(list("ny"), rows), strict=True)
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
+    (data / "people.csv").write_bytes(csv())
+    assert "data/people.csv" in dpviz.list_datasets()
+    ds = dpviz.load_dataset("data/people.csv")
+    assert (ds.n, ds.feature_names) == (60, ("age", "job=a", "job=b", "job=c", "(intercept)"))
+    assert ds.looked_at == ("age", "job")
+    assert any("taken for the label" in note for note in ds.notes)
+    assert dpviz.run(dpviz.RunSpec(dataset="data/people.csv", seeds=2)).accuracy.shape == (2,)
+
+
+def test_a_sidecar_says_what_the_table_means(data: Path) -> None:
+    (data / "people.csv").write_bytes(csv().replace(b",", b";"))
+    (data / "people.toml").write_text(
+        'delimiter = "semicolon"\nheader = true\ntarget = "job"\npositive = ["a", "b"]\ncolumns = ["age"]\n'
+        "[ranges]\nage = [0, 100]\n"
+    )
+    ds = dpviz.load_dataset("data/people.csv", intercept=False)
+    assert ds.declared
+    assert ds.label_names == ("c", "a or b")
+    assert ds.d == 1
+    (data / "people.toml").write_text("target = 'job'\npositve = 'a'")
+    with pytest.raises(dpviz.InvalidInput, match="positve"):
+        dpviz.load_dataset("data/people.csv")
+    (data / "people.toml").write_text("target = [")
+    with pytest.raises(dpviz.InvalidInput, match=r"people\.toml: is not TOML"):
+        dpviz.load_dataset("data/people.csv")
+
+
+def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> None:
+    path = data / "people.csv"
+    path.write_bytes(csv(seed=1))
+    os.utime(path, (1e9, 1e9))
+    spec = dpviz.RunSpec(dataset="data/people.csv")
+    first, key = dpviz.load_dataset("data/people.csv"), spec.key()
+    assert dpviz.load_dataset("data/people.csv") is first
+    other = csv(seed=2)
+    assert len(other) == len(csv(seed=1))
+    path.write_bytes(other)
+    os.utime(path, (1e9, 1e9))  # same size, same time
+    second = dpviz.load_dataset("data/people.csv")
+    assert second.sha256 != first.sha256
+    assert spec.key() != key
+    assert bench(spec).dataset is second
+
+
+def test_a_file_that_changes_twice_within_a_tick_of_the_clock_is_noticed(data: Path) -> None:
+    path = data / "people.csv"
+    seen = set()
+    for seed in range(3):
+        path.write_bytes(csv(30, seed))
+        seen.add(dpviz.load_dataset("data/people.csv").sha256)
+    assert len(seen) == 3
+
+
+def test_delta_is_checked_again_after_rows_fall_out(data: Path) -> None:
+    path = data / "people.csv"
+    path.write_bytes(csv(500))
+    spec = dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500, seeds=1)
+    with_gaps = csv(500).split(b"\n")
+    path.write_bytes(b"\n".join([*with_gaps[:450], *(b"," + line.split(b",", 1)[1] for line in with_gaps[450:-1])]) + b"\n")
+    assert dpviz.load_dataset("data/people.csv").n == 449
+    assert dpviz.run(spec).accuracy.shape == (1,)  # 1/500 is still below 1/359
+    path.write_bytes(csv(800))
+    with pytest.raises(dpviz.InvalidInput, match=r"delta: .* is not below 1/n"):
+        dpviz.run(spec)
+    with pytest.raises(dpviz.InvalidInput, match=r"delta"):
+        dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "data/../people.csv",
+        "data//people.csv",
+        "../data/people.csv",
+        "/etc/passwd",
+        "data/people.csv\0.txt",
+        "data/people.csv ",
+        "DATA/people.csv",
+        "data\\people.csv",
+        "data/.hidden.csv",
+        "file:///etc/passwd",
+        "data/%2e%2e/people.csv",
+        "upload-../../x",
+        "upload-0123456789abcdef",
+        "census-٣٣٣",
+        "data/pipe.csv",
+        "data/folder.csv",
+        "data/gone.csv",
+        "data/people.csv/..",
+    ],
+)
+def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -> None:
+    (data / "people.csv").write_bytes(csv())
+    (data / ".hidden.csv").write_bytes(csv())
+    (data / "folder.csv").mkdir()
+    os.mkfifo(data / "pipe.csv")
+    (data / "gone.csv").symlink_to(data / "nowhere.csv")
+    with pytest.raises(dpviz.InvalidInput):
+        dpviz.load_dataset(name)
+    with pytest.raises(dpviz.InvalidInput):
+        dpviz.RunSpec(dataset=name)
+
+
+def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) -> None:
+    (data / "zero.csv").symlink_to("/dev/zero")
+    (data / "loop.csv").symlink_to(data / "loop.csv")
+    (data / "two\nlines.csv").write_bytes(csv())
+    (data / "\u202evsc.csv").write_bytes(csv())
+    Path(os.fsdecode(os.fsencode(data) + b"/\xff.csv")).write_bytes(csv())
+    assert folder.names() == ()
+    with (data / "vast.csv").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(dpviz.InvalidInput, match=r"is 1,000,000\.0 MB large"):
+        dpviz.load_dataset("data/vast.csv")
+
+
+def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data / "people.csv"
+    path.write_bytes(csv())
+    os.utime(path, (1e9, 1e9))
+    monkeypatch.setattr(Path, "open", lambda *args, **kw: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(dpviz.InvalidInput, match=r"people\.csv: cannot be read \(Permission denied\)"):
+        dpviz.load_dataset("data/people.csv")
+
+
+def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
+    path = data / "people.csv"
+    path.write_bytes(csv())
+    spec = dpviz.RunSpec(dataset="data/people.csv")
+    path.unlink()
+    with pytest.raises(dpviz.InvalidInput, match="dataset"):
+        dpviz.run(spec)
+    path.write_bytes(b"a,b\n1\n")
+    for _ in range(2):
+        with pytest.raises(dpviz.InvalidInput, match="line 2 has 1 values where line 1 has 2"):
+            dpviz.RunSpec(dataset="data/people.csv")
+    path.write_bytes(csv())
+    assert dpviz.RunSpec(dataset="data/people.csv").n_train == 48
+
+
+def test_no_folder_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "nowhere"))
+    assert folder.names() == ()
+    assert "iris" in dpviz.list_datasets()
+
+
+def test_the_process_reads_what_the_function_reads() -> None:
+    content = csv().replace(b"a", b" a ")
+    apart, here = read_table(content), read_csv(content)
+    assert apart.notes == here.notes
+    assert apart.frame.astype(object).equals(here.frame.astype(object))
+    with pytest.raises(dpviz.InvalidInput, match="line 62 has 1 values") as caught:
+        read_table(csv() + b"1\n")
+    assert caught.value.fix
+
+
+def test_memory_and_time_are_bounded() -> None:
+    big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
+    with pytest.raises(dpviz.InvalidInput, match="within 300 MB of memory"):
+        read_table(big * 1, limits=Limits(memory_megabytes=300))
+    with pytest.raises(dpviz.InvalidInput, match="longer than 0 s"):
+        read_table(csv(), limits=Limits(seconds=0))
+    assert read_table(csv()).frame.shape == (60, 3)
+
+
+def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most, said = [0], [0], []
+    real, lock = reading.run_child, threading.Lock()
+
+    def counted(*args: object) -> object:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        try:
+            return real(*args)  # type: ignore[arg-type]
+        finally:
+            with lock:
+                running[0] -= 1
+
+    monkeypatch.setattr(reading, "run_child", counted)
+    threads = [threading.Thread(target=lambda: read_table(csv(), listen=said.append)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == reading.AT_ONCE == 2
+    assert "waiting" in said
+
+
+def test_giving_up_frees_the_place_and_ends_the_process() -> None:
+    class Enough(Exception):
+        pass
+
+    def listen(state: str) -> None:
+        raise Enough
+
+    for _ in range(3):
+        with pytest.raises(Enough):
+            read_table(csv(), listen=listen)
+    assert read_table(csv()).frame.shape == (60, 3)
+
+
+def upload(seed: int = 0, rows: int = 60) -> Upload:
+    return Upload(read_csv(csv(rows, seed)), TableSpec("label"), "people.csv")
+
+
+def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
+    mine = upload()
+    spec = dpviz.RunSpec(dataset=mine.name, seeds=2)
+    assert spec.n_train == 48
+    assert mine.name not in dpviz.list_datasets()
+    result = dpviz.run(spec)
+    dpviz.run(dpviz.RunSpec(dataset=mine.name, seeds=2, intercept=False, model="svm"))
+    rows = [weakref.ref(mine.dataset(i)) for i in (True, False)] + [weakref.ref(result.bench), weakref.ref(mine)]
+    name = mine.name
+    del mine, result
+    gc.collect()
+    assert [ref() for ref in rows] == [None] * 4
+    with pytest.raises(dpviz.InvalidInput, match="does not hold"):
+        dpviz.run(spec)
+    assert not uploads.there(name)
+
+
+def test_only_the_holder_may_see_an_upload() -> None:
+    mine = upload()
+    before = uploads.guard(lambda name: False)
+    try:
+        for use in (dpviz.load_dataset, lambda name: dpviz.RunSpec(dataset=name), dpviz.datasets.rows_of):
+            with pytest.raises(dpviz.InvalidInput, match="does not hold"):
+                use(mine.name)
+    finally:
+        uploads.guard(before)
+    assert dpviz.load_dataset(mine.name).n == 60
+
+
+def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path) -> None:
+    mine = upload()
+    table = sweep(mine.name, mechanisms=["non-private", "majority"], epsilons=[1.0], seeds=2, store=CellStore(tmp_path / "cells"))
+    assert len(table) == 4
+    assert not (tmp_path / "cells").exists()
+    again = sweep(mine.name, mechanisms=["non-private", "majority"], epsilons=[1.0], seeds=2, n_jobs=2)
+    np.testing.assert_allclose(again["accuracy"], table["accuracy"])
+
+
+def test_ready_rows_are_bounded_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    uploads._ready.clear()
+    monkeypatch.setattr(uploads, "READY_BYTES", 4 * 60 * 5 * 8 * 2)
+    held = [upload(seed) for seed in range(4)]
+    hashes = [u.dataset(True).sha256 for u in held]
+    assert len(uploads._ready) <= 2
+    assert sum(bool(u._datasets) for u in held) <= 2
+    assert [dpviz.load_dataset(u.name).sha256 for u in held] == hashes
+
+
+def test_all_uploads_together_are_bounded() -> None:
+    held = [upload(seed, 200) for seed in range(3)]
+    assert uploads.held() >= sum(map(uploads.table_bytes, (u.table for u in held)))
+    limits = Limits(uploads_megabytes=2)
+    first = Upload(read_csv(csv(120_000)), TableSpec("label"), limits=limits)
+    with pytest.raises(dpviz.InvalidInput, match="all sessions together hold"):
+        Upload(read_csv(csv(120_000, 1)), TableSpec("label"), limits=limits)
+    del first
+    gc.collect()
+    assert Upload(read_csv(csv(120_000, 1)), TableSpec("label"), limits=limits).rows == 120_000

@@ -1,0 +1,82 @@
+"""Rows read back in the data's own units, and people found by their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.rows.person import odds
+from dpviz.dashboard.rows.selection import Condition, matching
+from dpviz.datasets import list_datasets, load_dataset
+from dpviz.datasets.table.units import Units
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", list_datasets())
+def test_rows_read_as_they_were_collected(name: str, intercept: bool) -> None:
+    dataset = load_dataset(name, intercept=intercept)
+    units = Units(dataset)
+    for row in (0, 7, dataset.n - 1):
+        texts = units.read(row, dataset.X[row])
+        for j, column in units.numbers.items():
+            assert float(texts[j]) == pytest.approx(float(dataset.frame[column].iloc[row]), rel=1e-3, abs=1e-3)
+        for j, (column, level) in units.levels.items():
+            assert texts[j] == ("1" if str(dataset.frame[column].iloc[row]) == level else "0")
+
+
+def test_noise_is_converted_by_the_columns_own_scale() -> None:
+    dataset = load_dataset("census-300")
+    units, row = Units(dataset), 11
+    age = dataset.feature_names.index("age")
+    factor = dataset.X[row, dataset.feature_names.index(f"region={dataset.frame['region'].iloc[row]}")]
+    moved = dataset.X[row].copy()
+    moved[age] += 10 / (90 - 17) * factor  # ten years on a declared range from 17 to 90
+    assert float(units.read(row, moved)[age]) == pytest.approx(dataset.frame["age"].iloc[row] + 10, rel=1e-3)
+
+
+def test_pictures_are_known_by_their_names() -> None:
+    assert Units(load_dataset("digits")).image == (8, 8)
+    assert Units(load_dataset("iris")).image is None
+
+
+FRAME = pd.DataFrame({"age": [20, 61, 75, 61], "status": ["never married", "married", "Never married", "=1+1"]})
+
+
+@pytest.mark.parametrize(
+    ("conditions", "want"),
+    [
+        ([Condition("age", ">", "60")], [1, 2, 3]),
+        ([Condition("age", "≥", "61"), Condition("age", "<", "75")], [1, 3]),
+        ([Condition("age", "=", "20")], [0]),
+        ([Condition("age", "≤", "20")], [0]),
+        ([Condition("age", ">", "60"), Condition("status", "contains", "NEVER")], [2]),
+        ([Condition("status", "is", "=1+1")], [3]),
+        ([Condition("status", "is not", "married")], [0, 2, 3]),
+        ([Condition("status", "contains", ".*")], []),
+        ([], [0, 1, 2, 3]),
+    ],
+)
+def test_people_who_meet_all_conditions(conditions: list[Condition], want: list[int]) -> None:
+    assert np.flatnonzero(matching(FRAME, conditions)).tolist() == want
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Condition("nobody", ">", "1"),
+        Condition("age", "contains", "1"),
+        Condition("status", ">", "1"),
+        Condition("age", ">", "__import__('os').system('true')"),
+    ],
+)
+def test_bad_conditions_are_named(condition: Condition) -> None:
+    with pytest.raises(InvalidInput):
+        matching(FRAME, [condition])
+
+
+def test_odds_at_the_ends() -> None:
+    assert odds(0.0, 0.0) == 0.5
+    assert odds(float("inf"), 0.0) == pytest.approx(1.0)
+    assert odds(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))

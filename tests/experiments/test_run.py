@@ -1,0 +1,149 @@
+"""Runs and sweeps: what they return, and the same numbers computed in another way."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import dpviz
+from dpviz.common.random import generator, spawn
+from dpviz.experiments.setup import bench
+
+SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})
+
+
+def test_result_has_what_it_promises() -> None:
+    result = dpviz.run(SPEC)
+    for values in (result.accuracy, result.train_accuracy, result.objective, result.optimality_gap):
+        assert values.shape == (4,)
+    assert result.theta.shape == (4, 31)
+    assert result.spec is not None
+    assert result.expected_accuracy is None
+    assert result.instances.index.name == "row_id"
+    assert {"visits", "times_noised", "noise_norm", "margin"} <= set(result.instances.columns)
+    assert len(result.instances) == 455
+    assert (result.instances["visits"] == 50).all()
+    np.testing.assert_allclose(result.optimality_gap, result.objective - result.non_private.objective)
+    assert result.majority.accuracy == pytest.approx(67 / 114)
+
+
+def test_numbers_recomputed_from_the_released_parameters() -> None:
+    result = dpviz.run(SPEC)
+    ds = dpviz.load_dataset(SPEC.dataset)
+    split = ds.split(0)
+    x, y = ds.X[split.train], ds.y[split.train]
+    margins = y[:, None] * (x @ result.theta.T)
+    objective = np.log1p(np.exp(-margins)).mean(axis=0) + SPEC.lam / 2 * (result.theta**2).sum(axis=1)
+    np.testing.assert_allclose(result.objective, objective, rtol=1e-10)
+    np.testing.assert_allclose(result.instances["margin"], margins.mean(axis=1), rtol=1e-9)
+    predicted = np.where(ds.X[split.test] @ result.theta.T >= 0, 1, -1)
+    np.testing.assert_allclose(result.accuracy, (predicted == ds.y[split.test][:, None]).mean(axis=0))
+
+
+def test_dp_gd_is_the_plain_loop() -> None:
+    result = dpviz.run(SPEC)
+    problem = bench(SPEC).problem
+    sigma = result.calibration.noise_scale
+    for s, stream in enumerate(spawn(SPEC.seed, 4)):
+        rng, theta = generator(stream), np.zeros(31)
+        for _ in range(50):
+            slope = -1 / (1 + np.exp(problem.rows.signed @ theta))
+            gradient = problem.rows.signed.T @ slope / problem.n + sigma * rng.standard_normal(31)
+            theta -= (gradient + SPEC.lam * theta) / (0.25 + SPEC.lam)
+        np.testing.assert_allclose(result.theta[s], theta, rtol=1e-8)
+
+
+def test_non_private_agrees_with_scikit_learn() -> None:
+    spec = dpviz.RunSpec(mechanism="non-private", lam=1e-2)
+    result, shared = dpviz.run(spec), bench(spec)
+    rows, n = shared.problem.rows, shared.problem.n
+    peer = LogisticRegression(C=1 / (n * 1e-2), fit_intercept=False, tol=1e-12, max_iter=10_000).fit(rows.X, rows.y)
+    np.testing.assert_allclose(result.theta[0], peer.coef_[0], atol=1e-5)
+    assert result.accuracy[0] == result.non_private.accuracy == peer.score(shared.test.X, shared.test.y)
+
+
+def test_epsilons_together_are_epsilons_one_by_one() -> None:
+    for mechanism in dpviz.list_mechanisms():
+        spec = dpviz.RunSpec(dataset="teaching", mechanism=mechanism, seeds=3)
+        together = dpviz.run_epsilons(spec, [0.5, 4.0])
+        for epsilon, result in zip([0.5, 4.0], together, strict=True):
+            alone = dpviz.run(dpviz.RunSpec(**(spec.to_dict() | {"epsilon": epsilon})))
+            np.testing.assert_allclose(result.theta, alone.theta, rtol=1e-3, atol=1e-5)
+            assert result.calibration.noise_scale == alone.calibration.noise_scale
+
+
+def test_sweep_is_tidy_and_agrees_with_runs() -> None:
+    table = dpviz.sweep("iris", "svm", {"dp-gd": {"steps": 5}, "cms-output": {}}, [0.5, 5.0], seeds=3, lam=0.01)
+    assert len(table) == 2 * 2 * 3
+    assert not table[["mechanism", "epsilon", "seed"]].duplicated().any()
+    run = dpviz.run(dpviz.RunSpec("iris", "svm", "dp-gd", 5.0, lam=0.01, seeds=3, params={"steps": 5}))
+    part = table[(table.mechanism == "dp-gd") & (table.epsilon == 5.0)].sort_values("seed")
+    np.testing.assert_allclose(part["accuracy"], run.accuracy)
+    np.testing.assert_allclose(part["objective"], run.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"mechanisms": []}, {"epsilons": []}, {"epsilons": [1.0, 0.0]}, {"mechanisms": ["dp-gd", "nope"]}, {"seeds": 0}],
+)
+def test_sweep_refuses_before_it_trains(bad: dict) -> None:
+    def monitor(done: float) -> None:
+        raise AssertionError("training began")
+
+    with pytest.raises(dpviz.InvalidInput):
+        dpviz.sweep(**({"dataset": "iris"} | bad), monitor=monitor)
+
+
+def test_a_monitor_can_cancel() -> None:
+    class Cancelled(Exception):
+        pass
+
+    seen: list[float] = []
+
+    def monitor(done: float) -> None:
+        seen.append(done)
+        if done > 0.5:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        dpviz.run(SPEC, monitor)
+    assert seen == sorted(seen)
+    assert seen[-1] < 0.6
+
+
+def test_divergence_is_an_error_that_says_what_to_do() -> None:
+    spec = dpviz.RunSpec("iris", "svm", "dp-gd", lam=100.0, params={"step_size": 10.0, "steps": 2000})
+    with pytest.raises(dpviz.InvalidInput, match="step size"):
+        dpviz.run(spec)
+
+
+def test_majority_predicts_one_label_and_can_be_private() -> None:
+    plain = dpviz.run(dpviz.RunSpec(mechanism="majority"))
+    assert (plain.accuracy == plain.majority.accuracy).all()
+    assert plain.calibration.proved is None
+    private = dpviz.run(dpviz.RunSpec(mechanism="majority", epsilon=1e-3, seeds=400, params={"private": True}))
+    assert private.calibration.proved == dpviz.Budget(1e-3)
+    assert 0.3 < (private.accuracy == plain.accuracy[0]).mean() < 0.7  # the noise of scale 2,000 drowns the count
+
+
+def test_a_stranger_adds_a_mechanism_by_adding_one_file(tmp_path: Path) -> None:
+    from dpviz.mechanisms import registry
+
+    package = importlib.import_module("dpviz.mechanisms.reference")
+    source = Path(package.__path__[0], "non_private.py").read_text()
+    Path(tmp_path, "strangers_own.py").write_text(source.replace('"non-private"', '"strangers-own"'))
+    package.__path__.append(str(tmp_path))
+    registry._found.cache_clear()
+    try:
+        assert "strangers-own" in dpviz.list_mechanisms()
+        assert dpviz.run(dpviz.RunSpec(mechanism="strangers-own")).theta.shape == (10, 31)
+    finally:
+        package.__path__.remove(str(tmp_path))
+        sys.modules.pop("dpviz.mechanisms.reference.strangers_own", None)
+        importlib.invalidate_caches()
+        registry._found.cache_clear()

@@ -1,0 +1,216 @@
+"""The run as a value: validation, key, URL."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.experiments.spec import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
+from dpviz.mechanisms import get_mechanism
+from dpviz.models import get_model
+
+BAD = [
+    ({"epsilon": 0}, "epsilon"),
+    ({"epsilon": -1}, "epsilon"),
+    ({"epsilon": float("nan")}, "epsilon"),
+    ({"epsilon": float("inf")}, "epsilon"),
+    ({"epsilon": "1"}, "epsilon"),
+    ({"epsilon": None}, "epsilon"),
+    ({"epsilon": 10**400}, "epsilon"),
+    ({"epsilon": 1 + 0j}, "epsilon"),
+    ({"epsilon": [1.0]}, "epsilon"),
+    ({"delta": 0}, "delta"),
+    ({"delta": 1 / 455}, "delta"),
+    ({"delta": 1.5}, "delta"),
+    ({"delta": "1e-5"}, "delta"),
+    ({"delta": float("nan")}, "delta"),
+    ({"lam": 0}, "lam"),
+    ({"lam": -1}, "lam"),
+    ({"lam": float("inf")}, "lam"),
+    ({"seeds": 0}, "seeds"),
+    ({"seeds": 2.5}, "seeds"),
+    ({"seeds": 10**9}, "seeds"),
+    ({"seeds": True}, "seeds"),
+    ({"split_seed": -1}, "split_seed"),
+    ({"seed": "x"}, "seed"),
+    ({"dataset": "adlut"}, "dataset"),
+    ({"dataset": 3}, "dataset"),
+    ({"dataset": "census-5"}, "n"),
+    ({"dataset": "census-2000000"}, "n"),
+    ({"dataset": "../etc/passwd"}, "dataset"),
+    ({"model": "tree"}, "model"),
+    ({"mechanism": "magic"}, "mechanism"),
+    ({"mechanism": ["dp-gd"]}, "mechanism"),
+    ({"params": {"stepz": 1}}, "params"),
+    ({"params": {"steps": 0}}, "steps"),
+    ({"params": {"steps": 1.5}}, "steps"),
+    ({"params": {"noise": "loud"}}, "noise"),
+    ({"params": [1]}, "params"),
+    ({"intercept": 1}, "intercept"),
+]
+
+
+@pytest.mark.parametrize(("values", "field"), BAD, ids=[f"{f}={next(iter(v.values()))!r}"[:30] for v, f in BAD])
+def test_bad_values_are_refused_with_field_cause_and_fix(values: dict, field: str) -> None:
+    with pytest.raises(dpviz.InvalidInput) as caught:
+        dpviz.RunSpec(**values)
+    assert field in caught.value.field
+    assert caught.value.cause
+    assert caught.value.fix.endswith(".")
+    assert pickle.loads(pickle.dumps(caught.value)).field == caught.value.field
+
+
+def test_near_misses_are_named() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="Did you mean 'dp-gd'"):
+        dpviz.RunSpec(mechanism="dpgd")
+
+
+def test_spec_is_frozen_hashable_and_picklable() -> None:
+    spec = dpviz.RunSpec(params={"steps": 7})
+    with pytest.raises(AttributeError):
+        spec.epsilon = 2.0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        spec.params["steps"] = 8  # type: ignore[index]
+    assert pickle.loads(pickle.dumps(spec)) == spec == dpviz.RunSpec(**spec.to_dict())
+    assert len({spec, dpviz.RunSpec(params={"steps": 7}), dpviz.RunSpec(params={"steps": 8})}) == 2
+
+
+def test_key_is_canonical() -> None:
+    spec = dpviz.RunSpec(params={"steps": 50, "step_size": 2.0})
+    assert spec.key() == dpviz.RunSpec(params={"step_size": 2, "steps": 50.0}).key()
+    assert dpviz.RunSpec().key() == dpviz.RunSpec(params={"steps": 50}, delta=1e-5).key()
+    assert spec.key() != dpviz.RunSpec(params={"steps": 51, "step_size": 2.0}).key()
+    assert dpviz.RunSpec().key() != dpviz.RunSpec(intercept=False).key()
+    values = json.loads(spec.key())
+    assert values["sha256"] == dpviz.load_dataset("breast-cancer").sha256
+    assert values["engine"].startswith(dpviz.__version__)
+
+
+def test_key_is_the_same_in_another_process() -> None:
+    code = "import dpviz; print(dpviz.RunSpec(dataset='teaching').key())"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert other == dpviz.RunSpec(dataset="teaching").key()
+
+
+def test_two_processes_give_the_same_bits() -> None:
+    code = (
+        "import dpviz, hashlib\n"
+        "for name in ('output-gaussian', 'cms-output', 'dp-gd'):\n"
+        "    r = dpviz.run(dpviz.RunSpec(mechanism=name, seeds=5))\n"
+        "    print(hashlib.sha256(r.theta.tobytes() + r.accuracy.tobytes() + r.objective.tobytes()).hexdigest())"
+    )
+    outs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert outs[0] == outs[1]
+    assert len(set(outs[0].split())) == 3
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> dpviz.RunSpec:
+    mechanism = draw(st.sampled_from(list(dpviz.list_mechanisms())))
+    params = {}
+    for name, knob in get_mechanism(mechanism).knobs().items():
+        if draw(st.booleans()):
+            if knob.kind == "whole":
+                params[name] = draw(st.integers(int(knob.low), int(knob.high)))
+            elif knob.kind == "number":
+                params[name] = draw(st.floats(knob.low, knob.high))
+            elif knob.kind == "choice":
+                params[name] = draw(st.sampled_from(knob.options))
+            else:
+                params[name] = draw(st.booleans())
+    return dpviz.RunSpec(
+        dataset=draw(st.sampled_from(["breast-cancer", "teaching", "census-500"])),
+        model=draw(st.sampled_from(["logistic", "svm"])),
+        mechanism=mechanism,
+        epsilon=draw(st.floats(1e-3, 1e3)),
+        delta=draw(st.none() | st.floats(1e-12, 1e-4)),
+        lam=draw(st.floats(1e-6, 10)),
+        seeds=draw(st.integers(1, 10_000)),
+        split_seed=draw(st.integers(0, 2**32 - 1)),
+        seed=draw(st.integers(0, 2**32 - 1)),
+        params=params,
+        intercept=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(specs())
+def test_url_round_trip(spec: dpviz.RunSpec) -> None:
+    back = dpviz.RunSpec.from_query(spec.to_query())
+    assert back.key() == spec.key()
+    as_text = "?" + "&".join(f"{k}={v}" for k, v in spec.to_query().items())
+    assert dpviz.RunSpec.from_query(as_text).key() == spec.key()
+
+
+def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
+    assert dpviz.RunSpec().to_query() == {}
+    assert dpviz.RunSpec.from_query("?utm_source=x&steps=3&nsgd.steps=1") == dpviz.RunSpec()
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("epsilon=0", "epsilon"),
+        ("epsilon=abc", "epsilon"),
+        ("epsilon=nan", "epsilon"),
+        ("epsilon=inf", "epsilon"),
+        ("epsilon=", "epsilon"),
+        ("delta=0.5", "delta"),
+        ("delta=-1", "delta"),
+        ("dataset=nope", "dataset"),
+        ("dataset=census-99999999999", "dataset"),
+        ("model=cnn", "model"),
+        ("mechanism=<script>", "mechanism"),
+        ("mechanism=dp-gd&dp-gd.steps=1e9", "steps"),
+        ("mechanism=dp-gd&dp-gd.noise=x", "noise"),
+        ("seeds=1.5", "seeds"),
+        ("seeds=99999999", "seeds"),
+        ("split_seed=-1", "split_seed"),
+        ("intercept=maybe", "intercept"),
+        ("lam=0", "lam"),
+    ],
+)
+def test_bad_urls_are_reported_and_the_rest_is_kept(query: str, field: str) -> None:
+    with pytest.raises(dpviz.InvalidInput):
+        dpviz.RunSpec.from_query(query)
+    problems: list[dpviz.InvalidInput] = []
+    spec = dpviz.RunSpec.from_query(query + "&seed=4", problems)
+    assert [p.field for p in problems] == [field]
+    assert spec.seed == 4
+    dpviz.run(spec)
+
+
+def test_a_delta_that_only_fits_other_data_is_reported_once() -> None:
+    problems: list[dpviz.InvalidInput] = []
+    spec = dpviz.RunSpec.from_query("dataset=census-100000&delta=0.0001&epsilon=2", problems)
+    assert [p.field for p in problems] == ["delta"]
+    assert spec.epsilon == 2
+    assert spec.dataset == "census-100000"
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta"])
+@pytest.mark.parametrize("value", [1e-320, 1e-300, 1e300])
+def test_budgets_beyond_all_use_are_refused(field: str, value: float) -> None:
+    with pytest.raises(dpviz.InvalidInput, match=field):
+        dpviz.RunSpec(**{field: value})
+
+
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+@pytest.mark.parametrize("epsilon", [LEAST_EPSILON, 1e-3, 10.0, MOST_EPSILON])
+def test_every_budget_that_is_taken_can_be_counted_with(mechanism: str, epsilon: float) -> None:
+    setting = get_model("logistic").setting(320, 3, 1e-3)
+    for delta in (LEAST_DELTA, 1e-30, 1e-5, 3e-3):
+        spec = dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=epsilon, delta=delta)
+        try:
+            cal = spec.build().calibrate(setting, spec.budget)
+        except dpviz.InvalidInput:
+            continue
+        assert np.isfinite(cal.noise_scale)

@@ -1,0 +1,129 @@
+"""Sweeps as jobs: resume, damage, cancel, and the same numbers by every way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.experiments.sweep import CellStore, SweepSpec, run_cells, run_sweep, sweep
+
+SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[3.0, 0.3], seeds=25)
+
+
+class Cancelled(Exception):
+    pass
+
+
+def test_cells_fill_the_whole_picture_coarsely_first() -> None:
+    cells = SPEC.cells()
+    assert [(c.spec.mechanism, c.replicas.start, c.replicas.stop) for c in cells] == [
+        ("dp-gd", 0, 2),
+        ("cms-output", 0, 2),
+        ("dp-gd", 2, 10),
+        ("cms-output", 2, 10),
+        ("dp-gd", 10, 20),
+        ("cms-output", 10, 20),
+        ("dp-gd", 20, 25),
+        ("cms-output", 20, 25),
+    ]
+    assert len({c.key() for c in cells}) == 8
+    assert [c.replicas for c in SweepSpec(mechanisms=["dp-gd"], seeds=1).cells()] == [range(1)]
+    assert [c.replicas for c in SweepSpec(mechanisms=["dp-gd"], seeds=10).cells()] == [range(2), range(2, 10)]
+
+
+def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
+    table = run_sweep(SPEC)
+    assert len(table) == 2 * 2 * 25
+    assert not table[["mechanism", "epsilon", "seed"]].duplicated().any()
+    run = dpviz.run(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=3.0, seeds=25))
+    part = table[(table.mechanism == "cms-output") & (table.epsilon == 3.0)]
+    assert part["objective"].to_numpy() == pytest.approx(run.objective)
+    assert part["expected_accuracy"].iloc[0] == pytest.approx(run.expected_accuracy)
+
+
+def test_resumes_from_finished_cells(tmp_path: Path) -> None:
+    store = CellStore(tmp_path / "cells")
+    cells = iter(run_cells(SPEC.cells(), store=store))
+    for _ in range(3):
+        next(cells)
+    del cells
+    assert len(list(store.folder.glob("*.cell"))) == 3
+
+    def monitor(done: float) -> None:
+        assert done > 0.37, "finished cells were computed again"
+
+    resumed = run_sweep(SPEC, store=CellStore(store.folder), monitor=monitor)
+    pd.testing.assert_frame_equal(resumed, run_sweep(SPEC))
+    assert not list(store.folder.glob("*.part"))
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path: Path, damage: bytes | None) -> None:
+    store = CellStore(tmp_path)
+    whole = run_sweep(SPEC, store=store)
+    victim = sorted(tmp_path.glob("*.cell"))[0]
+    content = victim.read_bytes()
+    victim.write_bytes(content[:-7] + b"x" + content[-6:] if damage is None else damage)
+    again = CellStore(tmp_path)
+    pd.testing.assert_frame_equal(run_sweep(SPEC, store=again), whole)
+    assert len(again.notices) == 1
+    assert len(list(tmp_path.glob("*.damaged"))) == 1
+    quiet = CellStore(tmp_path)
+    run_sweep(SPEC, store=quiet)
+    assert quiet.notices == []
+
+
+def test_cancel_keeps_what_is_finished(tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+
+    def monitor(done: float) -> None:
+        if done > 0.4:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        run_sweep(SPEC, store=store, monitor=monitor)
+    assert 1 <= len(list(tmp_path.glob("*.cell"))) < 8
+
+
+def test_processes_give_the_same_numbers() -> None:
+    pd.testing.assert_frame_equal(run_sweep(SPEC, n_jobs=2), run_sweep(SPEC))
+
+
+def test_toml_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "figure.toml"
+    path.write_text(SPEC.to_toml())
+    assert SweepSpec.from_toml(path) == SPEC
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("epsilons = [", "spec file"),
+        ("epsilon = 1", "spec file"),
+        ("epsilons = [0]", "epsilon"),
+        ("epsilons = []", "epsilons"),
+        ('mechanisms = ["x"]', "mechanism"),
+        ("[mechanisms.dp-gd]\nsteps = 0", "steps"),
+        ("epsilons = [1, 1.0]", "epsilons"),
+        ("mechanisms = []", "mechanisms"),
+        ("seeds = 1.5", "seeds"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(tmp_path: Path, text: str, field: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(dpviz.InvalidInput) as caught:
+        SweepSpec.from_toml(path)
+    assert caught.value.field == field
+    with pytest.raises(dpviz.InvalidInput, match="cannot be read"):
+        SweepSpec.from_toml(tmp_path / "missing.toml")
+
+
+def test_the_function_takes_what_the_spec_takes() -> None:
+    table = sweep("iris", "svm", ["cms-output"], [1.0], 3, lam=0.1, intercept=False)
+    assert (table["lam"] == 0.1).all()
+    with pytest.raises(TypeError):
+        sweep("iris", lambda_=3)

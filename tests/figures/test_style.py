@@ -1,0 +1,147 @@
+"""Colours mean one thing and can be told apart."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpviz.figures import data, heat, lines, plane
+from dpviz.figures.style import ABOVE, DARK, LEGEND_LINE, LEGEND_WIDTH, LIGHT, THEMES, Look, Theme, contrast, look
+from dpviz.mechanisms.base import FAMILIES
+
+CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
+
+#: linear RGB as seen without one kind of cone, severity 1 (Machado, Oliveira, Fernandes 2009, table 1)
+SIGHT = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    c = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    x = to_xyz @ np.clip(rgb, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(x > 216 / 24389, np.cbrt(x), (24389 / 27 * x + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def closest(colours: list[str], sight: str) -> float:
+    seen = [lab(np.asarray(SIGHT[sight]) @ linear(c)) for c in colours]
+    return min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(seen, 2))
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_families_and_noise_can_be_told_apart(theme: Theme, sight: str) -> None:
+    assert tuple(theme.families) == FAMILIES
+    assert closest([*theme.families.values(), theme.noise], sight) > 15
+    # the control: red and green of equal lightness fail for the readers they fail
+    assert closest(["#c23b3b", "#5b7d1e"], "deutan") < 15
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_lines_stand_out_from_the_paper(theme: Theme) -> None:
+    for colour in (theme.ink, theme.majority, *theme.families.values()):
+        assert contrast(colour, theme.paper) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_ten_chart_colours(sight: str) -> None:
+    ten = CONFIG["theme"]["chartCategoricalColors"]
+    assert len(set(ten)) == 10
+    assert closest(ten, sight) > 15
+
+
+def test_figures_have_the_pages_background() -> None:
+    for theme, name in ((LIGHT, "light"), (DARK, "dark")):
+        assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
+
+
+@pytest.mark.parametrize("family", FAMILIES[1:])
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_methods_of_a_family_differ_in_more_than_shade(theme: Theme, family: str) -> None:
+    looks = [look(theme, str(k), family, k) for k in range(12)]
+    assert looks[0].colour == theme.families[family]
+    assert len({one.colour for one in looks}) == 12
+    assert len({(one.dash, one.symbol) for one in looks}) == 12
+    assert min(contrast(one.colour, theme.paper) for one in looks) >= 2.99
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_shipped_configuration() -> None:
+    assert CONFIG["server"]["address"] == "127.0.0.1"
+    assert CONFIG["server"]["maxUploadSize"] == 50
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+    assert CONFIG["client"]["showErrorDetails"] == "none"
+
+
+def test_zero_lines_are_exact_for_planes_and_close_for_circles() -> None:
+    axis = np.linspace(-1, 1, 21)
+    gx, gy = np.meshgrid(axis, axis)
+    x, y = plane.zero_lines(np.stack([0.3 * gx - 0.7 * gy + 0.11, gx + 5 * gy - 0.2]), (axis, axis))
+    there = ~np.isnan(x)
+    residual = np.minimum(abs(0.3 * x - 0.7 * y + 0.11), abs(x + 5 * y - 0.2))[there]
+    assert there.sum() > 40
+    assert residual.max() < 1e-12
+    x, y = plane.zero_lines((gx**2 + gy**2 - 0.5)[None], (axis, axis))
+    assert np.nanmax(abs(np.hypot(x, y) - 0.5**0.5)) < 0.005
+    assert plane.zero_lines(np.ones((1, 21, 21)), (axis, axis))[0].size == 0
+
+
+@pytest.mark.parametrize("entries", [1, 6])
+def test_the_legend_leaves_room_for_the_highest_tick(entries: int) -> None:
+    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
+    drawn = [lines.Line(f"{k} {name}", [1, 10], [1e-3, 1.0], Look("", "#000000", "solid", "x")) for k in range(entries)]
+    layout = lines.curves(drawn, LIGHT, x="n", y="risk", y_range=(1e-3, 1.0)).layout
+    inside = layout.height - layout.margin.t - layout.margin.b
+    gap = (layout.legend.y - 1) * inside
+    assert gap == pytest.approx(ABOVE)
+    assert layout.margin.t >= gap + 2 * LEGEND_LINE * entries  # each entry on two lines
+
+
+def test_long_legend_entries_are_broken_and_not_cut() -> None:
+    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
+    [trace] = lines.curves([lines.Line(name, [1, 10], [1, 2], Look("", "#000000", "solid", "x"))], LIGHT, x="n", y="risk").data
+    assert trace.name.replace("<br>", " ") == name
+    assert max(map(len, trace.name.split("<br>"))) <= LEGEND_WIDTH
+
+
+def test_feature_ranges_below_zero_are_in_the_picture() -> None:
+    x = np.random.default_rng(3).uniform(-0.5, 0.5, (100, 2))
+    fig = data.feature_ranges(x, ("a", "b"), LIGHT)
+    ends = np.asarray(fig.data[0].x, float)
+    assert fig.layout.xaxis.range[0] < np.nanmin(ends) < -0.4
+    assert fig.layout.xaxis.range[1] > np.nanmax(ends)
+
+
+def test_ticks_follow_what_is_in_sight_and_not_what_lies_below() -> None:
+    line = lines.Line("", [1, 10], [1e-300, 1.0], Look("", "#000000", "solid", "x"))
+    assert lines.curves([line], LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+@pytest.mark.parametrize("family", FAMILIES[1:])
+def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: Theme, family: str) -> None:
+    for k in (0, 1, 5):
+        hue = look(theme, "", family, k).colour
+        means = np.linspace(0.4, 0.9, 49).reshape(7, 7)
+        ticks = [str(n) for n in range(7)]
+        made = heat.heat(means, (ticks, ticks), ("a", "b"), theme, percent=True, best=None, present=None, hue=hue)
+        shares = (means.ravel() - 0.4) / 0.5
+        grounds = [heat._mix(theme.grid, hue, float(s)) for s in shares]
+        assert min(map(contrast, made.data[1].textfont.color, grounds)) >= 3.9

@@ -1,0 +1,286 @@
+"""Influence, leverage, Newton steps and exact retraining against brute force and reference values."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support import make_problem
+
+import dpviz
+from dpviz.influence.functions import Influence, error_bound, influence_of
+from dpviz.models import LinearModel, Rows, get_model
+from dpviz.models.problem import Problem
+
+
+def brute_force(
+    problem: Problem, index: int, replacement: tuple[np.ndarray, float] | None = None, rescale: bool = False
+) -> np.ndarray:
+    """theta_{-i} - theta* by training again on the other rows."""
+    if replacement is not None:
+        return problem.replace_row(index, *replacement).optimum - problem.optimum
+    keep = np.arange(problem.n) != index
+    # the mean over n - 1 rows weighs the loss n/(n-1) times as much as the mean with the public n
+    lam = problem.lam if rescale else problem.lam * problem.n / (problem.n - 1)
+    return Problem(problem.rows.take(np.flatnonzero(keep)), problem.model, lam).optimum - problem.optimum
+
+
+@pytest.fixture(scope="module")
+def tumours() -> Problem:
+    data = dpviz.load_dataset("breast-cancer", intercept=False)
+    return Problem(Rows(data.X, data.y), get_model("logistic"), 0.01)
+
+
+def test_reference_values_on_breast_cancer(tumours: Problem) -> None:
+    influence = influence_of(tumours)
+    truth = influence.leave_one_out()
+    error = np.linalg.norm(influence.parameters(kind="influence") - truth.change, axis=1)
+    newton_error = np.linalg.norm(influence.parameters() - truth.change, axis=1)
+    found = {
+        "objective": tumours.optimal_value,
+        "norm": influence.norm[0],
+        "newton": influence.newton_norm[0],
+        "loo": truth.norm[0],
+        "leverage": influence.leverage[0],
+        "largest": truth.norm.argmax(),
+        "loo_max": truth.norm.max(),
+        "newton_at_max": influence.newton_norm[38],
+        "norm_at_max": influence.norm[38],
+        "error": error.max(),
+        "newton_error": newton_error.max(),
+    }
+    # computed independently with numpy from the definitions, one Newton solve per left-out row
+    assert found == pytest.approx(
+        {
+            "objective": 0.5294861638393573,
+            "norm": 0.01854246700282632,
+            "newton": 0.018666600982443698,
+            "loo": 0.018664689548906575,
+            "leverage": 0.0066500580225681005,
+            "largest": 38,
+            "loo_max": 0.05324671201471779,
+            "newton_at_max": 0.05323604124364029,
+            "norm_at_max": 0.052548914682737195,
+            "error": 0.0007130847561260282,
+            "newton_error": 3.831938912078551e-05,
+        },
+        rel=1e-6,
+    )
+    assert error.max() <= error_bound(tumours.setting)
+    assert error_bound(tumours.setting) / error.max() == pytest.approx(438.45, rel=1e-4)  # valid, and of no use as a correction
+
+
+def test_error_bound_is_theorem_4() -> None:
+    setting = get_model("logistic").setting(45222, 105, 0.01)
+    assert error_bound(setting) == pytest.approx(4.949809064198106e-05, rel=1e-9)
+    assert error_bound(setting, zeta=0.02) < error_bound(setting)
+    assert error_bound(get_model("svm").setting(100, 5, 0.01)) == np.inf
+
+
+@pytest.mark.parametrize("lam", [0.2, 0.02, 0.002])
+def test_leave_one_out_is_retraining(model_id: str, lam: float) -> None:
+    problem = make_problem(n=60, d=5, lam=lam, model=model_id, seed=4)
+    truth = influence_of(problem).leave_one_out()
+    expected = np.array([brute_force(problem, i) for i in range(problem.n)])
+    error = np.linalg.norm(truth.change - expected, axis=1)
+    # brute force stops at gradient norm 1e-11 itself, twice
+    assert np.all(error <= truth.certificate + 2e-11 / lam)
+    assert truth.certificate.max() <= 1e-7 * truth.norm.max()
+    np.testing.assert_allclose(truth.norm, np.linalg.norm(expected, axis=1), rtol=1e-6, atol=1e-9)
+
+
+def test_solving_rows_one_by_one_gives_the_same(model_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=40, d=4, lam=0.01, model=model_id, seed=9)
+    shared = influence_of(problem).leave_one_out([3, 17, 39])
+    monkeypatch.setattr("dpviz.influence.leave_one_out._MAX_STEPS", 0)
+    alone = influence_of(problem).leave_one_out([3, 17, 39])
+    assert np.all(alone.steps == -1)
+    assert np.all(np.linalg.norm(shared.theta - alone.theta, axis=1) <= shared.certificate + alone.certificate)
+
+
+def test_certificate_bounds_the_error_of_an_early_stop() -> None:
+    problem = make_problem(n=50, d=4, lam=0.01, seed=2)
+    rough = influence_of(problem).leave_one_out(tolerance=0.3)
+    fine = influence_of(problem).leave_one_out()
+    error = np.linalg.norm(rough.theta - fine.theta, axis=1)
+    assert np.all(error <= rough.certificate + fine.certificate)
+    assert rough.certificate.max() > 100 * fine.certificate.max()
+    # the bound can fail: a hundredth of it does
+    assert np.any(error > 0.01 * rough.certificate + fine.certificate)
+
+
+def test_newton_step_is_closer_than_influence_and_both_have_the_right_sign(model_id: str) -> None:
+    problem = make_problem(n=200, d=6, lam=0.01, model=model_id, seed=1)
+    influence = influence_of(problem)
+    truth = influence.leave_one_out()
+    first = np.linalg.norm(influence.parameters(kind="influence") - truth.change, axis=1)
+    newton = np.linalg.norm(influence.parameters(kind="newton") - truth.change, axis=1)
+    moved = (truth.norm > 1e-9) & (influence.leverage > 0)  # without leverage the two are the same
+    # rows that cross a kink of the SVM can go either way: the statement is about most rows
+    assert np.mean(newton[moved] < first[moved]) > 0.8
+    assert np.median(newton[moved]) < np.median(first[moved])
+    assert np.median(first[moved] / truth.norm[moved]) < 0.1
+    np.testing.assert_allclose(influence.norm, np.linalg.norm(influence.parameters(kind="influence"), axis=1), rtol=1e-12)
+    np.testing.assert_allclose(influence.newton_norm, np.linalg.norm(influence.parameters(), axis=1), rtol=1e-12)
+    assert np.all((influence.leverage >= 0) & (influence.leverage < 1))
+
+
+def test_leverages_sum_to_the_effective_dimension(model_id: str) -> None:
+    problem = make_problem(n=80, d=5, lam=0.03, model=model_id)
+    influence = influence_of(problem)
+    eigen = np.linalg.eigvalsh(influence.hessian) - problem.lam
+    assert influence.leverage.sum() == pytest.approx((eigen / (eigen + problem.lam)).sum(), rel=1e-10)
+
+
+def test_rows_beyond_the_margin_of_the_svm_have_no_influence_at_all() -> None:
+    problem = make_problem(n=120, d=3, lam=0.002, model="svm", seed=3)
+    margin = problem.model.margins(problem.optimum[None], problem.rows)[:, 0]
+    far = np.flatnonzero(margin > 1.5)
+    assert len(far) > 10
+    influence = influence_of(problem)
+    assert np.all(influence.norm[far] == 0)
+    assert influence.leave_one_out(far).norm.max() <= 1e-10
+
+
+def test_influence_is_the_derivative_of_the_minimiser_by_the_row_weight() -> None:
+    problem = make_problem(n=30, d=3, lam=0.05, seed=6)
+    h = 1e-4
+
+    def minimiser(weight: float) -> np.ndarray:
+        # a row of weight 1 + h: m copies of everything else would do the same; here by Newton on the weighted sum
+        theta = problem.optimum.copy()
+        w = np.ones((problem.n, 1))
+        w[7] = weight
+        for _ in range(20):
+            g = problem.model.sum_gradient(theta[None], problem.rows, weights=w)[0] / problem.n + problem.lam * theta
+            theta = theta - np.linalg.solve(problem.model.hessian(theta, problem.rows, problem.lam), g)
+        return theta
+
+    derivative = (minimiser(1 - h) - minimiser(1 + h)) / (2 * h)
+    np.testing.assert_allclose(influence_of(problem).parameters([7], "influence")[0], derivative, rtol=1e-6)
+
+
+def test_published_formula_follows_its_own_truth() -> None:
+    problem = make_problem(n=150, d=4, lam=0.05, seed=8)
+    influence = influence_of(problem)
+    own_truth = influence.leave_one_out(rescale=True)
+    np.testing.assert_allclose(own_truth.change[5], brute_force(problem, 5, rescale=True), atol=1e-9)
+    published = influence.parameters(kind="published")
+    np.testing.assert_allclose(influence.published_norm, np.linalg.norm(published, axis=1), rtol=1e-10)
+    error = np.linalg.norm(published - own_truth.change, axis=1)
+    assert np.median(error / own_truth.norm) < 0.05
+    # it is another quantity than removal with a public n: confusing the two is visible
+    assert np.median(np.linalg.norm(influence.parameters(kind="influence") - own_truth.change, axis=1)) > 3 * np.median(error)
+
+
+def test_replacements(model_id: str) -> None:
+    problem = make_problem(n=60, d=4, lam=0.05, model=model_id, seed=5)
+    rng = np.random.default_rng(0)
+    index = [0, 11, 59]
+    x = rng.standard_normal((3, 4))
+    rows = Rows(x / np.linalg.norm(x, axis=1, keepdims=True), np.array([1.0, -1.0, 1.0]))
+    influence = influence_of(problem)
+    truth = influence.replace_one_out(index, rows)
+    expected = np.array([brute_force(problem, i, (rows.X[k], rows.y[k])) for k, i in enumerate(index)])
+    np.testing.assert_allclose(truth.change, expected, atol=2e-9)
+    step = influence.replace(index, rows)
+    assert np.all(np.linalg.norm(step - truth.change, axis=1) < 0.15 * truth.norm)
+    same = influence.replace([4], problem.rows.take(np.array([4])))
+    assert np.linalg.norm(same) < 1e-15
+    # one rank-two step is one Newton step on the replaced problem
+    there = problem.replace_row(11, rows.X[1], rows.y[1])
+    t = problem.optimum
+    gradient = there.model.sum_gradient(t[None], there.rows)[0] / there.n + there.lam * t
+    newton = -np.linalg.solve(there.model.hessian(t, there.rows, there.lam), gradient)
+    np.testing.assert_allclose(step[1], newton, rtol=1e-8, atol=1e-13)
+
+
+def test_effects_on_losses_scores_and_objective_follow_retraining() -> None:
+    problem = make_problem(n=200, d=5, lam=0.02, seed=12)
+    test = make_problem(n=50, d=5, seed=13).rows
+    influence = influence_of(problem)
+    truth = influence.leave_one_out()
+
+    def close(approximate: np.ndarray, exact: np.ndarray, share: float = 0.02) -> None:
+        assert np.linalg.norm(approximate - exact) <= share * np.linalg.norm(exact)
+
+    close(influence.on_loss(test), truth.on_loss(test))
+    close(influence.on_training_loss, truth.on_loss(problem.rows), 0.05)
+    close(influence.on_scores(test.take(np.array([3, 4]))), truth.on_scores(test.take(np.array([3, 4]))))
+    close(influence.on_objective, problem.objective(truth.theta) - problem.optimal_value, 0.05)
+    value = problem.model.loss.value  # type: ignore[attr-defined]
+    own = value(np.einsum("ij,ij->i", problem.rows.signed, truth.theta)) - value(problem.rows.signed @ problem.optimum)
+    close(influence.on_own_loss, own)
+    assert np.all(influence.on_own_loss >= 0)
+    with pytest.raises(AssertionError):  # the opposite sign is caught
+        close(-influence.on_loss(test), truth.on_loss(test))
+
+
+def test_conjugate_gradients_agree_with_the_factorised_hessian(model_id: str) -> None:
+    problem = make_problem(n=90, d=12, lam=0.01, model=model_id)
+    dense, products = influence_of(problem, solver="dense"), influence_of(problem, solver="cg")
+    np.testing.assert_allclose(products.newton_norm, dense.newton_norm, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(products.leave_one_out([1, 2]).change, dense.leave_one_out([1, 2]).change, atol=1e-9)
+    vectors = np.random.default_rng(0).standard_normal((3, 12))
+    product = problem.model.hessian_product(problem.optimum, problem.rows, problem.lam, vectors)
+    np.testing.assert_allclose(product, vectors @ dense.hessian, rtol=1e-10)
+
+
+def test_blocks_and_chunks_do_not_change_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=300, d=4, lam=0.01)
+    whole = influence_of(problem)
+    truth = whole.leave_one_out()
+    monkeypatch.setattr("dpviz.influence.functions._BLOCK_BYTES", 1)
+    monkeypatch.setattr("dpviz.influence.leave_one_out._CHUNK", 1)
+    parts = influence_of(problem)
+    done: list[float] = []
+    again = parts.leave_one_out(monitor=done.append)
+    np.testing.assert_allclose(parts.newton_norm, whole.newton_norm, rtol=1e-12)
+    np.testing.assert_allclose(again.theta, truth.theta, atol=1e-10)
+    assert done == sorted(done)
+    assert 0 <= done[0] <= done[-1] <= 1
+
+
+def test_cancelling_from_the_monitor() -> None:
+    def cancel(done: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        influence_of(make_problem()).leave_one_out(monitor=cancel)
+
+
+def test_planted_outliers_are_on_top() -> None:
+    data = dpviz.load_dataset("teaching")
+    planted = set(np.flatnonzero(data.frame["kind"] == "outlier"))
+    table = influence_of(Problem(Rows(data.X, data.y), get_model("logistic"), 0.01)).frame()
+    assert set(table.sort_values("newton").index[-8:]) == planted
+    assert set(table.sort_values("own_loss").index[-8:]) == planted
+    assert set(table.index[table["rank"] <= 8]) == planted
+
+
+def test_bad_input_is_named(tumours: Problem) -> None:
+    for call in (
+        lambda: influence_of(tumours, np.zeros(3)),
+        lambda: influence_of(tumours, np.full(30, np.nan)),
+        lambda: influence_of(tumours, solver="magic"),
+        lambda: influence_of(tumours).parameters([569]),
+        lambda: influence_of(tumours).parameters([-1]),
+        lambda: influence_of(tumours).parameters([0.5]),
+        lambda: influence_of(tumours).parameters(kind="best"),
+        lambda: influence_of(tumours).replace([0, 1], tumours.rows.take(slice(0, 1))),
+        lambda: influence_of(tumours, np.ones(30)).leave_one_out([0]),
+    ):
+        with pytest.raises(dpviz.InvalidInput):
+            call()
+
+
+def test_no_rows_and_models_without_unique_minimiser(tumours: Problem) -> None:
+    none = influence_of(tumours).leave_one_out([])
+    assert none.change.shape == (0, 30)
+    assert isinstance(tumours.model, LinearModel)
+    bumpy = Problem(tumours.rows, dataclasses.replace(tumours.model, convex=False), 0.01)
+    away = Influence(bumpy, np.zeros(30), "dense")
+    assert np.isfinite(away.newton_norm).all()
+    with pytest.raises(dpviz.InvalidInput, match="not at a minimum"):
+        away.leave_one_out([0])

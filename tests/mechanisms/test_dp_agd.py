@@ -1,0 +1,230 @@
+"""DP-AGD: published constants, every draw paid for, and both kinds of noise against their exact laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import make_problem, neighbour
+
+import dpviz
+from dpviz.common.random import generator, spawn, substreams
+from dpviz.mechanisms.gradient.dp_agd import _Runs
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Neighbouring
+
+ALPHA = 1e-6
+
+
+def build(**params: object) -> dpviz.Mechanism:
+    return dpviz.list_mechanisms()["dp-agd"].from_params(params)
+
+
+def test_published_prices() -> None:
+    cal = build(splits=60, clip_norm=3.0).calibrate(get_model("logistic").setting(45222, 104, 1e-3), Budget(1.0, 1e-8))
+    assert cal.details["rho_total"] == pytest.approx(0.01321536285282739, rel=1e-12)
+    assert cal.details["eps_nmax"] == pytest.approx(0.008333333333333333, rel=1e-12)
+    assert cal.details["rho_nmax"] == pytest.approx(3.472222222222222e-05, rel=1e-12)
+    assert cal.details["rho_ng"] == pytest.approx(9.311990306365883e-07, rel=1e-12)
+
+
+def test_relation_sets_both_sensitivities() -> None:
+    setting, budget = get_model("logistic").setting(1000, 10, 1e-3), Budget(1.0, 1e-6)
+    one, two = (build(relation=r).calibrate(setting, budget) for r in ("add-remove", "replace-one"))
+    assert one.neighbouring is Neighbouring.ADD_REMOVE
+    assert (one.sensitivity, two.sensitivity) == (1.0, 2.0)
+    assert two.noise_scale == pytest.approx(2 * one.noise_scale)
+    # Gaussian: rho = sens^2/(2 sigma^2); choice: epsilon^2/8 with epsilon = (range of the score changes)/scale
+    assert two.noise_scale == pytest.approx(2 / math.sqrt(2 * two.details["rho_ng"]))
+    assert (2 * 3.0 / two.details["gumbel_scale"]) ** 2 / 8 == pytest.approx(two.details["rho_nmax"])
+    assert (3.0 / one.details["gumbel_scale"]) ** 2 / 8 == pytest.approx(one.details["rho_nmax"])
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0, 1e5])
+def test_some_choices_are_always_affordable(epsilon: float) -> None:
+    cal = build().calibrate(get_model("logistic").setting(1000, 10, 1e-3), Budget(epsilon, 1e-6))
+    assert cal.details["most_choices"] >= 20
+
+
+def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSequence, knobs: dpviz.Mechanism) -> tuple:
+    """One run, written straight from the algorithm: (parameters, steps, payments)."""
+    _, noise, choice = (generator(s) if k else s for k, s in enumerate(substreams(stream, 3)))
+    rho, price, paid, steps, chosen, longest = cal.details["rho_total"], cal.details["rho_ng"], [], 0, [], 2.0
+    v, n, lam, loss = problem.rows.signed, problem.n, problem.lam, problem.model.loss  # type: ignore[attr-defined]
+    w = np.zeros(problem.m)
+
+    def can_pay(cost: float) -> bool:
+        nonlocal rho
+        if rho < cost:
+            return False
+        rho -= cost
+        paid.append(cost)
+        return True
+
+    while can_pay(price):
+        exact = (loss.slope(v @ w)[:, None] * v).sum(axis=0)
+        noisy = exact + 2.0 / math.sqrt(2 * price) * noise.standard_normal(problem.m)
+        while True:
+            if not can_pay(cal.details["rho_nmax"]):
+                return w, steps, paid
+            direction = noisy / n + lam * w
+            direction = direction / np.linalg.norm(direction)
+            grid = np.linspace(0, longest, knobs.candidates + 1)
+            scores = [
+                np.minimum(loss.value(v @ (w - a * direction)), 3.0).sum() + n * lam / 2 * ((w - a * direction) ** 2).sum()
+                for a in grid
+            ]
+            # exponential mechanism: epsilon_n = sqrt(8 rho), sensitivity 3, not monotone
+            scale = 2 * 3.0 / math.sqrt(8 * cal.details["rho_nmax"])
+            k = int(np.argmin(np.array(scores) - scale * choice.gumbel(size=len(grid))))
+            if k > 0:
+                w, steps = w - grid[k] * direction, steps + 1
+                chosen.append(grid[k])
+                if steps % 10 == 0:
+                    longest, chosen = min(1.1 * max(chosen), 2.0), []
+                break
+            if not can_pay(0.1 * price):
+                return w, steps, paid
+            second = exact + 2.0 / math.sqrt(2 * 0.1 * price) * noise.standard_normal(problem.m)
+            noisy, price = (noisy + 0.1 * second) / 1.1, 1.1 * price
+    return w, steps, paid
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_replicas_match_a_straight_run(model_id: str, epsilon: float) -> None:
+    problem = make_problem(n=300, d=3, model=model_id)
+    built = build()
+    cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (epsilon, 2.0)]
+    fit = built.fit(problem, cals, spawn(3, 3))
+    w, steps, paid = reference(problem, cals[0], spawn(3, 3)[2], built)
+    np.testing.assert_allclose(fit.theta[0, 2], w, rtol=1e-5, atol=1e-6)
+    assert fit.record.visits is not None
+    assert fit.record.visits[0, 2, 0] == steps
+    assert steps >= 10
+    assert sum(paid) <= cals[0].details["rho_total"]
+
+
+def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=200, d=3)
+    built = build(splits=6, gamma=1.0)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    ledgers: dict[int, np.ndarray] = {}
+    draw, choose = _Runs._draw, _Runs.choose
+
+    def ledger(runs: _Runs) -> np.ndarray:
+        return ledgers.setdefault(id(runs.rho), np.zeros(len(runs.rho)))
+
+    def drawing(self: _Runs, who: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        ledger(self)[who] += rho
+        return draw(self, who, rho)
+
+    def choosing(self: _Runs, tick: object) -> None:
+        before = [g.bit_generator.state["state"]["state"] for g in self.gumbel]
+        choose(self)
+        drew = [g.bit_generator.state["state"]["state"] != b for g, b in zip(self.gumbel, before, strict=True)]
+        ledger(self)[drew] += cal.details["rho_nmax"]
+        np.testing.assert_allclose(self.total - self.rho, ledger(self), rtol=1e-9)
+        assert (self.rho >= 0).all()
+        kept.append(self)
+
+    kept: list[_Runs] = []
+    monkeypatch.setattr(_Runs, "_draw", drawing)
+    monkeypatch.setattr(_Runs, "choose", choosing)
+    built.fit(problem, [cal], spawn(0, 20))
+    spent = np.concatenate(list(ledgers.values()))
+    assert spent.shape == (20,)
+    assert (spent <= cal.details["rho_total"] * (1 + 1e-12)).all()
+    # what is left does not pay for many more choices and gradients
+    assert (cal.details["rho_total"] - spent < 20 * cal.details["rho_nmax"]).all()
+
+
+def test_first_gradient_and_averaged_gradient_have_their_exact_noise() -> None:
+    problem, runs = make_problem(n=50, d=5), 3000
+    built = build(gamma=0.7)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    state = _Runs(built, problem, [cal], spawn(0, runs))
+    state.measure()
+    # the sum of two draws is worth (1 + gamma) rho: variance sens^2/(2 (1 + gamma) rho)
+    for better in (1.0, 1.7):
+        noise = (state.noisy - state.exact) * math.sqrt(2 * better * cal.details["rho_ng"]) / 2.0
+        law, total = stats.chi2(noise.size), float((noise**2).sum())
+        assert ALPHA < law.cdf(total) < 1 - ALPHA
+        assert law.cdf(total * 0.95**2) < ALPHA
+        assert law.sf(total * 1.05**2) < ALPHA
+        state._measure_better(np.arange(runs))
+    np.testing.assert_allclose(state.price[0], 1.7**2 * cal.details["rho_ng"])
+
+
+def test_choice_is_the_exponential_mechanism() -> None:
+    problem, runs = make_problem(n=400, d=2), 80_000  # 4,000 streams, 20 choices each
+    built = build(candidates=8, clip_loss=1.0)
+    cal = built.calibrate(problem.setting, Budget(4.0, 1e-5))
+    state = _Runs(built, problem, [cal], spawn(1, 4000))
+    state.gradient_scale[:] = 0.0  # all runs stand before the same candidates
+    state.measure()
+    direction = state.exact[0] / np.linalg.norm(state.exact[0])
+    rounds = []
+    for _ in range(20):
+        state.rho[:], state.alive[:], state.fresh[:] = state.total, True, False
+        state.theta[:], state.longest[:], state.updates[:] = 0.0, 2.0, 0.0
+        state.choose()
+        rounds.append(np.rint(-(state.theta @ direction) / 2.0 * 8).astype(int))
+    picked = np.concatenate(rounds)
+    loss = problem.model.loss  # type: ignore[attr-defined]
+    points = -np.linspace(0, 2, 9)[:, None] * direction
+    scores = np.array([np.minimum(loss.value(problem.rows.signed @ p), 1.0).sum() + 400 * 0.05 / 2 * p @ p for p in points])
+
+    def law(stretch: float) -> np.ndarray:
+        # epsilon_n = sqrt(8 rho_nmax); weights exp(-epsilon_n score/(2 C_obj))
+        weight = np.exp(-stretch * math.sqrt(8 * cal.details["rho_nmax"]) * (scores - scores.min()) / 2)
+        return weight / weight.sum()
+
+    counts = np.bincount(picked, minlength=9)
+    assert stats.chisquare(counts, runs * law(1.0)).pvalue > ALPHA
+    assert stats.chisquare(counts, runs * law(2.0)).pvalue < ALPHA
+    # the mean score is the sufficient statistic of the noise scale; 5 % shows there
+    for stretch, fits in ((1.0, True), (0.95, False), (1.05, False)):
+        p = law(stretch)
+        sd = math.sqrt((p @ scores**2 - (p @ scores) ** 2) / runs)
+        assert (abs(scores[picked].mean() - p @ scores) < 4.9 * sd) == fits
+
+
+def test_scores_of_neighbours_stay_in_the_range_that_is_paid_for(model_id: str) -> None:
+    rng, widest = np.random.default_rng(6), 0.0
+    for k in range(300):
+        problem = make_problem(n=15, d=3, model=model_id, seed=k % 7)
+        other = neighbour(problem, rng)
+        theta, direction = rng.standard_normal((2, 1, 3)) * rng.choice([1.0, 10.0], size=(2, 1, 1))
+        here, there = (p.model.line_losses(theta, direction, np.full(1, 2.0), 21, p.rows, clip=0.7) for p in (problem, other))
+        widest = max(widest, float(np.ptp(here - there)))
+    assert widest <= 2 * 0.7 * (1 + 1e-5)
+    assert widest > 0.7  # the one-sided range of add-remove is not enough for replacements
+
+
+def test_no_row_counts_for_more_than_the_clip_in_single_precision(model_id: str) -> None:
+    model, rng = get_model(model_id), np.random.default_rng(2)
+    for clip in (0.01, 0.3, 1.0, 3.0, 17.0):
+        for far in (5.0, 500.0):  # evenly spaced points by equal factors, and each for itself
+            x = rng.standard_normal((1, 3))
+            rows = Rows(x / np.linalg.norm(x), -np.ones(1))
+            theta, away = far * rows.X * rng.random((40, 1)), -np.repeat(rows.X, 40, axis=0)
+            sums = model.line_losses(theta, away, np.full(40, 20.0), 21, rows, clip=clip)
+            assert sums.min() >= 0
+            assert clip * (1 - 1e-4) <= sums.max() <= clip
+
+
+@pytest.mark.parametrize("clip", [0.3, 1.0, 3.0, 50.0, 90.0, math.inf])
+@pytest.mark.parametrize("size", [8.0, 60.0])
+def test_line_losses_against_the_loss_itself(model_id: str, clip: float, size: float) -> None:
+    problem, rng = make_problem(n=333, d=4, model=model_id), np.random.default_rng(0)
+    theta, direction = rng.standard_normal((2, 3, 4)) * size  # e^-margin leaves the range of single precision at 60
+    reach = rng.random(3) * 3
+    out = problem.model.line_losses(theta, direction, reach, 21, problem.rows, clip=clip)
+    for r in range(3):
+        for k in range(21):
+            margins = problem.rows.signed @ (theta[r] - k / 20 * reach[r] * direction[r])
+            exact = np.minimum(problem.model.loss.value(margins), clip).sum()  # type: ignore[attr-defined]
+            assert out[r, k] == pytest.approx(exact, rel=1e-5, abs=1e-4)

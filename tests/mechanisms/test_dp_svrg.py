@@ -1,0 +1,139 @@
+"""DP-SVRG: the accounted form against dp_accounting, its sensitivities and noise; what is said of the published form."""
+
+from __future__ import annotations
+
+import math
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting import rdp as referee
+from scipy import stats
+from support import make_problem
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.rdp import ORDERS
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+ALPHA = 1e-6
+
+
+def build(**params: object) -> dpviz.Mechanism:
+    return dpviz.list_mechanisms()["dp-svrg"].from_params(params)
+
+
+def refereed(cal: dpviz.Calibration, built: dpviz.Mechanism, delta: float, worse: float = 1.0) -> float:
+    """epsilon of the run under add/remove, by dp_accounting; `worse` shrinks the noise."""
+    z1, z2 = (cal.details[f"noise_multiplier_{k}"] / worse for k in ("full", "inner"))
+    accountant = referee.RdpAccountant(ORDERS, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(dp_accounting.GaussianDpEvent(z1), built.rounds)  # type: ignore[attr-defined]
+    step = dp_accounting.PoissonSampledDpEvent(built.sampling_rate, dp_accounting.GaussianDpEvent(z2))  # type: ignore[attr-defined]
+    accountant.compose(step, built.rounds * built.inner_steps)  # type: ignore[attr-defined]
+    return float(accountant.get_epsilon(delta))
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
+@pytest.mark.parametrize("params", [{}, {"rounds": 3, "inner_steps": 50, "sampling_rate": 0.02, "share": 0.2}])
+def test_accounted_noise_against_dp_accounting(epsilon: float, params: dict[str, object]) -> None:
+    setting, delta = get_model("logistic").setting(39073, 109, 1e-3), 1e-6
+    built = build(relation="add-remove", **params)
+    cal = built.calibrate(setting, Budget(epsilon, delta))
+    assert refereed(cal, built, delta) == pytest.approx(epsilon, rel=1e-5)
+    assert refereed(cal, built, delta, worse=1.05) > epsilon * 1.02
+    # replace-one is two hops: (eps/2, delta') twice, with delta = (1 + e^(eps/2)) delta'
+    built = build(**params)
+    cal = built.calibrate(setting, Budget(epsilon, delta))
+    assert cal.neighbouring is Neighbouring.REPLACE_ONE
+    assert refereed(cal, built, delta / (1 + math.exp(epsilon / 2))) == pytest.approx(epsilon / 2, rel=1e-5)
+
+
+def test_share_moves_noise_between_full_gradients_and_inner_steps() -> None:
+    setting, budget = get_model("logistic").setting(5000, 10, 1e-3), Budget(1.0, 1e-6)
+    few, many = (build(share=s).calibrate(setting, budget).details for s in (0.2, 0.8))
+    assert few["noise_multiplier_full"] > many["noise_multiplier_full"]
+    assert few["noise_multiplier_inner"] < many["noise_multiplier_inner"]
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.3])
+def test_a_row_adds_no_more_than_the_inner_noise_is_sized_for(model_id: str, clip: float) -> None:
+    built, rng, worst = build(clip_norm=clip), np.random.default_rng(4), 0.0
+    for k in range(500):
+        direction = rng.standard_normal(3)
+        problem = Problem(Rows((direction / np.linalg.norm(direction))[None], np.ones(1)), get_model(model_id), 0.1)
+        anchor = rng.standard_normal((1, 3)) * rng.choice([0.5, 3.0])
+        x = anchor + (direction if k % 2 else rng.standard_normal(3)) * 10.0 ** rng.uniform(-2, 1.5)
+        moved = np.linalg.norm(built._difference(problem, x, anchor, np.arange(1)))  # type: ignore[attr-defined]
+        limit = min(2 * clip, problem.setting.beta * float(np.linalg.norm(x - anchor)))
+        assert moved <= limit * (1 + 1e-12) + 1e-15
+        worst = max(worst, float(moved / limit) if limit > 1e-3 else 0.0)
+    assert worst > 0.5  # half the limit is broken
+
+
+def test_both_noises_have_their_exact_scale() -> None:
+    """Empty rows: the model moves by noise alone, and one inner step more uncovers the second draw."""
+    n, d, seeds = 200, 5, 2000
+    problem = Problem(Rows(np.zeros((n, d)), np.ones(n)), get_model("logistic"), 0.1)
+    one, two = (build(rounds=1, inner_steps=k, sampling_rate=0.25) for k in (1, 2))
+    cal = two.calibrate(problem.setting, Budget(0.05, 1e-6))
+    z1, z2 = cal.details["noise_multiplier_full"], cal.details["noise_multiplier_inner"]
+    x1, x2 = (b.fit(problem, [cal], spawn(0, seeds)).theta[0] for b in (one, two))
+    step, shrink = problem.setting.unit_step, 1 + problem.setting.unit_step * 0.1
+    v = -x1 * shrink / step
+    limit = np.minimum(2.0, 0.25 * np.linalg.norm(x1, axis=1))[:, None]
+    w = ((x1 - x2 * shrink) / step - v) / limit
+    assert limit.min() < 2.0
+    for noise, sigma in ((v, z1 / n), (w, z2 / (0.25 * n))):
+        law, total = stats.chi2(noise.size), float((noise**2).sum() / sigma**2)
+        assert ALPHA < law.cdf(total) < 1 - ALPHA
+        assert law.cdf(total * 0.95**2) < ALPHA
+        assert law.sf(total * 1.05**2) < ALPHA
+
+
+@pytest.mark.parametrize("noise", ["accounted", "published"])
+def test_noiseless_run_reaches_the_minimum(model_id: str, noise: str) -> None:
+    problem = make_problem(n=100, d=3, lam=0.1, model=model_id)
+    built = build(rounds=60, inner_steps=20, step_size=0.5, noise=noise)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    theta = built.fit(problem, [cal], spawn(0, 2)).theta[0]
+    np.testing.assert_allclose(theta, np.broadcast_to(problem.optimum, theta.shape), atol=2e-3)
+
+
+def test_published_form_is_a_claim_with_its_reasons() -> None:
+    n, budget = 1000, Budget(1.0, 1e-5)
+    setting = get_model("logistic").setting(n, 10, 1e-3)
+    cal = build(noise="published", c=2.0, rounds=5, inner_steps=40).calibrate(setting, budget)
+    assert cal.noise_scale == pytest.approx(math.sqrt(2.0 * 200 * math.log(1e5)) / n)
+    assert cal.status is Status.CLAIM
+    assert cal.proved is None
+    assert cal.claimed == budget
+    assert cal.details["chance_of_being_drawn"] == pytest.approx(1 - (1 - 1 / n) ** 200)
+    mu = math.sqrt(200) * 2 / (n * cal.noise_scale)
+    assert cal.details["epsilon_if_never_drawn"] == pytest.approx(float(gaussian_epsilon(1e-5, mu)))
+    assert cal.details["largest_epsilon_over_c1"] == pytest.approx(200 / n**2)
+    assert any("c1" in note for note in cal.notes)
+
+
+def test_visits_count_full_gradients_and_batches() -> None:
+    problem = make_problem(n=2000)
+    for noise, mean in (("accounted", 4 + 4 * 25 * 0.2), ("published", 4 + 100 / 2000)):
+        built = build(rounds=4, inner_steps=25, sampling_rate=0.2, noise=noise)
+        visits = built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-6))], spawn(0, 3)).record.visits
+        assert visits is not None
+        assert visits.mean() == pytest.approx(mean, rel=0.01)
+
+
+def test_too_many_steps_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="inner_steps"):
+        build(rounds=1000, inner_steps=100_000).calibrate(get_model("logistic").setting(1000, 3, 0.1), Budget(1.0, 1e-5))
+
+
+def test_a_budget_below_what_the_largest_order_proves_is_refused() -> None:
+    setting = get_model("logistic").setting(500, 4, 1e-2)
+    for relation in (r.value for r in Neighbouring):
+        with pytest.raises(InvalidInput, match="order"):
+            build(relation=relation).calibrate(setting, Budget(1e-3, 1e-12))

@@ -1,0 +1,415 @@
+"""Epsilon of one person against the exact privacy loss, dp_accounting and reference values, with controls."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from support import make_problem
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.influence.functions import influence_of
+from dpviz.mechanisms.individual import after_objective_noise
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.models.solvers.many import newton
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.rdp import epsilons
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.individual import (
+    ORDERS,
+    IndividualEpsilon,
+    PoissonPath,
+    gamma_output,
+    gaussian_epsilons,
+    gaussian_output,
+    gaussian_path,
+    objective_ex_post,
+    objective_publishable,
+)
+
+
+def individual(
+    mechanism: str, problem: Problem, epsilon: float = 1.0, delta: float = 1e-5, **params: object
+) -> IndividualEpsilon:
+    built = dpviz.list_mechanisms()[mechanism].from_params(params)
+    calibration = built.calibrate(problem.setting, Budget(epsilon, delta))
+    fit = built.fit(problem, [calibration], spawn(0, 2))
+    found = built.individual(problem, calibration, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    return found
+
+
+def test_reference_values_on_breast_cancer() -> None:
+    data = dpviz.load_dataset("breast-cancer", intercept=False)
+    found = individual("output-gaussian", Problem(Rows(data.X, data.y), get_model("logistic"), 0.01))
+    assert found.epsilon[0, 0] == pytest.approx(0.0403, abs=5e-5)
+    assert found.epsilon.max() == pytest.approx(0.1275, abs=5e-5)
+    assert found.delta == 1e-5
+
+
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) -> None:
+    spec = dpviz.RunSpec("teaching", model_id, mechanism, seeds=3, lam=0.01)
+    result = dpviz.run(spec)
+    found = result.individual
+    if found is None:
+        return
+    refined = {"refined": True} if "refined" in spec.build().knobs() else {}
+    if refined:
+        sharper = dpviz.run(dpviz.RunSpec("teaching", model_id, mechanism, seeds=3, lam=0.01, params=refined)).individual
+        assert sharper is not None
+        assert sharper.replace is not None
+        assert sharper.replace.max() <= spec.epsilon * (1 + 1e-6)
+    n = result.bench.problem.n
+    assert found.epsilon.shape in ((1, n), (3, n))
+    assert np.isfinite(found.epsilon).all()
+    assert (found.epsilon >= 0).all()
+    assert "reveals data" in found.caveat
+    if found.replace is not None:
+        assert (found.replace >= found.epsilon).all()
+        proved = result.calibration.proved
+        # no replacement costs a person more than the worst case that is proved for everybody
+        assert proved is None or found.replace.max() <= proved.epsilon * (1 + 1e-6)
+    without = dpviz.run_epsilons(spec, [1.0], instances=False)[0]
+    assert without.individual is None
+
+
+def test_output_values_are_exact_leave_one_out_distances() -> None:
+    problem = make_problem(n=50, d=4, lam=0.05)
+    truth = influence_of(problem).leave_one_out().norm
+    gaussian = individual("output-gaussian", problem)
+    sigma = dpviz.list_mechanisms()["output-gaussian"]().calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
+    np.testing.assert_allclose(gaussian.epsilon[0], gaussian_epsilon(1e-5, truth / sigma), rtol=1e-6)
+    pure = individual("cms-output", problem)
+    np.testing.assert_allclose(pure.epsilon[0], truth / (2 / (50 * 0.05)), rtol=1e-6)
+    assert pure.delta == 0
+
+
+def test_bound_over_replacements_holds_for_the_worst_we_can_find(model_id: str) -> None:
+    problem = make_problem(n=20, d=2, lam=0.1, model=model_id)
+    influence = influence_of(problem)
+    removal = influence.leave_one_out([4]).norm
+    reach = problem.setting.G / (problem.n * problem.lam)
+    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    circle = np.c_[np.cos(angle), np.sin(angle)]
+    rows = Rows(np.vstack([circle, circle]), np.repeat([1.0, -1.0], 200))
+    moved = influence.replace_one_out([4] * 400, rows).norm.max()
+    bound = float(np.minimum(removal + reach, 2 * reach)[0])
+    assert moved <= bound
+    assert moved > 0.4 * bound  # a bound planted too small by the factor 2.5 would be broken
+
+
+def test_large_data_uses_the_newton_step_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=60, d=4, lam=0.05)
+    exact = individual("output-gaussian", problem)
+    monkeypatch.setattr(sys.modules["dpviz.mechanisms.individual"], "_EXACT_WORK", 0)
+    quick = individual("output-gaussian", problem)
+    assert "exact" in exact.method
+    assert "not a bound" in quick.method
+    np.testing.assert_allclose(quick.epsilon, exact.epsilon, rtol=0.02)
+
+
+def privacy_failures(epsilon: float, sigma_used: float, distance: float, draws: int, seed: int) -> int:
+    """Draws of the accept-reject form of the hockey-stick divergence between N(0, s^2) and N(distance, s^2)."""
+    rng = np.random.default_rng(seed)
+    x = sigma_used * rng.standard_normal(draws)
+    loss = (-(x**2) + (x - distance) ** 2) / (2 * sigma_used**2)
+    # delta = E max(0, 1 - e^(eps - loss)): each draw counts with that probability
+    return int((rng.random(draws) < 1 - np.exp(np.minimum(epsilon - loss, 0.0))).sum())
+
+
+def test_two_neighbours_are_no_easier_to_tell_apart_than_stated() -> None:
+    delta, draws, alpha = 0.01, 2_000_000, 1e-6
+    epsilon = float(gaussian_output(np.array([1.0]), 1.5, delta)[0][0])
+    limit = binom.isf(alpha, draws, delta)
+    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) <= limit
+    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) >= binom.ppf(alpha, draws, delta)  # and no harder
+    assert privacy_failures(epsilon, 0.95 * 1.5, 1.0, draws, 0) > limit  # noise 5 % too small is caught
+
+
+def test_path_energy_is_what_the_rows_contributed() -> None:
+    problem = make_problem(n=30, d=3, lam=0.05)
+    built = dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 7, "clip_norm": 0.3, "step_size": 1.0})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    streams = spawn(4, 1)
+    fit = built.fit(problem, [cal], streams)
+    # the same path again, step by step
+    rng = np.random.Generator(np.random.PCG64(streams[0]))
+    theta, energy = np.zeros((1, 3)), np.zeros(30)
+    for _ in range(7):
+        energy += np.minimum(problem.model.gradient_norms(theta, problem.rows)[:, 0], 0.3) ** 2
+        gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.3) / 30
+        theta = theta - problem.setting.unit_step * (gradient + cal.noise_scale * rng.standard_normal(3) + 0.05 * theta)
+    np.testing.assert_allclose(theta[0], fit.theta[0, 0], rtol=1e-9)
+    assert fit.record.gradient_energy is not None
+    np.testing.assert_allclose(fit.record.gradient_energy[0, 0], energy, rtol=1e-5)
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
+    assert built.fit(problem, [cal], streams, record=False).record.gradient_energy is None
+
+
+def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
+    mu = 1.3
+    epsilon, replaced = gaussian_path(np.array([50.0, 0.0]), 50, 1.0, np.sqrt(50.0) / mu, 1e-6)
+    np.testing.assert_allclose(epsilon, [gaussian_epsilon(1e-6, mu), 0.0])
+    np.testing.assert_allclose(replaced, gaussian_epsilon(1e-6, np.array([2 * mu, mu])))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-10])
+@pytest.mark.parametrize("largest", [1e-4, 0.1, 5.0, 40.0])
+def test_many_values_at_once_agree_with_the_exact_ones(delta: float, largest: float) -> None:
+    mu = largest * np.random.default_rng(0).random((3, 2000)) ** 3
+    exact = gaussian_epsilon(delta, mu)
+    assert np.all(np.abs(gaussian_epsilons(delta, mu) - exact) <= 1e-8 * (1 + exact))
+
+
+def test_each_budget_keeps_its_own_path() -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
+    low, high = dpviz.run_epsilons(spec, [0.1, 5.0])
+    alone = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=5.0))
+    assert low.individual is not None
+    assert high.individual is not None
+    assert alone.individual is not None
+    np.testing.assert_allclose(high.individual.epsilon, alone.individual.epsilon, rtol=1e-5)
+    assert low.individual.epsilon.max() < high.individual.epsilon.min()
+
+
+def test_poisson_path_of_full_gradients_is_the_known_epsilon() -> None:
+    # integer orders up to 1024, CKS conversion; the minimum is at order 8
+    divergence = PoissonPath(0.01, 1.0).divergence(np.ones((1, 1000)))
+    assert epsilons(divergence, 1e-5, ORDERS)[0] == pytest.approx(2.1077530754515768, rel=1e-9)
+
+
+@pytest.mark.parametrize(("q", "z"), [(0.01, 1.0), (0.1, 3.0), (0.5, 0.8), (1.0, 2.0)])
+def test_poisson_divergence_agrees_with_dp_accounting(q: float, z: float) -> None:
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = [a for a in ORDERS if a <= 128]
+    # lengths on the knots, where nothing is rounded up
+    shares = np.sqrt(np.array([[0, 1, 16, 64, 64]]) / 64)
+    accountant = RdpAccountant(orders)
+    for u in shares[0, 1:]:
+        accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(z / u)))
+    found = PoissonPath(q, z).divergence(shares)[0, : len(orders)]
+    np.testing.assert_allclose(found, accountant._rdp, rtol=1e-8)
+
+
+def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
+    one_row = PoissonPath(0.05, 1.0)
+    length = np.repeat(np.linspace(0, 1, 11)[:, None], 200, axis=1)
+    found = epsilons(one_row.divergence(length), 1e-6, ORDERS)
+    assert found[0] == 0
+    assert np.all(np.diff(found) > 0)
+    drawn = np.random.default_rng(0).random((3, 40))
+    exact = np.array([sum(rdp.sampled_gaussian(0.05, 1 / u, ORDERS) for u in row) for row in drawn])
+    rounded = one_row.divergence(drawn)
+    assert np.all(rounded >= exact * (1 - 1e-12))
+    best = np.abs(np.array(ORDERS) - 20).argmin()
+    assert np.all(rounded[:, best] <= 1.01 * exact[:, best])
+    for bad in (
+        lambda: one_row.divergence(1.1 * np.ones((2, 3))),
+        lambda: one_row.divergence(-np.ones((2, 3))),
+        lambda: one_row.divergence(np.full((2, 3), np.nan)),
+        lambda: one_row.divergence(np.ones(3)),
+        lambda: PoissonPath(0.0, 1.0).divergence(np.ones((2, 3))),
+        lambda: PoissonPath(0.05, 0.0).divergence(np.ones((2, 3))),
+    ):
+        with pytest.raises(dpviz.InvalidInput):
+            bad()
+
+
+POISSON = [
+    ("dp-sgd", {"sampling_rate": 0.2, "epochs": 4.0}),
+    ("dp-sgd", {"sampling_rate": 1.0, "epochs": 6.0, "relation": "add-remove"}),
+    ("dp-sgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3, "relation": "add-remove", "accountant": "rdp"}),
+    ("dp-lssgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3}),
+    ("bassily-sgd", {"sampling_rate": 0.3, "epochs": 5.0}),
+    ("dp-svrg", {"rounds": 3, "inner_steps": 4, "relation": "add-remove"}),
+    ("dp-svrg", {"rounds": 2, "inner_steps": 5, "clip_norm": 0.3, "snapshot": "average"}),
+    ("dp-svrg", {"rounds": 4, "inner_steps": 1}),
+]
+
+
+def along_by_hand(
+    problem: Problem, mechanism: str, params: dict[str, object], theta: np.ndarray, rows: np.ndarray, noise: float = 1.0
+) -> np.ndarray:
+    """Epsilon of some rows at delta = 1e-5 by dp_accounting, step by step and row by row along iterates (T, m)."""
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    built = dpviz.list_mechanisms()[mechanism].from_params(params)
+    details = built.calibrate(problem.setting, Budget(1.0, 1e-5)).details
+    clip, q = built.clip_norm, built.sampling_rate  # type: ignore[attr-defined]
+    x, y = problem.rows.X, problem.rows.y
+
+    def gradient(i: int, at: np.ndarray) -> np.ndarray:
+        g = -y[i] * x[i] / (1 + np.exp(y[i] * x[i] @ at))
+        return g * min(1.0, clip / np.linalg.norm(g))
+
+    out = []
+    for i in rows:
+        accountant = RdpAccountant([a for a in ORDERS if a <= 128])
+        anchor = theta[0]
+        for t in range(len(theta)):
+            whole, z, unit, sent = q == 1, details.get("noise_multiplier", 0.0), min(clip, 1.0), gradient(i, theta[t])
+            if mechanism == "dp-svrg":
+                if t % built.inner_steps == 0:  # type: ignore[attr-defined]
+                    anchor, whole, z = theta[t], True, details["noise_multiplier_full"]
+                else:
+                    z, sent = details["noise_multiplier_inner"], sent - gradient(i, anchor)
+                    unit = min(2 * unit, 0.25 * np.linalg.norm(theta[t] - anchor))
+            length = float(np.linalg.norm(sent))
+            if length > 0:
+                event = GaussianDpEvent(noise * z * unit / length)
+                accountant.compose(event if whole else PoissonSampledDpEvent(q, event))
+        out.append(accountant.get_epsilon(1e-5))
+    return np.array(out)
+
+
+@pytest.mark.parametrize(("mechanism", "params"), POISSON, ids=[f"{m}-{k}" for k, (m, _) in enumerate(POISSON)])
+def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, params: dict[str, object]) -> None:
+    problem = make_problem(n=12, d=3, lam=0.05, seed=3)
+    built = dpviz.list_mechanisms()[mechanism].from_params(params)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    assert fit.record.path is not None
+    path, own = fit.record.path[0, 1], found.epsilon[1]
+    # no row costs more than the worst case by the mechanism's own accountant, which is tighter: those rows are left out
+    rows = np.flatnonzero(own < own.max())[:4]
+    by_hand = along_by_hand(problem, mechanism, params, path, rows)
+    np.testing.assert_allclose(own[rows], by_hand, rtol=0.02)
+    assert np.all(own[rows] >= by_hand * (1 - 1e-9))
+    # the control: 5 % less noise is told apart
+    less = along_by_hand(problem, mechanism, params, path, rows, noise=0.95)
+    assert not np.any(np.isclose(own[rows], less, rtol=0.02))
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg"])
+def test_no_row_costs_more_than_the_mechanism_promises(mechanism: str, relation: str, model_id: str) -> None:
+    problem = make_problem(n=30, d=3, model=model_id)
+    params = {"relation": relation, "clip_norm": 0.05}  # every gradient is clipped, so every row pays in full
+    found = individual(mechanism, problem, **params)
+    assert found.epsilon.max() <= 1.0 + 1e-6
+    if mechanism != "dp-svrg":
+        assert found.epsilon.max() > (0.9 if relation == "add-remove" else 0.4)
+
+
+def test_the_path_is_the_one_that_was_released() -> None:
+    problem = make_problem(n=30, d=3)
+    built = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 3.0})
+    longer = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 2.0})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    path = built.fit(problem, [cal], spawn(5, 3)).record.path
+    assert path is not None
+    assert path.shape == (1, 3, 15, 3)
+    np.testing.assert_array_equal(path[0, :, 0], 0)
+    np.testing.assert_array_equal(path[0, :, 10], longer.fit(problem, [cal], spawn(5, 3)).theta[0])
+
+
+def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, shared = make_problem(n=30, d=3), sys.modules["dpviz.mechanisms.individual"]
+    everything = individual("dp-sgd", problem)
+    assert everything.epsilon.shape == (2, 30)
+    monkeypatch.setattr(shared, "_NORMS", 30 * 200)
+    one = individual("dp-sgd", problem)
+    np.testing.assert_array_equal(one.epsilon, everything.epsilon[:1])
+    assert "first 1 of 2 noise draws" in one.method
+    built = dpviz.list_mechanisms()["dp-sgd"]()
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    monkeypatch.setattr(shared, "_PATH_BYTES", 100)
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    assert fit.record.path is None
+    assert built.individual(problem, cal, fit.theta[0], fit.record) is None
+
+
+def test_published_single_row_steps_have_no_individual_epsilon() -> None:
+    problem = make_problem(n=20, d=3)
+    for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
+        built = dpviz.list_mechanisms()[mechanism].from_params(params)
+        cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+        fit = built.fit(problem, [cal], spawn(0, 1))
+        assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
+
+
+@pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
+def test_filtered_rows_spend_their_budget_and_no_more(when_spent: str) -> None:
+    problem = make_problem(n=30, d=3)
+    built = dpviz.list_mechanisms()["renyi-filter"].from_params({"full_steps": 5, "stretch": 6.0, "when_spent": when_spent})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(problem, [cal], spawn(0, 2))
+    record = fit.record.at(0)
+    assert record.gradient_energy is not None
+    assert record.visits is not None
+    assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
+    stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
+    assert stopped.any()
+    found = built.individual(problem, cal, fit.theta[0], record)
+    assert found is not None
+    assert found.replace is not None
+    assert found.replace.max() <= 1.0 + 1e-6
+    exact = gaussian_epsilon(1e-5, np.sqrt(record.gradient_energy[0]) / (30 * cal.noise_scale))
+    np.testing.assert_allclose(found.epsilon, exact, rtol=1e-6)
+    if when_spent == "give what is left":
+        np.testing.assert_allclose(record.gradient_energy[stopped], 5, rtol=1e-9)
+
+
+def objective_perturbed(problem: Problem, lam_sum: float, sigma: float, seed: int) -> np.ndarray:
+    noise = sigma * np.random.default_rng(seed).standard_normal(problem.m)
+    return newton(problem.rows.signed, problem.model.loss, lam_sum / problem.n, linear=noise / problem.n)[0]  # type: ignore[attr-defined]
+
+
+def log_density(problem: Problem, keep: np.ndarray, theta: np.ndarray, lam_sum: float, sigma: float) -> float:
+    """ln p(theta) of objective perturbation on the kept rows, by change of variables, constants left out."""
+    signed, loss = problem.rows.signed[keep], problem.model.loss  # type: ignore[attr-defined]
+    noise = -(signed.T @ loss.slope(signed @ theta) + lam_sum * theta)
+    jacobian = (signed * loss.curvature(signed @ theta)[:, None]).T @ signed + lam_sum * np.eye(len(theta))
+    return float(-(noise @ noise) / (2 * sigma**2) + np.linalg.slogdet(jacobian)[1])
+
+
+def test_objective_perturbation_is_the_exact_log_ratio(model_id: str) -> None:
+    problem = make_problem(n=40, d=3, model=model_id, seed=2)
+    lam_sum, sigma = 2.5, 3.0
+    theta = np.stack([objective_perturbed(problem, lam_sum, sigma, s) for s in range(3)])
+    found = after_objective_noise(problem, theta, lam_sum, sigma)
+    assert found is not None
+    everyone = np.ones(40, bool)
+    for s in range(3):
+        full = log_density(problem, everyone, theta[s], lam_sum, sigma)
+        for i in range(0, 40, 7):
+            ratio = full - log_density(problem, everyone & (np.arange(40) != i), theta[s], lam_sum, sigma)
+            assert found.epsilon[s, i] == pytest.approx(abs(ratio), rel=1e-9, abs=1e-12)
+
+
+def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
+    problem = make_problem(n=25, d=3, seed=5)
+    lam_sum, sigma, rho, runs = 2.0, 1.5, 0.2, 2000
+    noise = sigma * np.random.default_rng(1).standard_normal((runs, 3))
+    theta = newton(problem.rows.signed, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
+    found = after_objective_noise(problem, theta, lam_sum, sigma, rho)
+    assert found is not None
+    assert found.publishable is not None
+    broken = (found.epsilon > found.publishable).sum(axis=0).max()
+    limit = binom.isf(1e-6 / 25, runs, rho)
+    assert broken <= limit
+    # the check can fail: without the Gaussian quantile the bound breaks too often
+    slope, curvature = problem.model.slopes(theta[0], problem.rows)
+    useless = objective_publishable(slope, curvature, problem.rows.norms, lam_sum, sigma, 1.0)
+    assert (found.epsilon > useless).sum(axis=0).max() > limit
+
+
+def test_ex_post_values_of_a_row_without_gradient_are_zero() -> None:
+    zero = np.zeros(1)
+    assert objective_ex_post(zero, zero, np.ones(1), np.ones(1), np.ones(1), 1.0)[0] == 0
+    assert gamma_output(zero, 1.0)[0][0] == 0
+    with pytest.raises(dpviz.InvalidInput, match="sigma"):
+        gaussian_output(zero, 0.0, 1e-5)

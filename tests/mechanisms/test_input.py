@@ -1,0 +1,282 @@
+"""Methods that perturb training rows, once: noise, sensitivity, what holds and what is only claimed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
+from scipy import stats
+from support import make_problem
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.table.encoding import min_max, unit_rows
+from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.input.fukuchi_input import symmetric_draw
+from dpviz.models import Rows, get_model
+from dpviz.models.feature_derivative import linear_mixed
+from dpviz.models.losses import HuberHinge, Logistic
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.published_noise import input_perturbation_sigma
+
+ALPHA = 1e-6
+BUDGET = Budget(1.0, 1e-5)
+
+
+def has_unit_variance(draws: np.ndarray) -> bool:
+    """Two-sided chi-square test of N(0, 1) draws' variance at ALPHA, and of their shape."""
+    flat = np.ravel(draws)
+    tail = stats.chi2.cdf((flat**2).sum(), len(flat))
+    return bool(ALPHA / 2 < tail < 1 - ALPHA / 2 and stats.kstest(flat, "norm").pvalue > ALPHA)
+
+
+# --- published formulas -------------------------------------------------------------------------------------------
+
+
+def test_published_noise_scales() -> None:
+    kang = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01)
+    assert kang.noise_scale == pytest.approx(0.07590932062298118, rel=1e-9)
+    dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01)
+    assert dbdp.noise_scale == pytest.approx(0.7587135646925731, rel=1e-9)
+    assert dbdp.details["batch_size"] == 32
+    pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl")
+    assert pl.noise_scale == pytest.approx(kang.noise_scale * 0.01**0.25, rel=1e-12)  # eq. (12) lacks 1/sqrt(Delta)
+    assert input_perturbation_sigma(1000, 50, 1, 1e-5, c=4.0) == pytest.approx(2 * pl.noise_scale)
+
+
+@pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
+def test_claims_stay_claims(name: str) -> None:
+    cal = dpviz.calibrate(name, n=1000, d=5, epsilon=1, delta=1e-5)
+    assert cal.status is Status.CLAIM
+    assert cal.proved is None
+    assert cal.claimed == BUDGET
+    assert any("abel" in note for note in cal.notes)
+    # what does hold: rows of one label differ by 2 at most, so each report is a Gaussian mechanism with mu = 2/sigma
+    assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, 2 / cal.noise_scale)))
+    with pytest.raises(InvalidInput, match="delta"):
+        get_mechanism(name)().calibrate(make_problem().setting, Budget(1.0))
+
+
+def test_shared_noise_has_no_local_guarantee() -> None:
+    cal = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, sharing="shared")
+    assert not any(key.startswith("same_label") for key in cal.details)
+    assert any("difference" in note for note in cal.notes)
+
+
+# --- how noise on a row reaches its gradient ------------------------------------------------------------------------
+
+
+def test_mixed_derivative_example() -> None:
+    x, w, b = np.array([[0.6, 0.3, -0.2]]), np.array([1.0, -2.0, 0.5]), 0.3
+    margin = x @ w + b
+    got = linear_mixed(Logistic().slope(margin), Logistic().curvature(margin), x, w, constant=1.0)
+    assert got.spectral[0] == pytest.approx(0.8724331320635158, rel=1e-9)
+    assert got.frobenius[0] == pytest.approx(1.0533158067487955, rel=1e-9)
+
+
+def test_weights_on_breast_cancer() -> None:
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    problem = Problem(Rows(unit_rows(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
+    weights = problem.model.data_weights(problem.optimum, problem.rows)[:3]
+    np.testing.assert_allclose(weights, [0.9729590378848813, 0.9891243900871205, 0.989852348191475], rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge()], ids=["logistic", "huber"])
+@pytest.mark.parametrize(("features", "constant"), [(1, 0.0), (2, 0.0), (5, 0.0), (2, 1.0), (5, 0.7)])
+def test_mixed_derivative_against_finite_differences(loss: Logistic | HuberHinge, features: int, constant: float) -> None:
+    rng = np.random.default_rng(3)
+    h = 1e-5
+
+    def gradient(point: np.ndarray, w: np.ndarray, b: float, y: float) -> np.ndarray:
+        slope = loss.slope(np.array(y * (point @ w + constant * b)))
+        return y * float(slope) * (np.append(point, constant) if constant else point)
+
+    for _ in range(40):
+        x, w = rng.standard_normal(features), 2 * rng.standard_normal(features)
+        y, b = float(rng.choice([-1, 1])), float(rng.standard_normal())
+        margin = np.array([y * (x @ w + constant * b)])
+        if isinstance(loss, HuberHinge) and np.abs(np.abs(1 - margin[0]) - loss.h) < 1e-3:
+            continue  # at the kink there is no derivative
+        steps = [(gradient(x + h * e, w, b, y) - gradient(x - h * e, w, b, y)) / (2 * h) for e in np.eye(features)]
+        singular = np.linalg.svd(np.column_stack(steps), compute_uv=False)
+        got = linear_mixed(y * loss.slope(margin), loss.curvature(margin), x[None], w, constant=constant)
+        np.testing.assert_allclose(
+            [got.spectral[0], got.frobenius[0], got.smallest[0]], [singular[0], np.linalg.norm(singular), singular[-1]], atol=1e-8
+        )
+
+
+def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> None:
+    problem = make_problem(n=700, d=6, model=model_id)
+    rng = np.random.default_rng(1)
+    theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
+    for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
+        got = problem.model.noisy_gradient(theta, problem.rows, noise.astype(np.float32), scale)
+        for r in range(3):
+            copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
+            np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)
+
+
+# --- Fukuchi --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("model", "bound"), [("logistic", 1.0), ("svm", 3.0)])
+def test_report_sensitivity_is_exact(model: str, bound: float) -> None:
+    cal = dpviz.calibrate("fukuchi-input", n=100, d=3, epsilon=1, delta=1e-5, model=model)
+    assert cal.sensitivity == bound
+    base = make_problem(n=10, d=3, model=model)
+    built, rng = get_mechanism("fukuchi-input")(), np.random.default_rng(0)
+
+    def distance(x: np.ndarray, y: float, other: np.ndarray, label: float) -> float:
+        here, there = base.replace_row(0, x, y), base.replace_row(0, other, label)
+        return float(
+            np.linalg.norm(
+                built.query(here, base.optimum[None], spawn(0, 1)) - built.query(there, base.optimum[None], spawn(0, 1))
+            )
+        )
+
+    e = np.array([1.0, 0.0, 0.0])
+    assert distance(e, 1.0, -e, 1.0) == pytest.approx(bound, rel=1e-12)  # reached
+    assert distance(e, 1.0, e, -1.0) == pytest.approx(bound, rel=1e-12)  # by a label alone, too
+    for _ in range(500):
+        x, other = rng.standard_normal((2, 3))
+        lengths = rng.random(2) ** 0.2
+        x, other = x / np.linalg.norm(x) * lengths[0], other / np.linalg.norm(other) * lengths[1]
+        assert distance(x, 1.0, other, float(rng.choice([-1, 1]))) <= bound
+
+
+def test_fukuchi_meets_its_budget_by_the_library() -> None:
+    cal = dpviz.calibrate("fukuchi-input", n=1000, d=3, epsilon=1, delta=1e-5)
+    accountant = PLDAccountant()
+    accountant.compose(GaussianDpEvent(cal.noise_scale / cal.sensitivity))
+    assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, rel=5e-3)
+    assert cal.details["local_noise_scale"] * math.sqrt(1000) == pytest.approx(cal.noise_scale)
+    local = float(gaussian_epsilon(1e-5, cal.sensitivity / cal.details["local_noise_scale"]))
+    assert cal.details["local_epsilon"] == pytest.approx(local)
+    assert cal.status is Status.PROVED
+
+
+def test_matrix_noise_is_isotropic_in_frobenius_geometry() -> None:
+    rng = np.random.default_rng(8)
+    draws = np.array([symmetric_draw(rng, 3) for _ in range(6000)])
+    assert np.array_equal(draws, draws.transpose(0, 2, 1))
+    upper = np.triu_indices(3, 1)
+    coordinates = np.concatenate([draws[:, range(3), range(3)], math.sqrt(2) * draws[:, upper[0], upper[1]]], axis=1)
+    assert has_unit_variance(coordinates)
+    assert not has_unit_variance(0.95 * coordinates)
+    asymmetric = np.concatenate([draws[:, range(3), range(3)], draws[:, upper[0], upper[1]]], axis=1)
+    assert not has_unit_variance(asymmetric)
+
+
+def test_fukuchi_draws_what_it_declares() -> None:
+    """With one feature the released parameter can be solved for both draws."""
+    n, seeds = 20, 12_000
+    built, streams = get_mechanism("fukuchi-input")(), spawn(4, seeds)
+    x = np.full((n, 1), 1.0)
+    y = np.where(np.arange(n) < 12, 1.0, -1.0)
+    flat, tight = (Problem(Rows(x, y), get_model("logistic"), lam) for lam in (1e9, 1e-9))
+    cal = built.calibrate(flat.setting, Budget(20.0, 1e-5))
+    p, q, sigma = 0.5 * y.sum(), 0.25 * n, cal.noise_scale
+    far = built.fit(flat, [cal], streams, record=False).theta[0, :, 0]
+    vector = (far * n * (1e9 + q / n) - p) / sigma
+    near = built.fit(tight, [cal], streams, record=False).theta[0, :, 0]
+    matrix = ((p + sigma * vector) / near - q) / sigma
+    assert q / sigma > 10  # no eigenvalue was floored
+    for draws in (vector, matrix):
+        assert has_unit_variance(draws)
+        assert not has_unit_variance(0.95 * draws)
+    assert abs(np.corrcoef(vector, matrix)[0, 1]) < 5 / math.sqrt(seeds)
+
+
+def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
+    problem = make_problem(n=200, d=4)
+    built = get_mechanism("fukuchi-input")()
+    cal = built.calibrate(problem.setting, BUDGET).noiseless()
+    theta = built.fit(problem, [cal], spawn(0, 1)).theta[0, 0]
+    X, y, n = problem.rows.X, problem.rows.y, 200
+    gradient = (-X.T @ y / 2 + X.T @ X @ theta / 4) / n + problem.lam * theta
+    assert np.linalg.norm(gradient) < 1e-12
+
+
+# --- Kang: input perturbation and DBDP ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["input-perturbation", "dbdp", "fukuchi-input"])
+def test_rows_are_perturbed_as_declared(name: str) -> None:
+    problem = make_problem(n=3000, d=4)
+    built = get_mechanism(name)()
+    cal = built.calibrate(problem.setting, BUDGET)
+    stream = spawn(2, 1)[0]
+    noisy = built.noisy_rows(problem, cal, stream)
+    assert noisy is not None
+    spread = cal.noise_scale / (0.5 * math.sqrt(3000)) if name == "fukuchi-input" else cal.noise_scale
+    draws = (noisy - problem.rows.X) / spread
+    assert has_unit_variance(draws)
+    assert not has_unit_variance(0.95 * draws)
+    record = built.fit(problem, [cal], [stream]).record
+    assert record.noise_norm is not None
+    unit = 0.5 if name == "fukuchi-input" else 1.0
+    np.testing.assert_allclose(record.noise_norm[0, 0], unit * np.linalg.norm(noisy - problem.rows.X, axis=1), rtol=1e-4)
+    assert record.timeline is not None
+    assert record.timeline[0, 0, 0] == 3000
+
+
+@pytest.mark.parametrize("sharing", ["per-record", "shared"])
+def test_input_perturbation_is_descent_on_the_perturbed_rows(sharing: str, model_id: str) -> None:
+    problem = make_problem(n=120, d=3, model=model_id)
+    built = get_mechanism("input-perturbation")(sharing=sharing, steps=15)
+    cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
+    streams = spawn(1, 2)
+    theta = built.fit(problem, cals, streams).theta
+    for e, cal in enumerate(cals):
+        for s, stream in enumerate(streams):
+            noisy = built.noisy_rows(problem, cal, stream)
+            assert noisy is not None
+            if sharing == "shared":
+                np.testing.assert_allclose(noisy - problem.rows.X, np.tile((noisy - problem.rows.X)[0], (120, 1)), atol=1e-12)
+            rows, at = Rows(noisy, problem.rows.y), np.zeros((1, 3))
+            for _ in range(15):
+                at = at - (problem.model.sum_gradient(at, rows) / 120 + problem.lam * at) / problem.setting.L
+            np.testing.assert_allclose(theta[e, s], at[0], rtol=1e-3, atol=1e-4)
+
+
+def test_dbdp_reads_batches_of_perturbed_rows() -> None:
+    problem = make_problem(n=200, d=3)
+    built = get_mechanism("dbdp")(steps=9)
+    cal = built.calibrate(problem.setting, Budget(3.0, 1e-5))
+    streams = spawn(1, 2)
+    fit = built.fit(problem, [cal], streams)
+    assert fit.record.visits is not None
+    assert fit.record.visits.sum(axis=2).tolist() == [[9 * 15, 9 * 15]]  # ceil(sqrt(200)) = 15 rows a step
+    assert fit.record.visits.max() <= 9
+    # the same batches on rows that were perturbed beforehand, without noise of their own
+    noisy = built.noisy_rows(problem, cal, streams[1])
+    assert noisy is not None
+    copy = Problem(Rows(noisy, problem.rows.y), problem.model, problem.lam)
+    np.testing.assert_allclose(built.fit(copy, [cal.noiseless()], streams).theta[0, 1], fit.theta[0, 1], rtol=1e-3, atol=1e-4)
+    whole = get_mechanism("dbdp")(batch=100.0)
+    assert whole.calibrate(problem.setting, BUDGET).details == pytest.approx(
+        whole.calibrate(problem.setting, BUDGET).details | {"q": 1.0, "batch_size": 200.0}
+    )
+
+
+def test_work_can_be_cancelled() -> None:
+    class Cancelled(Exception): ...
+
+    def stop(done: float) -> None:
+        if done > 0.2:
+            raise Cancelled
+
+    problem = make_problem()
+    for name in ("fukuchi-input", "input-perturbation", "dbdp"):
+        built = get_mechanism(name)()
+        cal = built.calibrate(problem.setting, BUDGET)
+        with pytest.raises(Cancelled):
+            built.fit(problem, [cal], [*spawn(0, 10)], monitor=stop)

@@ -1,0 +1,290 @@
+"""Local reports: their exact laws, what they guarantee, and what the training on them may use."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import make_problem
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.shuffle import shuffled_epsilon
+from dpviz.privacy.budget import Budget, Status
+
+ALPHA = 1e-6
+
+
+def build(name: str, **params: object) -> dpviz.Mechanism:
+    return dpviz.list_mechanisms()[name].from_params(params)
+
+
+def reports(epsilon: float, size: float, k: int = 400_000, d: int = 6, seed: int = 0) -> np.ndarray:
+    """(k, d) reports of people who all hold size * e1."""
+    direction = np.tile(np.eye(1, d, dtype=np.float32), (k, 1))
+    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
+    weights, sphere = randomise(direction, np.full((1, k), size), np.array([epsilon]), *streams, np.empty((1, k)))
+    return weights[0][:, None] * sphere
+
+
+def test_duchi_length() -> None:
+    assert report_length(1.0, 10) == pytest.approx(8.365046665637697, rel=1e-12)
+    # d = 1 is randomised response: B = coth(eps/2)
+    assert report_length(0.7, 1) == pytest.approx(1 / math.tanh(0.35), rel=1e-12)
+    assert report_length(math.inf, 10) == pytest.approx(8.365046665637697 * math.tanh(0.5), rel=1e-12)
+    assert math.isfinite(report_length(1.0, 10**6))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("size", [1.0, 0.4, 0.0])
+def test_duchi_half_spheres_have_exactly_the_allowed_odds(epsilon: float, size: float) -> None:
+    z = reports(epsilon, size)
+    right = int((z[:, 0] > 0).sum())
+
+    def probability(eps: float) -> float:
+        keep = math.exp(eps) / (1 + math.exp(eps))
+        up = 0.5 + size / 2
+        return keep * up + (1 - keep) * (1 - up)
+
+    assert stats.binomtest(right, len(z), probability(epsilon)).pvalue > ALPHA
+    if size == 1.0:
+        # two people with v and -v: the odds of a half sphere are e^eps, the most that eps-LDP allows
+        p = probability(epsilon)
+        assert math.log(p / (1 - p)) == pytest.approx(epsilon)
+        assert stats.binomtest(right, len(z), probability(1.05 * epsilon)).pvalue < ALPHA
+        assert stats.binomtest(right, len(z), probability(0.95 * epsilon)).pvalue < ALPHA
+
+
+def test_duchi_is_uniform_within_a_half_sphere_and_unbiased() -> None:
+    z, d, b = reports(1.0, 0.7), 6, report_length(1.0, 6)
+    np.testing.assert_allclose(np.linalg.norm(z, axis=1), b, rtol=1e-5)
+    # uniform on the sphere up to the sign of the first coordinate
+    law = stats.beta((d - 1) / 2, (d - 1) / 2)
+    for k in range(d):
+        u = np.abs(z[:, k]) / b
+        assert stats.kstest(u, lambda t: 2 * law.cdf((1 + t) / 2) - 1).pvalue > ALPHA
+    error = b / math.sqrt(d * len(z))
+    target = np.eye(1, d)[0] * 0.7
+    assert np.abs(z.mean(axis=0) - target).max() < 6 * error
+    # the control: 5 % shorter reports are biased
+    assert np.abs(0.95 * z.mean(axis=0) - target).max() > 6 * error
+    # no covariance: the second moment is that of the whole sphere
+    np.testing.assert_allclose(z.T @ z / len(z), np.eye(d) * b**2 / d, atol=6 * b**2 / math.sqrt(len(z)))
+
+
+@pytest.mark.parametrize("params", [{}, {"release": "gradient", "batches": 1}])
+def test_duchi_trains_on_such_reports(params: dict[str, object]) -> None:
+    """One person, many seeds: the model is a known multiple of the report."""
+    d, seeds = 3, 4000
+    problem = Problem(Rows(np.eye(1, d), np.ones(1)), get_model("logistic"), 0.1)
+    built = build("ldp-duchi", **params)
+    cal = built.calibrate(problem.setting, Budget(1.5))
+    theta = built.fit(problem, [cal], spawn(2, seeds)).theta[0]
+    z = theta * problem.setting.L / (0.5 if not params else 1.0)
+    np.testing.assert_allclose(np.linalg.norm(z, axis=1), cal.details["B"], rtol=1e-4)
+    keep = 1 / (1 + math.exp(-1.5))
+    up = 1.0 if not params else 0.75  # the gradient at 0 is x/2, and points away from the record
+    p = keep * up + (1 - keep) * (1 - up)
+    right = int((z[:, 0] > 0).sum())
+    assert stats.binomtest(right, seeds, p).pvalue > ALPHA
+    assert stats.binomtest(right, seeds, 1 - p).pvalue < ALPHA
+    keep = 1 / (1 + math.exp(-3.0))
+    assert stats.binomtest(right, seeds, keep * up + (1 - keep) * (1 - up)).pvalue < ALPHA
+
+
+@pytest.mark.parametrize("params", [{}, {"release": "gradient", "batches": 1}])
+def test_gaussian_reports_have_their_exact_noise(params: dict[str, object]) -> None:
+    n, d, lam, seeds = 50, 4, 1e7, 4000
+    problem = Problem(Rows(np.zeros((n, d)), np.ones(n)), get_model("logistic"), lam)
+    built = build("ldp-gaussian", **params)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert cal.noise_scale == pytest.approx(2 * 3.7306316348159436, rel=1e-9)
+    theta = built.fit(problem, [cal], spawn(1, seeds)).theta[0]
+    # with zero records and a huge lam the model is the mean noise times a known factor
+    factor = 0.5 / lam if not params else -problem.setting.unit_step
+    mean_noise = theta / factor * math.sqrt(n) / cal.noise_scale
+    law = stats.chi2(mean_noise.size)
+    total = float((mean_noise**2).sum())
+    assert ALPHA < law.cdf(total) < 1 - ALPHA
+    assert law.cdf(total * 0.95**2) < ALPHA
+    assert law.sf(total * 1.05**2) < ALPHA
+    assert stats.kstest(mean_noise.ravel(), "norm").pvalue > ALPHA
+
+
+@pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
+def test_row_noise_is_recorded(params: dict[str, object]) -> None:
+    problem = make_problem(n=2000, d=5)
+    built = build("ldp-gaussian", **params)
+    cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
+    record = built.fit(problem, cals, spawn(0, 3)).record
+    assert record.noise_norm is not None
+    assert record.noise_norm.shape == (2, 3, 2000)
+    for e, cal in enumerate(cals):
+        assert stats.kstest((record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue > ALPHA
+        assert stats.kstest((0.9 * record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue < ALPHA
+    bare = built.fit(problem, cals, spawn(0, 3), record=False)
+    assert bare.record.noise_norm is None
+    np.testing.assert_array_equal(bare.theta, built.fit(problem, cals, spawn(0, 3)).theta)
+
+
+@pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
+def test_duchi_row_noise_is_the_distance_to_the_report(params: dict[str, object]) -> None:
+    problem = make_problem(n=500, d=5)
+    built = build("ldp-duchi", **params)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    record = built.fit(problem, [cal], spawn(0, 2)).record
+    assert record.noise_norm is not None
+    b = cal.details["B"]
+    assert np.all(record.noise_norm <= b + 1 + 1e-9)
+    assert np.all(record.noise_norm >= b - 1 - 1e-9)
+
+
+def test_surrogate_without_noise_is_its_own_minimiser(model_id: str) -> None:
+    problem = make_problem(n=300, d=4, model=model_id)
+    built = build("ldp-gaussian")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    theta = built.fit(problem, [cal], spawn(0, 1)).theta[0, 0]
+    v, (slope, beta) = problem.rows.signed, {"logistic": (0.5, 0.25), "svm": (1.0, 1.0)}[model_id]
+    expected = np.linalg.solve(beta * v.T @ v / 300 + problem.lam * np.eye(4), slope * v.mean(axis=0))
+    np.testing.assert_allclose(theta, expected, rtol=1e-5)
+
+
+def test_plain_training_without_noise_is_the_non_private_model() -> None:
+    problem = make_problem(n=300, d=4)
+    built = build("ldp-gaussian", training="plain")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    np.testing.assert_allclose(built.fit(problem, [cal], spawn(0, 1)).theta[0, 0], problem.optimum, atol=1e-8)
+
+
+def test_correction_removes_the_shrinkage() -> None:
+    """With many people the corrected surrogate finds the clean one's coefficients; uncorrected they shrink."""
+    problem = make_problem(n=60_000, d=3, lam=0.01)
+    budget, streams = Budget(20.0, 1e-6), spawn(0, 5)
+    lengths = []
+    for training in ("surrogate", "plain"):
+        built = build("ldp-gaussian", floor=0.01, training=training)
+        cal = built.calibrate(problem.setting, budget)
+        assert cal.noise_scale > 0.5
+        noisy = built.fit(problem, [cal], streams).theta[0].mean(axis=0)
+        clean = built.fit(problem, [cal.noiseless()], streams[:1]).theta[0, 0]
+        lengths.append(np.linalg.norm(noisy) / np.linalg.norm(clean))
+    assert abs(lengths[0] - 1) < 0.1
+    assert lengths[1] < 0.7
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_local_and_central_budgets(name: str) -> None:
+    setting = get_model("logistic").setting(39073, 109, 1e-3)
+    budget = Budget(1.0, 1e-6)
+    local = build(name).calibrate(setting, budget)
+    central = build(name, epsilon_is="central by shuffling").calibrate(setting, budget)
+    assert local.status is Status.PROVED
+    assert local.proved == (Budget(1.0) if name == "ldp-duchi" else budget)
+    assert central.status is Status.PROVED_IF
+    assert central.proved == budget
+    assert central.details["local_epsilon"] > 3
+    assert central.details["central_epsilon"] <= 1 + 1e-9
+    assert local.details["central_epsilon"] < 0.5
+    assert central.noise_scale < local.noise_scale
+    if name == "ldp-duchi":
+        assert local.details["central_epsilon"] == pytest.approx(shuffled_epsilon(1.0, 39073, 1e-6))
+    else:
+        assert local.noise_scale == pytest.approx(2 / gaussian_mu(budget))
+    # few people: shuffling proves nothing, and that is said
+    few = build(name, epsilon_is="central by shuffling").calibrate(get_model("logistic").setting(100, 5, 1e-3), budget)
+    assert few.details["amplified"] == 0
+    assert few.details["local_epsilon"] == pytest.approx(1.0)
+    assert any("nothing better" in note for note in few.notes)
+
+
+def test_more_batches_than_rows_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="batches"):
+        build("ldp-duchi", release="gradient", batches=50).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_reports_answer_to_cancelling(name: str) -> None:
+    def stop(done: float) -> None:
+        raise KeyboardInterrupt
+
+    problem = make_problem()
+    built = build(name)
+    with pytest.raises(KeyboardInterrupt):
+        built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop)
+
+
+@pytest.mark.parametrize("training", ["surrogate", "plain"])
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: str) -> None:
+    problem = make_problem(n=9000, d=3)  # more than one block of rows
+    built = build(name, training=training)
+    cal = built.calibrate(problem.setting, Budget(2.0, 1e-5))
+    streams = spawn(6, 2)
+    fit = built.fit(problem, [cal], streams)
+    shown = built.noisy_rows(problem, cal, streams[1])
+    assert shown is not None
+    assert fit.record.noise_norm is not None
+    np.testing.assert_allclose(np.linalg.norm(shown - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-4)
+    reports = problem.rows.y[:, None] * shown
+    if name == "ldp-duchi":
+        np.testing.assert_allclose(np.linalg.norm(reports, axis=1), cal.details["B"], rtol=1e-5)
+    if training == "plain":
+        theta = problem.model.minimise(Rows(reports, np.ones(9000)), problem.lam)
+        np.testing.assert_allclose(fit.theta[0, 1], theta, rtol=1e-5, atol=1e-7)
+    elif name == "ldp-duchi":
+        np.testing.assert_allclose(fit.theta[0, 1], 0.5 * reports.mean(axis=0) / problem.setting.L, rtol=1e-4)
+    # the control: another replica's rows did not train this model
+    other = built.noisy_rows(problem, cal, streams[0])
+    assert other is not None
+    assert not np.allclose(np.linalg.norm(other - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-2)
+    assert "label" in built.rows_in_words(make_problem().setting)
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_reported_gradients_are_no_rows_and_say_so(name: str) -> None:
+    problem, built = make_problem(), build(name, release="gradient")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert built.noisy_rows(problem, cal, spawn(0, 1)[0]) is None
+    assert "gradient" in built.rows_in_words(make_problem().setting)
+
+
+@pytest.mark.parametrize("name", ["ldp-gaussian", "ldp-duchi"])
+def test_a_network_learns_from_reported_features_and_labels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every person has the same record, so that the reports show their law."""
+    x, n = np.array([0.6, -0.3, 0.2]), 40_000
+    problem = Problem(Rows(np.tile(x, (n, 1)), np.ones(n)), get_model("mlp"), 0.01)
+    built = build(name)
+    seen: list[np.ndarray] = []
+
+    def learn(self: object, problem: Problem, reports: np.ndarray, stream: object) -> np.ndarray:
+        seen.append(reports)
+        return np.zeros(problem.m)
+
+    monkeypatch.setattr(type(built), "learn", learn)
+    calibration = built.calibrate(problem.setting, Budget(2.0, 1e-6))
+    assert calibration.sensitivity == pytest.approx(2 * 2**0.5)
+    fit = built.fit(problem, [calibration], spawn(0, 1))
+    (reports,) = seen
+    record = np.append(x, 1.0)
+    error = reports.mean(axis=0) - record
+    size = calibration.noise_scale / n**0.5
+    assert np.abs(error).max() < 4 * size
+    assert np.abs(reports.mean(axis=0) / 2**0.5 - record).max() > 4 * size, "a forgotten scale would be seen"
+    if name == "ldp-gaussian":
+        spread = (reports - record).std()
+        assert abs(spread / calibration.noise_scale - 1) < 0.01
+        assert abs(0.95 * spread / calibration.noise_scale - 1) > 0.01
+    else:
+        np.testing.assert_allclose(np.linalg.norm(reports, axis=1), calibration.details["B"], rtol=1e-6)
+    np.testing.assert_allclose(fit.record.noise_norm[0, 0], np.linalg.norm(reports - record, axis=1), rtol=1e-4)
+    rows = built.noisy_rows(problem, calibration, spawn(0, 1)[0])
+    np.testing.assert_allclose(rows, reports[:, :-1], rtol=1e-5, atol=1e-6)
+    with pytest.raises(dpviz.InvalidInput, match="release"):
+        build(name, release="gradient").calibrate(problem.setting, Budget(2.0, 1e-6))

@@ -1,0 +1,398 @@
+"""Noisy SGD: batches and noise against their laws, training against double precision, Song and Bassily as published."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2, gamma, kstest
+from support import make_problem
+
+from dpviz.common.random import generator, spawn
+from dpviz.common.threads import map_streams, one_blas_thread, processors
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.gradient._noisy_sgd import poisson
+from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
+from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
+from dpviz.mechanisms.gradient.dp_sgd import DPSGD
+from dpviz.mechanisms.gradient.song_sgd import SongSGD
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.steps import epsilon_of
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+ALPHA = 1e-6
+
+
+def blank(n: int = 40, d: int = 5) -> Problem:
+    """Rows of zeros, whose gradients are zero: parameters are noise and nothing else."""
+    return Problem(Rows(np.zeros((n, d)), np.tile([1.0, -1.0], n // 2)), get_model("logistic"), 1e-12)
+
+
+# batches ----------------------------------------------------------------------------------------------------
+
+
+def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
+    draw = poisson(n, rate)(generator(spawn(seed, 1)[0]))
+    out = np.zeros((draws, n), bool)
+    for t in range(draws):
+        index = draw(t)
+        assert np.all(np.diff(index) > 0)
+        out[t, index] = True
+    return out
+
+
+def p_values(rate: float, included: np.ndarray) -> list[float]:
+    """Total count, spread of the batch sizes, spread over rows: two-sided against the Poisson-sampling law."""
+    draws, n = included.shape
+    total = included.sum()
+    count = 2 * min(binom.cdf(total, draws * n, rate), binom.sf(total - 1, draws * n, rate))
+    spreads = []
+    for axis, trials, groups in ((1, n, draws), (0, draws, n)):
+        statistic = ((included.sum(axis) - trials * rate) ** 2 / (trials * rate * (1 - rate))).sum()
+        spreads.append(2 * min(chi2.cdf(statistic, groups), chi2.sf(statistic, groups)))
+    return [count, *spreads]
+
+
+@pytest.mark.parametrize("rate", [0.003, 0.02, 0.1, 0.5])
+def test_batches_follow_poisson_sampling(rate: float) -> None:
+    included = batch_matrix(rate, 1000, 1500, seed=4)
+    assert min(p_values(rate, included)) > ALPHA
+    # batches are not repeated from one step to the next
+    both = (included[:-1] & included[1:]).sum()
+    assert 2 * min(binom.cdf(both, included[1:].size, rate**2), binom.sf(both - 1, included[1:].size, rate**2)) > ALPHA
+
+
+def test_the_batch_test_can_fail() -> None:
+    included = batch_matrix(0.1, 1000, 1500, seed=4)
+    assert p_values(0.105, included)[0] < ALPHA
+    # shuffled batches of a fixed size are not Poisson batches
+    fixed = np.zeros((1500, 1000), bool)
+    rng = np.random.default_rng(0)
+    for row in fixed:
+        row[rng.permutation(1000)[:100]] = True
+    assert p_values(0.1, fixed)[1] < ALPHA
+
+
+def test_every_row_is_in_a_full_batch() -> None:
+    assert np.array_equal(poisson(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
+
+
+# noise ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mechanism", [DPSGD(sampling_rate=0.5, epochs=0.5), DPLSSGD(sampling_rate=0.5, epochs=0.5, smoothing=0.0)]
+)
+def test_gaussian_noise_has_its_declared_law(mechanism: DPSGD | DPLSSGD) -> None:
+    problem = blank()
+    assert mechanism.steps == 1
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    theta = mechanism.fit(problem, [cal], spawn(8, 2000)).theta[0]
+    noise = (theta / (mechanism.step_size * problem.setting.unit_step)).ravel()
+    assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.5 * problem.n))
+
+    def p(scale: float) -> float:
+        return float(2 * min(chi2.cdf((noise**2).sum() / scale**2, noise.size), chi2.sf((noise**2).sum() / scale**2, noise.size)))
+
+    assert kstest(noise / cal.noise_scale, "norm").pvalue > ALPHA
+    assert p(cal.noise_scale) > ALPHA
+    assert p(0.95 * cal.noise_scale) < ALPHA, "5 % less noise must be seen"
+    assert p(1.05 * cal.noise_scale) < ALPHA
+
+
+def test_song_noise_has_its_declared_law() -> None:
+    mechanism, problem = SongSGD(batch=40), blank()
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert cal.noise_scale == 2 / (1.0 * 40)
+    theta = mechanism.fit(problem, [cal], spawn(8, 4000)).theta[0]
+    radius = np.linalg.norm(theta, axis=1) / (mechanism.step_size * problem.setting.unit_step)
+    assert kstest(radius / cal.noise_scale, gamma(5).cdf).pvalue > ALPHA
+    assert kstest(radius / (0.95 * cal.noise_scale), gamma(5).cdf).pvalue < ALPHA
+    assert kstest(theta[:, 0] / np.linalg.norm(theta, axis=1) * 0.5 + 0.5, "beta", (2, 2)).pvalue > ALPHA
+
+
+def test_every_step_draws_anew_and_budgets_share_draws() -> None:
+    problem = blank()
+    one, two = DPSGD(sampling_rate=0.5, epochs=0.5), DPSGD(sampling_rate=0.5, epochs=1.0)
+    assert (one.steps, two.steps) == (1, 2)
+    scale = two.calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
+    theta = two.fit(problem, [two.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(8, 2000)).theta[0]
+    sums = theta / (two.step_size * problem.setting.unit_step)
+    statistic = (sums**2).sum() / (2 * scale**2)
+    assert 2 * min(chi2.cdf(statistic, sums.size), chi2.sf(statistic, sums.size)) > ALPHA, "two draws, not one twice"
+    cals = [one.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
+    pair = one.fit(problem, cals, spawn(1, 3)).theta
+    np.testing.assert_allclose(pair[0] / cals[0].noise_scale, pair[1] / cals[1].noise_scale, rtol=1e-12)
+
+
+# training ---------------------------------------------------------------------------------------------------
+
+
+def test_single_precision_and_batches_give_the_same_gradient(model_id: str) -> None:
+    problem = make_problem(n=700, d=6, model=model_id)
+    rng = np.random.default_rng(0)
+    theta = 3 * rng.standard_normal((5, 6))
+    index = np.sort(rng.choice(700, 300, replace=False))
+    for clip in (math.inf, 0.3):
+        exact = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=clip)
+        np.testing.assert_array_equal(problem.model.sum_gradient(theta, problem.rows.batch(index), clip_norm=clip), exact)
+        single = problem.model.sum_gradient(theta.astype(np.float32), problem.rows.batch(index), clip_norm=clip)
+        assert single.dtype == np.float64
+        shorter = 1 - 2.0**-20  # of every contribution, so that rounding makes none longer than the clip norm
+        assert 0 < np.linalg.norm(single - shorter * exact) < 2e-7 * len(index)
+        assert np.linalg.norm(single) < np.linalg.norm(exact)
+    batch = problem.rows.batch(index)
+    assert len(batch) == 300
+    np.testing.assert_array_equal(batch.X, problem.rows.X[index])
+    np.testing.assert_array_equal(batch.signed, problem.rows.signed[index])
+    np.testing.assert_array_equal(batch.norms, problem.rows.norms[index])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
+    """Against a plain double-precision loop over the recorded batches."""
+    problem = make_problem(n=300, d=6)
+    mechanism = DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    fit = mechanism.fit(problem, [cal], spawn(5, 1))
+    from dpviz.common.random import substreams
+
+    draw = poisson(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
+    theta, visits = np.zeros(6), np.zeros(300)
+    for t in range(mechanism.steps):
+        index = draw(t)
+        visits[index] += 1
+        gradient = np.zeros(6)
+        for i in index:
+            z = problem.rows.signed[i]
+            g = -z / (1 + math.exp(z @ theta))
+            gradient += g * min(1.0, 0.4 / max(np.linalg.norm(g), 1e-300))
+        direction = gradient / 30 + problem.lam * theta
+        matrix = np.eye(6) * (1 + 2 * smoothing) - smoothing * (np.roll(np.eye(6), 1, 0) + np.roll(np.eye(6), -1, 0))
+        theta = theta - problem.setting.unit_step * np.linalg.solve(matrix, direction)
+    np.testing.assert_allclose(fit.theta[0, 0], theta, atol=1e-5)
+    assert fit.record.visits is not None
+    np.testing.assert_array_equal(fit.record.visits[0, 0], visits)
+
+
+def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
+    problem = make_problem(n=200, d=4)
+    mechanism = DPSGD(sampling_rate=1.0, epochs=30.0)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    from dpviz.mechanisms.gradient.dp_gd import DPGD
+
+    assert cal.noise_scale == pytest.approx(
+        DPGD(steps=30, step_size=1.0).calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale, rel=2e-5
+    )
+    clean = mechanism.fit(problem, [cal.noiseless()], spawn(0, 1)).theta[0, 0]
+    gd = DPGD(steps=30, step_size=1.0)
+    reference = gd.fit(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1)).theta[0, 0]
+    np.testing.assert_allclose(clean, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("relation", list(Neighbouring))
+def test_calibration_names_its_relation_and_meets_it(relation: Neighbouring) -> None:
+    problem = make_problem(n=500)
+    mechanism = DPSGD(relation=relation.value)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert cal.neighbouring is relation
+    assert cal.status is Status.PROVED
+    assert 1 - 1e-3 < epsilon_of(mechanism.accounted(cal), mechanism.method, 1e-5) <= 1.0
+    # a batch factor or half the noise would be seen here
+    assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.1 * 500))
+    assert cal.sensitivity == pytest.approx((2 if relation is Neighbouring.REPLACE_ONE else 1) / 50)
+
+
+def test_removing_a_row_moves_the_sum_by_at_most_one_contribution() -> None:
+    problem = make_problem(n=30)
+    mechanism = DPSGD(relation="add-remove", clip_norm=0.5, sampling_rate=0.5)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    theta = np.random.default_rng(0).standard_normal((1, problem.m))
+    moved = []
+    for k in range(200):
+        gone = problem.replace_row(k % 30, np.zeros(problem.m), 1.0)  # a row of zeros contributes nothing
+        moved.append(np.linalg.norm(mechanism.query(problem, theta, spawn(k, 1)) - mechanism.query(gone, theta, spawn(k, 1))))
+    assert max(moved) <= cal.sensitivity * (1 + 1e-9)
+    assert max(moved) > cal.sensitivity * 0.5
+
+
+def test_too_many_steps_are_refused_before_they_start() -> None:
+    with pytest.raises(InvalidInput, match="epochs"):
+        DPSGD(sampling_rate=1e-4, epochs=1000.0).calibrate(make_problem().setting, Budget(1.0, 1e-5))
+
+
+# smoothing --------------------------------------------------------------------------------------------------
+
+
+def test_smoothing_inverts_the_circulant_laplacian() -> None:
+    impulse = np.eye(6)[0]
+    np.testing.assert_allclose(smooth(impulse, 1.0), [0.45, 0.175, 0.075, 0.05, 0.075, 0.175], rtol=1e-12)
+    kept = DPLSSGD().calibrate(get_model("logistic").setting(1000, 101, 1e-3), Budget(1.0, 1e-5)).details["noise_power_kept"]
+    assert kept == pytest.approx(3 / 5**1.5, rel=1e-6)
+    odd = np.random.default_rng(0).standard_normal((3, 7))
+    matrix = 3 * np.eye(7) - np.roll(np.eye(7), 1, 0) - np.roll(np.eye(7), -1, 0)
+    np.testing.assert_allclose(smooth(odd, 1.0) @ matrix, odd, atol=1e-12)
+
+
+# Song -------------------------------------------------------------------------------------------------------
+
+
+def test_song_batches_are_disjoint_and_never_short() -> None:
+    problem = make_problem(n=107)
+    mechanism = SongSGD(batch=25, passes=3)
+    sizes = np.diff(mechanism.edges(107))
+    assert sizes.sum() == 107
+    assert sizes.min() >= 25
+    assert np.ptp(sizes) <= 1
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert cal.noise_scale == pytest.approx(3 * 2 / sizes.min())
+    assert cal.proved == Budget(1.0)
+    fit = mechanism.fit(problem, [cal], spawn(0, 2))
+    assert fit.record.visits is not None
+    assert np.all(fit.record.visits == 3)
+
+
+# Bassily ----------------------------------------------------------------------------------------------------
+
+
+def test_bassily_published_noise_and_what_it_is_worth() -> None:
+    setting = get_model("logistic").setting(1000, 10, 1e-3)
+    cal = BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
+    assert cal.noise_scale == pytest.approx(82379.78867059777, rel=1e-9)
+    assert cal.claimed == Budget(1.0, 1e-5)
+    assert cal.proved is not None
+    assert 0 < cal.proved.epsilon < 0.2
+    # close to a Gaussian of mu = q sqrt(T) 2/z = 2/z, which is what many tiny steps become
+    from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+
+    limit = float(gaussian_epsilon(1e-5, 2 / cal.details["noise_multiplier"]))
+    assert cal.proved.epsilon == pytest.approx(limit, rel=0.05)
+
+
+def test_bassily_says_what_it_would_need() -> None:
+    setting = get_model("logistic").setting(1001, 10, 1e-3)
+    with pytest.raises(InvalidInput, match="1,002,001 steps"):
+        BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
+    with pytest.raises(InvalidInput, match="relation"):
+        BassilySGD(mode="faithful", relation="add-remove").calibrate(
+            get_model("logistic").setting(50, 3, 1e-3), Budget(1.0, 1e-5)
+        )
+
+
+@pytest.mark.parametrize("rule", ["convex", "strongly-convex"])
+def test_bassily_faithful_run(rule: str) -> None:
+    problem = make_problem(n=30, d=3, lam=0.1)
+    mechanism = BassilySGD(mode="faithful", rule=rule, radius=2.0)
+    cals = [mechanism.calibrate(problem.setting, Budget(e, 1e-5)) for e in (1.0, 1e5)]
+    fit = mechanism.fit(problem, cals, spawn(2, 3))
+    assert np.all(np.linalg.norm(fit.theta, axis=2) <= 2.0 + 1e-9)
+    record = fit.record
+    assert record.visits is not None
+    assert record.times_noised is not None
+    assert record.noise_norm is not None
+    assert np.all(record.visits.sum(axis=-1) == 900)
+    assert np.array_equal(record.times_noised[0], record.visits[0])
+    # mean length of a standard draw in three dimensions, times the noise scale
+    mean = record.noise_norm[0].sum() / (3 * 900 * cals[0].noise_scale)
+    assert mean == pytest.approx(math.sqrt(8 / math.pi), rel=0.05)
+    alone = mechanism.fit(problem, cals[1:], spawn(2, 3)[1:2]).theta[0, 0]
+    np.testing.assert_allclose(fit.theta[1, 1], alone, rtol=1e-9, atol=1e-12)
+    clean = mechanism.fit(problem, [c.noiseless() for c in cals], spawn(2, 3)).theta
+    gap = problem.objective(clean[0]) - problem.optimal_value
+    assert gap.max() < 0.3
+
+
+# threads ----------------------------------------------------------------------------------------------------
+
+
+def test_streams_keep_their_order_and_report_progress() -> None:
+    seen: list[float] = []
+    for parallel in (True, False):
+        out = map_streams(lambda s, tick: (tick(0.5), s)[1], 7, seen.append, parallel=parallel)
+        assert out == list(range(7))
+    assert all(0 <= share <= 1 for share in seen)
+
+
+def test_no_more_streams_at_once_than_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.common.threads.processors", lambda: 8)
+
+    def busiest(most: int | None) -> int:
+        lock, now, peak = threading.Lock(), [0], [0]
+
+        def work(s: int, tick: object) -> None:
+            with lock:
+                now[0] += 1
+                peak[0] = max(peak[0], now[0])
+            time.sleep(0.05)
+            with lock:
+                now[0] -= 1
+
+        map_streams(work, 8, lambda done: None, most=most)
+        return peak[0]
+
+    assert busiest(2) <= 2 < busiest(None)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_monitor_that_raises_stops_the_work(parallel: bool) -> None:
+    class Stop(Exception):
+        pass
+
+    def endless(s: int, tick: object) -> None:
+        while True:
+            tick(0.1)  # type: ignore[operator]
+
+    def monitor(done: float) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        map_streams(endless, 4, monitor, parallel=parallel)  # type: ignore[arg-type]
+
+
+def test_workers_pause_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.common.threads.processors", lambda: 2)
+    ticks, moved = [0, 0], []
+    enough = threading.Event()
+
+    def work(s: int, tick: Callable[[float], None]) -> None:
+        while not enough.is_set():
+            ticks[s] += 1
+            time.sleep(0.001)
+            tick(0.5)
+
+    def monitor(done: float) -> None:
+        before = sum(ticks)
+        time.sleep(0.2)
+        moved.append(sum(ticks) - before)
+        if len(moved) == 2:
+            enough.set()
+
+    map_streams(work, 2, monitor)
+    assert max(moved[:2]) <= 2, "each worker ends the step that it is at"
+    assert sum(ticks) > sum(moved), "and they work between two calls"
+
+
+def test_an_error_in_a_worker_comes_out() -> None:
+    def bad(s: int, tick: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        map_streams(bad, 3, lambda done: None)
+    assert processors() >= 1
+
+
+def test_blas_threads_are_given_back() -> None:
+    from threadpoolctl import threadpool_info
+
+    def threads() -> list[int]:
+        return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+    before = threads()
+    with one_blas_thread(), one_blas_thread():
+        assert set(threads()) <= {1}
+    assert threads() == before

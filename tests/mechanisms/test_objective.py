@@ -1,0 +1,227 @@
+"""Objective perturbation as trained: the solver, the law of the noise, the second noise of approximate minima."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import make_problem
+from threadpoolctl import threadpool_limits
+
+from dpviz.common.random import spawn
+from dpviz.mechanisms import Calibration, Mechanism, get_mechanism
+from dpviz.mechanisms.individual import after_objective_noise
+from dpviz.models.losses import HuberHinge, Logistic, Loss
+from dpviz.models.problem import Problem
+from dpviz.models.solvers.lbfgs import Batch
+from dpviz.models.solvers.many import NotConverged, minimise_many, newton
+from dpviz.privacy.budget import Budget
+
+ALPHA = 1e-6
+OBJECTIVE = ("cms-objective", "kst-objective", "objective-tight", "amp")
+
+
+def gradient(problem: Problem, theta: np.ndarray, lam: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    return problem.model.sum_gradient(theta, problem.rows) / problem.n + lam[:, None] * theta + linear
+
+
+def perturbed(problem: Problem, count: int, low: float, high: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Regularisations and linear terms whose lengths span [low, high]."""
+    rng = np.random.default_rng(seed)
+    b = rng.standard_normal((count, problem.m))
+    b *= (np.geomspace(low, high, count) / np.linalg.norm(b, axis=1))[:, None]
+    return problem.lam * rng.choice([1.0, 3.0], size=count), b
+
+
+# ---- the solver -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [30, 2000, 9000])  # below, at and above what is solved on a sample first
+@pytest.mark.parametrize("lam", [1e-3, 1e-1])
+def test_every_gradient_is_within_tolerance(model_id: str, n: int, lam: float) -> None:
+    problem = make_problem(n=n, d=12, lam=lam, model=model_id)
+    regular, b = perturbed(problem, 25, 1e-4, 3.0)
+    theta = minimise_many(problem.rows.signed, problem.model.loss, regular, b)  # type: ignore[attr-defined]
+    assert np.linalg.norm(gradient(problem, theta, regular, b), axis=1).max() <= 1e-12
+    for r in (0, 12, 24):
+        alone = newton(problem.rows.signed, problem.model.loss, regular[r], linear=b[r])  # type: ignore[attr-defined]
+        np.testing.assert_allclose(theta[r], alone[0], atol=1e-8)
+
+
+def test_the_check_of_gradients_can_fail() -> None:
+    problem = make_problem(n=9000, d=12, lam=1e-3)
+    regular, b = perturbed(problem, 4, 1e-2, 1.0)
+    theta = minimise_many(problem.rows.signed, Logistic(), regular, b, tolerance=1e-9)
+    norms = np.linalg.norm(gradient(problem, theta, regular, b), axis=1)
+    assert 1e-12 < norms.max() <= 1e-9
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5)], ids=["logistic", "huber"])
+def test_hard_problems_are_solved_or_refused(loss: Loss) -> None:
+    # few rows, little regularisation, long noise: rounding of |b| alone is above 1e-12
+    problem = make_problem(n=40, d=20, lam=1e-5)
+    regular, b = perturbed(problem, 8, 1.0, 1000.0)
+    theta = minimise_many(problem.rows.signed, loss, regular, b)
+    slope = loss.slope(problem.rows.signed @ theta.T)
+    norms = np.linalg.norm(slope.T @ problem.rows.signed / 40 + regular[:, None] * theta + b, axis=1)
+    length = np.linalg.norm(theta, axis=1)
+    limit = 1e-15 * (np.linalg.norm(b, axis=1) + regular * length + length / 40)
+    assert (norms <= np.maximum(1e-12, limit)).all()
+    with pytest.raises(NotConverged):
+        minimise_many(problem.rows.signed, loss, regular, b, strict=True, tolerance=1e-16)
+
+
+def test_what_the_descent_leaves_goes_to_newton_and_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=400, d=8, lam=1e-2)
+    regular, b = perturbed(problem, 3, 0.01, 1.0)
+    monkeypatch.setattr(Batch, "descend", lambda self, *args, **kwargs: np.arange(len(self.theta)))
+    theta = minimise_many(problem.rows.signed, Logistic(), regular, b)
+    assert np.linalg.norm(gradient(problem, theta, regular, b), axis=1).max() <= 1e-12
+
+
+def test_start_progress_and_cancel() -> None:
+    problem = make_problem(n=9000, d=10, lam=1e-2)
+    regular, b = perturbed(problem, 6, 0.01, 1.0)
+    seen: list[float] = []
+    theta = minimise_many(problem.rows.signed, Logistic(), regular, b, progress=seen.append)
+    assert all(0 <= done <= 1 for done in seen)
+    assert len(seen) > 5
+    again = minimise_many(problem.rows.signed, Logistic(), regular, b, start=theta + 1e-6)
+    np.testing.assert_allclose(again, theta, atol=1e-9)
+
+    class Cancelled(Exception):
+        pass
+
+    def cancel(done: float) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        minimise_many(problem.rows.signed, Logistic(), regular, b, progress=cancel)
+
+
+# ---- what is trained --------------------------------------------------------------------------------------------------
+
+
+def calibrated(name: str, problem: Problem, *epsilons: float, **params: object) -> tuple[Mechanism, list[Calibration]]:
+    built = get_mechanism(name).from_params(params)
+    return built, [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in epsilons]
+
+
+def noise_behind(problem: Problem, theta: np.ndarray, calibration: Calibration) -> np.ndarray:
+    """b, from the stationarity of what was released."""
+    return -(problem.model.sum_gradient(theta, problem.rows) + calibration.details["Lam"] * theta)
+
+
+def without_output_noise(calibration: Calibration) -> Calibration:
+    return dataclasses.replace(calibration, details={**calibration.details, "sigma_output": 0.0})
+
+
+def two_sided(law: stats.rv_continuous, value: float) -> float:
+    return 2 * min(float(law.sf(value)), float(law.cdf(value)))
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_noise_has_the_declared_law(name: str) -> None:
+    problem = make_problem(n=50, d=4, lam=0.1)
+    built, (cal,) = calibrated(name, problem, 1.0)
+    theta = built.fit(problem, [without_output_noise(cal)], spawn(3, 6000)).theta[0]
+    b = noise_behind(problem, theta, cal) / cal.noise_scale
+    if cal.noise_family == "gamma-sphere":  # |b| ~ Gamma(m, 1), direction uniform
+        draw = np.linalg.norm(b, axis=1)
+        law, total, sum_law = stats.gamma(problem.m), draw.sum(), stats.gamma(problem.m * len(draw))
+        first = (b / draw[:, None])[:, 0]
+        assert stats.kstest((1 + first) / 2, stats.beta(1.5, 1.5).cdf).pvalue > ALPHA  # a coordinate on the 3-sphere
+        factors = (0.95, 1.05)
+    else:
+        draw = b.ravel()
+        law, total, sum_law = stats.norm(), (draw**2).sum(), stats.chi2(len(draw))
+        factors = (0.95**2, 1.05**2)
+    assert stats.kstest(draw, law.cdf).pvalue > ALPHA
+    assert two_sided(sum_law, float(total)) > ALPHA
+    for factor in factors:  # controls: 5 % too little and too much
+        assert two_sided(sum_law, float(factor * total)) < ALPHA
+
+
+def test_amp_adds_output_noise_of_its_own() -> None:
+    problem = make_problem(n=50, d=4, lam=0.1)
+    built, (cal,) = calibrated("amp", problem, 1.0)
+    streams = spawn(3, 4000)
+    inner = built.fit(problem, [without_output_noise(cal)], streams).theta[0]
+    draw = ((built.fit(problem, [cal], streams).theta[0] - inner) / cal.details["sigma_output"]).ravel()
+    total = float((draw**2).sum())
+    assert two_sided(stats.chi2(len(draw)), total) > ALPHA
+    for factor in (0.95**2, 1.05**2):
+        assert two_sided(stats.chi2(len(draw)), factor * total) < ALPHA
+    linear = noise_behind(problem, inner, cal).ravel()
+    assert stats.pearsonr(draw, linear).pvalue > ALPHA
+
+
+def test_amp_stops_at_a_gradient_norm_that_depends_on_n_alone() -> None:
+    problem = make_problem(n=9000, d=10, lam=1e-2)
+    for power in (1.0, 2.0):
+        built, cals = calibrated("amp", problem, 0.1, 10.0, stop_power=power)
+        gamma = 9000.0**-power
+        assert {c.details["gamma"] for c in cals} == {gamma}
+        quiet = [without_output_noise(c) for c in cals]
+        theta = built.fit(problem, quiet, spawn(0, 2)).theta
+        draws = np.stack([np.random.Generator(np.random.PCG64(s)).standard_normal(problem.m) for s in spawn(0, 2)])
+        for e, cal in enumerate(cals):
+            left = noise_behind(problem, theta[e], cal) - cal.noise_scale * draws
+            assert np.linalg.norm(left / problem.n, axis=1).max() <= gamma * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_switched_off_noise_gives_the_regularised_minimiser(name: str) -> None:
+    problem = make_problem(n=200, d=4, lam=0.05)
+    built, (cal,) = calibrated(name, problem, 0.5)
+    theta = built.fit(problem, [cal.noiseless()], spawn(0, 2)).theta[0]
+    clean = newton(problem.rows.signed, Logistic(), cal.details["Lam"] / problem.n)[0]
+    tolerance = 1e-9 if name != "amp" else 2 * cal.details["gamma"] / problem.lam
+    np.testing.assert_allclose(theta, np.tile(clean, (2, 1)), atol=tolerance)
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_only_linear_models(name: str) -> None:
+    setting = make_problem().setting
+    assert get_mechanism(name).refusal(setting) is None
+    assert get_mechanism(name).refusal(dataclasses.replace(setting, m=99)) is not None
+    assert get_mechanism(name).refusal(dataclasses.replace(setting, convex=False)) is not None
+    for relation in ("add-remove", "replace-one"):
+        if "relation" in get_mechanism(name).knobs():
+            _, (cal,) = calibrated(name, make_problem(), 1.0, relation=relation)
+            assert cal.sensitivity == (2.0 if relation == "replace-one" else 1.0)
+
+
+def test_kinks_are_told() -> None:
+    for name in OBJECTIVE:
+        for model, told in (("logistic", False), ("svm", True)):
+            _, (cal,) = calibrated(name, make_problem(model=model), 1.0)
+            assert any("almost everywhere" in note for note in cal.notes) is told
+            assert math.isfinite(cal.noise_scale)
+
+
+def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
+    problem = make_problem(n=60)
+    for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
+        built, (cal,) = calibrated(name, problem, 1.0)
+        fit = built.fit(problem, [cal], spawn(0, 2))
+        found = built.individual(problem, cal, fit.theta[0], fit.record)
+        assert (found is not None) is known
+        if found is not None:
+            expected = after_objective_noise(problem, fit.theta[0], cal.details["Lam"], cal.noise_scale)
+            assert expected is not None
+            np.testing.assert_array_equal(found.epsilon, expected.epsilon)
+            assert found.epsilon.shape == (2, 60)
+
+
+def test_threads_change_no_bits() -> None:
+    problem = make_problem(n=20_000, d=10, lam=1e-2)
+    regular, b = perturbed(problem, 6, 0.01, 1.0)
+    with threadpool_limits(2):
+        two = minimise_many(problem.rows.signed, Logistic(), regular, b)
+    with threadpool_limits(1):
+        one = minimise_many(problem.rows.signed, Logistic(), regular, b)
+    np.testing.assert_array_equal(one, two)

@@ -1,0 +1,103 @@
+"""Losses and models against finite differences; clipping, weights and blocks against the plain formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from support import make_problem
+
+from dpviz.models import MODELS, Rows
+from dpviz.models.losses import HuberHinge, Logistic
+from dpviz.models.problem import accuracy
+from dpviz.models.solvers.many import NotConverged, newton
+
+LOSSES = [Logistic(), HuberHinge(0.5), HuberHinge(0.1)]
+MARGINS = np.array([-800.0, -40, -3, -1, -0.2, 0.0, 0.3, 0.49, 0.7, 1.2, 1.6, 5, 40, 800.0])
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_slope_and_curvature_are_derivatives(loss: Logistic | HuberHinge) -> None:
+    h = 1e-6
+    slope = (loss.value(MARGINS + h) - loss.value(MARGINS - h)) / (2 * h)
+    np.testing.assert_allclose(loss.slope(MARGINS), slope, atol=2e-7)
+    curvature = (loss.slope(MARGINS + h) - loss.slope(MARGINS - h)) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(MARGINS), curvature, atol=1e-6)
+    assert np.isfinite(loss.value(MARGINS)).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_declared_bounds_hold_and_are_reached(loss: Logistic | HuberHinge) -> None:
+    grid = np.linspace(-60, 60, 400_001)
+    assert np.abs(loss.slope(grid)).max() == pytest.approx(loss.slope_bound, rel=1e-6)
+    assert loss.curvature(grid).max() == pytest.approx(loss.curvature_bound, rel=1e-6)
+    if np.isfinite(loss.third_bound):
+        third = np.abs(np.diff(loss.curvature(grid))) / (grid[1] - grid[0])
+        assert third.max() == pytest.approx(loss.third_bound, rel=1e-4)
+
+
+def test_logistic_slope_is_minus_expit_of_minus_margin() -> None:
+    np.testing.assert_allclose(Logistic().slope(MARGINS), -expit(-MARGINS), rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, 1.0, 0.3, 0.01])
+def test_sum_gradient_is_the_clipped_weighted_sum(model_id: str, clip_norm: float) -> None:
+    problem = make_problem(n=700, d=5, model=model_id)
+    model, rows = problem.model, problem.rows
+    rng = np.random.default_rng(1)
+    theta = 3 * rng.standard_normal((600, 5))  # more replicas than fit one block
+    weights = (rng.random((700, 600)) < 0.3).astype(float)
+    slope = model.loss.slope(rows.y[:, None] * (rows.X @ theta.T)) * rows.y[:, None]  # type: ignore[attr-defined]
+    gradients = slope[:, :, None] * rows.X[:, None, :]
+    norms = np.linalg.norm(gradients, axis=2)
+    np.testing.assert_allclose(model.gradient_norms(theta, rows), norms, atol=1e-12)
+    scale = np.minimum(1, clip_norm / np.maximum(norms, 1e-300)) * weights
+    expected = (gradients * scale[:, :, None]).sum(axis=0)
+    ours = model.sum_gradient(theta, rows, clip_norm=clip_norm, weights=weights)
+    np.testing.assert_allclose(ours, expected, atol=1e-10)
+
+
+def test_gradient_is_the_derivative_of_the_objective(model_id: str) -> None:
+    problem = make_problem(n=200, d=4, model=model_id)
+    theta = np.random.default_rng(2).standard_normal((3, 4))
+    gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + problem.lam * theta
+    for k in range(4):
+        step = np.zeros(4)
+        step[k] = 1e-6
+        slope = (problem.objective(theta + step) - problem.objective(theta - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, k], slope, atol=1e-7)
+
+
+@pytest.mark.parametrize("lam", [1e-5, 1e-2, 1.0])
+def test_minimiser_has_no_gradient_left(model_id: str, lam: float) -> None:
+    problem = make_problem(n=500, d=6, lam=lam, model=model_id)
+    theta = problem.optimum[None]
+    gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + lam * theta
+    assert np.linalg.norm(gradient) <= 1e-10
+
+
+def test_newton_solves_many_linear_terms_and_says_when_it_cannot() -> None:
+    problem = make_problem(n=300, d=4)
+    b = np.random.default_rng(0).standard_normal((5, 4))
+    theta = newton(problem.rows.signed, Logistic(), 0.01, linear=b)
+    gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + 0.01 * theta + b
+    assert np.linalg.norm(gradient, axis=1).max() <= 1e-11
+    with pytest.raises(NotConverged):
+        newton(problem.rows.signed, Logistic(), 0.01, linear=b, max_steps=1)
+
+
+def test_rows_take_and_replace() -> None:
+    problem = make_problem(n=50)
+    rows = problem.rows
+    assert rows.signed.shape == (50, 4)
+    part = rows.take(np.array([3, 1]))
+    np.testing.assert_array_equal(part.signed, rows.signed[[3, 1]])
+    other = rows.replace_row(7, np.zeros(4), -rows.y[7])
+    assert (other.X != rows.X).any(axis=1).sum() == 1
+    assert other.y[7] == -rows.y[7]
+    assert rows.X[7].any()
+
+
+def test_a_score_of_zero_is_predicted_positive() -> None:
+    rows = Rows(np.zeros((3, 2)), np.array([1.0, 1.0, -1.0]))
+    assert accuracy(MODELS["logistic"], np.zeros((1, 2)), rows)[0] == pytest.approx(2 / 3)

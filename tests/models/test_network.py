@@ -1,0 +1,254 @@
+"""The network against finite differences, row-by-row sums, reference values and retraining."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from support import make_problem
+
+import dpviz
+from dpviz.influence.functions import influence_of
+from dpviz.models import MODELS, Network, Rows, get_model
+from dpviz.models.problem import Problem
+
+LAM = 0.01
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[Problem, np.ndarray]:
+    problem = make_problem(n=60, d=4, lam=LAM, model="mlp")
+    streams = np.random.SeedSequence(1).spawn(3)
+    start = problem.model.initial(problem.m, streams)
+    return problem, start + 0.3 * np.random.default_rng(0).standard_normal(start.shape)
+
+
+@pytest.fixture(scope="module")
+def tumours() -> Problem:
+    data = dpviz.load_dataset("breast-cancer", intercept=False)
+    return Problem(Rows(data.X, data.y), get_model("mlp-8"), LAM)
+
+
+def row_by_row(problem: Problem, theta: np.ndarray) -> np.ndarray:
+    """(n, R, m) gradients, one row and one replica at a time."""
+    one = [problem.rows.take(np.array([i])) for i in range(problem.n)]
+    return np.array([[problem.model.sum_gradient(t[None], row)[0] for t in theta] for row in one])
+
+
+def test_a_row_of_reference_has_the_reference_length() -> None:
+    # V, b, a, c and the row of a published check value; offsets stand in the last column here
+    W = np.array([[0.5, -0.2, 0.1, 0.1], [-0.3, 0.8, 0.4, -0.2]])
+    theta = np.concatenate([W.ravel(), [0.7, -0.5], [0.05]])[None]
+    row = Rows(np.array([[0.6, 0.3, -0.2]]), np.array([-1.0]))
+    assert get_model("mlp-2").gradient_norms(theta, row)[0, 0] == pytest.approx(0.8543125023534003, abs=1e-15)
+
+
+def test_gradient_is_the_derivative_of_the_objective(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + LAM * theta
+    value, both = problem.model.value_and_gradient(theta, problem.rows, LAM)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(both, gradient, atol=1e-14)
+    np.testing.assert_allclose(value, problem.objective(theta), rtol=1e-14)
+    for k in range(problem.m):
+        step = np.zeros(problem.m)
+        step[k] = 1e-6
+        slope = (problem.objective(theta + step) - problem.objective(theta - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, k], slope, atol=1e-8)
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, 0.5, 0.01])
+def test_ghost_clipping_is_clipping(small: tuple[Problem, np.ndarray], clip_norm: float) -> None:
+    problem, theta = small
+    gradients = row_by_row(problem, theta)
+    norms = np.linalg.norm(gradients, axis=2)
+    np.testing.assert_allclose(problem.model.gradient_norms(theta, problem.rows), norms, rtol=1e-12)
+    weights = (np.random.default_rng(3).random(norms.shape) < 0.5).astype(float)
+    kept = np.minimum(1, clip_norm / norms) * weights
+    expected = (gradients * kept[:, :, None]).sum(axis=0)
+    seen: list[np.ndarray] = []
+
+    def rule(block: slice, clipped: np.ndarray) -> np.ndarray:
+        seen.append(clipped.copy())
+        return np.full(clipped.shape, 0.5)
+
+    np.testing.assert_allclose(
+        problem.model.sum_gradient(theta, problem.rows, clip_norm=clip_norm, weights=weights, rule=rule),
+        0.5 * expected,
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(np.concatenate(seen, axis=1).T, np.minimum(norms, clip_norm) * weights, atol=1e-12)
+    single = problem.model.sum_gradient(theta.astype(np.float32), problem.rows, clip_norm=clip_norm, weights=weights)  # type: ignore[arg-type]
+    np.testing.assert_allclose(single, expected, atol=2e-6 * min(clip_norm, 2.0) * problem.n)
+
+
+@pytest.mark.parametrize("model", ["mlp", "logistic", "svm"])
+def test_no_row_adds_more_than_the_clip_norm_in_single_precision(model: str) -> None:
+    problem = make_problem(n=3000, d=6, model=model)
+    theta = np.random.default_rng(0).standard_normal((20, problem.m)) * 5
+    for clip_norm in (0.1, 0.3):
+        for k in range(0, 3000, 100):
+            row = problem.rows.take(np.array([k]))
+            sums = problem.model.sum_gradient(theta.astype(np.float32), row, clip_norm=clip_norm)  # type: ignore[arg-type]
+            sizes = np.linalg.norm(sums, axis=1)
+            assert sizes.max() <= clip_norm
+            assert model == "logistic" or sizes.max() > clip_norm * (1 - 1e-4)
+
+
+def test_blocks_and_replicas_do_not_change_the_sum() -> None:
+    problem = make_problem(n=5000, d=3, model="mlp-5")
+    theta = problem.model.initial(problem.m, np.random.SeedSequence(0).spawn(40))
+    together = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.4)
+    for r in (0, 39):
+        parts = [problem.rows.take(slice(a, a + 700)) for a in range(0, 5000, 700)]
+        alone = sum(problem.model.sum_gradient(theta[r : r + 1], part, clip_norm=0.4) for part in parts)
+        np.testing.assert_allclose(together[r], alone[0], atol=1e-10)
+    index = np.random.default_rng(0).choice(5000, 900, replace=False)
+    np.testing.assert_allclose(
+        problem.model.sum_gradient(theta, problem.rows.batch(index), clip_norm=0.4),
+        problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=0.4),
+        atol=1e-12,
+    )
+
+
+def test_score_gradients_curvature_and_products(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    model, rows = problem.model, problem.rows
+    J = model.score_gradients(theta[0], rows)
+    slope, curvature = model.slopes(theta[0], rows)
+    np.testing.assert_allclose((rows.y * slope)[:, None] * J, row_by_row(problem, theta[:1])[:, 0], atol=1e-14)
+    H = (J * (curvature / problem.n)[:, None]).T @ J + LAM * np.eye(problem.m)
+    v = np.random.default_rng(2).standard_normal((5, problem.m))
+    np.testing.assert_allclose(model.hessian(theta[0], rows, LAM), H, atol=1e-13)
+    np.testing.assert_allclose(model.hessian_product(theta[0], rows, LAM, v), v @ H, atol=1e-12)
+    np.testing.assert_allclose(model.score_products(theta[0], rows, v), J @ v.T, atol=1e-12)
+    own = theta[np.arange(60) % 3]  # row i at a network of its own
+    np.testing.assert_allclose(model.score_gradients(own, rows)[0], J[0], atol=1e-14)
+    np.testing.assert_allclose(model.slopes(own, rows)[0][3], slope[3], atol=1e-14)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_noise_on_rows_without_copies_of_them(small: tuple[Problem, np.ndarray], shared: bool) -> None:
+    problem, theta = small
+    noise, scale = np.random.default_rng(5).standard_normal((1 if shared else 60, 4)), np.array([0.0, 0.5, 4.0])
+    expected = [
+        problem.model.sum_gradient(t[None], Rows(problem.rows.X + s * noise, problem.rows.y))[0]
+        for t, s in zip(theta, scale, strict=True)
+    ]
+    np.testing.assert_allclose(problem.model.noisy_gradient(theta, problem.rows, noise, scale), expected, atol=1e-12)
+
+
+def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    rows = problem.rows.take(slice(0, 3))
+    for i in range(3):
+        columns = []
+        for axis in np.eye(4):
+            ends = [Rows(rows.X[i : i + 1] + h * axis, rows.y[i : i + 1]) for h in (1e-6, -1e-6)]
+            up, down = (problem.model.sum_gradient(theta[i : i + 1], end)[0] for end in ends)
+            columns.append((up - down) / 2e-6)
+        expected = np.linalg.norm(np.array(columns), 2)
+        assert problem.model.data_weights(theta, rows)[i] == pytest.approx(expected, rel=1e-7)
+
+
+def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    reach, direction = np.array([0.5, 2.0, 0.0]), np.ones_like(theta)
+    loss = MODELS["logistic"].loss  # type: ignore[attr-defined]
+    for clip in (np.inf, 0.7):
+        expected = [
+            [np.minimum(loss.value(problem.model.margins((t - k * d)[None], problem.rows)), clip).sum() for k in ks]
+            for t, d, ks in zip(theta, direction, np.outer(reach, [0.0, 0.5, 1.0]), strict=True)
+        ]
+        np.testing.assert_allclose(
+            problem.model.line_losses(theta, direction, reach, 3, problem.rows, clip=clip), expected, rtol=1e-5
+        )
+
+
+def test_starts_differ_between_seeds_and_not_from_run_to_run() -> None:
+    model = MODELS["mlp"]
+    m = model.setting(100, 20, LAM).m
+    one, two = np.random.SeedSequence(4).spawn(2)
+    starts = model.initial(m, [one, two, one])
+    np.testing.assert_array_equal(starts[0], starts[2])
+    assert abs(np.corrcoef(starts[0], starts[1])[0, 1]) < 0.2
+    parts = Network().split(starts)
+    assert parts.W[:, :, :-1].std() == pytest.approx(20**-0.5, rel=0.1)
+    assert not parts.W[:, :, -1].any()
+
+
+def test_width_is_part_of_the_models_name() -> None:
+    wide = get_model("mlp-7")
+    assert wide.setting(50, 3, LAM).m == 7 * (3 + 2) + 1
+    assert MODELS["mlp"].setting(50, 3, LAM).m == 3 * (3 + 2) + 1
+    for bad in ("mlp-0", "mlp-", "mlp-07", "mlp-2.5", "mlp--3", "mlp-9999999", "MLP"):
+        with pytest.raises(dpviz.InvalidInput):
+            get_model(bad)
+    with pytest.raises(dpviz.InvalidInput, match="4096"):
+        get_model("mlp-5000")
+    spec = dpviz.RunSpec(dataset="teaching", model="mlp-7", mechanism="dp-gd", seeds=2)
+    assert dpviz.run(spec).theta.shape == (2, 7 * 5 + 1)
+    assert dpviz.RunSpec(**spec.to_dict()).key() == spec.key() != dataclasses.replace(spec, model="mlp-8").key()
+
+
+@pytest.mark.parametrize("name", ["teaching", "breast-cancer"])
+def test_long_training_is_at_a_minimum_and_below_the_linear_model(name: str) -> None:
+    data = dpviz.load_dataset(name)
+    rows = Rows(data.X, data.y)
+    problem = Problem(rows, MODELS["mlp"], 1e-3)
+    gradient = problem.model.sum_gradient(problem.optimum[None], rows)[0] / len(rows) + 1e-3 * problem.optimum
+    assert np.linalg.norm(gradient) < 1e-6
+    assert problem.optimal_value < Problem(rows, MODELS["logistic"], 1e-3).optimal_value
+    # nobody knows the least value; none of four further starts is better by more than half a percent
+    others = problem.model.initial(problem.m, np.random.SeedSequence(99).spawn(4))
+    ends = np.array([problem.model.minimise(rows, 1e-3, start) for start in others])
+    assert problem.optimal_value <= problem.objective(ends).min() * 1.005
+
+
+@pytest.mark.parametrize(("solver", "least"), [("dense", 0.99), ("factored", 0.97)])
+def test_influence_ranks_rows_as_retraining_does(tumours: Problem, solver: str, least: float) -> None:
+    pull = influence_of(tumours, solver=solver)
+    assert not pull.exact_curvature
+    at = np.arange(0, tumours.n, 12)
+    truth = pull.leave_one_out(at, tolerance=1e-4)
+    assert np.isinf(truth.certificate).all()
+    assert spearmanr(pull.newton_norm[at], truth.norm).statistic > least
+    assert 0.8 < np.median(pull.newton_norm[at] / truth.norm) < 1.25
+    shuffled = np.random.default_rng(0).permutation(pull.newton_norm)[at]
+    assert spearmanr(shuffled, truth.norm).statistic < 0.5
+
+
+def test_factored_curvature_is_one_matrix(tumours: Problem) -> None:
+    """`quadratic` and `solve` agree, the matrix is symmetric and positive, and it is near the Gauss-Newton one."""
+    model, rows, theta = tumours.model, tumours.rows, tumours.optimum
+    fast = model.curvature(theta, rows, LAM)
+    J = model.score_gradients(theta, rows)
+    inverse = fast.solve(np.eye(tumours.m))
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-8)
+    assert np.linalg.eigvalsh(inverse).min() > 0
+    length, kernel = fast.quadratic(rows)
+    np.testing.assert_allclose(length, np.linalg.norm(J @ inverse, axis=1), rtol=1e-9)
+    np.testing.assert_allclose(kernel, np.einsum("ij,jk,ik->i", J, inverse, J), rtol=1e-9)
+    exact = np.linalg.inv(model.hessian(theta, rows, LAM))
+    assert np.corrcoef(kernel, np.einsum("ij,jk,ik->i", J, exact, J))[0, 1] > 0.95
+
+
+def test_effects_through_products_are_those_through_gradients(tumours: Problem) -> None:
+    dense, products = influence_of(tumours), influence_of(tumours, solver="cg")
+    target = np.random.default_rng(1).standard_normal(tumours.m)
+    np.testing.assert_allclose(dense.effect(target, newton=False), products.effect(target, newton=False), rtol=1e-5, atol=1e-9)
+    change = dense.parameters(kind="influence")
+    np.testing.assert_allclose(dense.effect(target, newton=False), change @ target, atol=1e-12)
+
+
+def test_retraining_needs_a_network_at_a_minimum(tumours: Problem) -> None:
+    away = influence_of(tumours, np.zeros(tumours.m) + 0.1)
+    assert np.isfinite(away.newton_norm).all()
+    with pytest.raises(dpviz.InvalidInput, match="not at a minimum"):
+        away.leave_one_out([0])
+
+
+def test_linear_models_have_no_factored_curvature() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="factored"):
+        influence_of(make_problem(), solver="factored")

@@ -1,0 +1,356 @@
+"""The tests of the claims: they repeat, they follow their rules, and each can come out the other way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.mechanisms import Calibration, Mechanism, get_mechanism
+from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.papers.claims import PAPERS, Outcome, Verdict, base, check, compare, concerning, list_claims, rules
+from dpviz.papers.claims.base import Lab, by_points, difference
+from dpviz.privacy.budget import Budget
+
+
+def planted(claim: str, **swaps: Any) -> Verdict:
+    """A claim's verdict with alternatives in place of the real things."""
+    names = {name.replace("-", "_"): name for name in dpviz.list_mechanisms()}
+    return list_claims()[claim].test(Lab(swaps={names.get(name, name): swap for name, swap in swaps.items()}))
+
+
+def instead(name: str) -> Callable[[dict[str, Any]], Mechanism]:
+    """Another mechanism with default knobs, whatever knobs are asked for."""
+    return lambda knobs: get_mechanism(name).from_params({})
+
+
+def test_entries_are_complete() -> None:
+    assert len(list_claims()) >= 15
+    for name, claim in list_claims().items():
+        assert claim.id == name
+        assert claim.paper in PAPERS
+        assert claim.meaning.endswith(".")
+        assert claim.matters.endswith(".")
+        assert claim.place
+        assert claim.mechanisms
+    known = [m for claim in list_claims().values() for m in claim.mechanisms]
+    assert {m for m in known if m not in dpviz.list_mechanisms()} <= {"dp-agd"}
+    for mechanism in dpviz.list_mechanisms():
+        assert {c.id for c in concerning(mechanism)} == {c.id for c in list_claims().values() if mechanism in c.mechanisms}
+
+
+FAST = ["dbdp-noise-rate", "numerical-tighter", "permutation-saves", "averaging-lowers-sensitivity", "dbdp-fewer-noised"]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_findings_are_complete_and_repeat(name: str) -> None:
+    one, other = check(name), check(name)
+    assert one.verdict.outcome is other.verdict.outcome
+    assert one.verdict.numbers == other.verdict.numbers
+    assert one.command == f"dpviz claims {name}"
+    assert {"panel", "series", "mechanism", "x", "y", "low", "high"} == set(one.verdict.table.columns)
+    assert one.verdict.rule
+    assert one.verdict.because
+    assert bool(one.verdict.condition) == (one.verdict.outcome is Outcome.UNDER)
+
+
+# --- each test can come out false, or true ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Graded(Mechanism):
+    """A rule that does what the papers say: rows of influence above a threshold that grows with epsilon meet noise."""
+
+    id = "graded"
+    label = "Graded"
+    family = "gradient"
+    citation = "none"
+    noise_enters = "Nowhere."
+    guarantee = "None."
+    by_influence: ClassVar[bool]  # set on the instance
+    falling: ClassVar[bool]
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        return get_mechanism("dp-gd").from_params({}).calibrate(setting, budget)
+
+    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
+        influence = dpviz.influence_of(problem).published_norm
+        share = calibration.budget.epsilon / 10 if self.falling else 1 - calibration.budget.epsilon / 10
+        statistic = influence if self.by_influence else np.random.default_rng(0).random(problem.n)
+        high = float(np.quantile(statistic, share))
+        return (RuleView("used", "w", "f", "s", statistic, -np.inf, high, statistic <= high, True),)
+
+
+def graded(by_influence: bool, falling: bool) -> Callable[[dict[str, Any]], Mechanism]:
+    def make(knobs: dict[str, Any]) -> Mechanism:
+        out = object.__new__(Graded)
+        object.__setattr__(out, "by_influence", by_influence)
+        object.__setattr__(out, "falling", falling)
+        return out
+
+    return make
+
+
+@pytest.mark.parametrize(("claim", "swap"), [("pidp-fewer-noised", "pidp_sgd"), ("dbdp-fewer-noised", "dbdp_pi")])
+def test_fewer_noised_holds_for_a_rule_that_loosens_and_fails_for_one_that_tightens(claim: str, swap: str) -> None:
+    assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
+    assert planted(claim, **{swap: graded(True, False)}).outcome is Outcome.FAILS
+
+
+@pytest.mark.parametrize(("claim", "swap"), [("pidp-follows-influence", "pidp_sgd"), ("dbdp-follows-influence", "dbdp_pi")])
+def test_follows_influence_holds_for_a_rule_on_influence_and_fails_for_one_on_dice(claim: str, swap: str) -> None:
+    assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
+    assert planted(claim, **{swap: graded(False, True)}).outcome is Outcome.FAILS
+
+
+def test_separation_is_the_chance_of_more_influence() -> None:
+    rng = np.random.default_rng(0)
+    influence, chance = rng.integers(0, 6, 40).astype(float), rng.random(40)
+    wins = (influence[:, None] > influence) + 0.5 * (influence[:, None] == influence)
+    weight = chance[:, None] * (1 - chance)
+    assert rules.separation(influence, chance) == pytest.approx((wins * weight).sum() / weight.sum(), rel=1e-12)
+
+
+def test_noise_rate_holds_for_noise_that_falls_as_the_table_says() -> None:
+    assert planted("dbdp-noise-rate").outcome is Outcome.FAILS
+    assert planted("dbdp-noise-rate", dbdp=instead("input-perturbation")).outcome is Outcome.HOLDS
+
+
+def test_noise_weight_holds_for_noise_of_variance_w() -> None:
+    def as_printed(problem: Problem, theta: np.ndarray, row: int, noise: np.ndarray) -> np.ndarray:
+        weight = problem.model.data_weights(theta[None], problem.rows).ravel()[row]
+        return noise * np.sqrt(weight)
+
+    assert planted("dbdp-noise-weight").outcome is Outcome.FAILS
+    assert planted("dbdp-noise-weight", gradient_noise=as_printed).outcome is Outcome.HOLDS
+
+
+def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() -> None:
+    right = list_claims()["influence-error"].test(Lab())
+    assert right.outcome is Outcome.HOLDS
+
+    def scaled(factor: float) -> Callable[..., np.ndarray]:
+        from dpviz.papers.claims.numerics import published_influence
+
+        return lambda problem, index: factor * published_influence(problem, index)
+
+    assert planted("influence-error", influence=scaled(1.1)).outcome is Outcome.UNDER  # first order wrong, below the loose bound
+    assert planted("influence-error", influence=scaled(-1000.0)).outcome is Outcome.FAILS
+
+
+def test_tighter_sensitivity_fails_for_a_loose_one() -> None:
+    from dpviz.privacy.sensitivity.bounds import proposition2
+
+    assert planted("numerical-tighter").outcome is Outcome.HOLDS
+    loose = planted("numerical-tighter", sensitivity=lambda *a: 10 * proposition2(*a))
+    assert loose.outcome is Outcome.FAILS
+
+
+def test_permutation_and_averaging_can_fail_and_hold() -> None:
+    assert (
+        planted(
+            "permutation-saves",
+            rsgd=lambda knobs: get_mechanism("nsgd").from_params(
+                knobs | {"accounting": "published" if knobs["accounting"] == "published" else "exact"}
+            ),
+        ).outcome
+        is Outcome.FAILS
+    )
+    assert planted("averaging-lowers-sensitivity").outcome is Outcome.UNDER
+    never = planted(
+        "averaging-lowers-sensitivity", rsgd_ar=lambda k: get_mechanism("rsgd-ar").from_params(k | {"averaging": False})
+    )
+    assert never.outcome is Outcome.FAILS
+
+
+def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open() -> None:
+    assert planted("dbdp-pi-private").outcome is Outcome.FAILS
+    proved = planted("dbdp-pi-private", dbdp_pi=instead("output-gaussian"))
+    assert proved.outcome is Outcome.HOLDS
+
+    @dataclass(frozen=True)
+    class Unproved(type(get_mechanism("output-gaussian").from_params({}))):  # type: ignore[misc]
+        def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+            return replace(super().calibrate(setting, budget), proved=None)
+
+    assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.UNTESTABLE
+
+
+# --- comparisons, on stand-ins whose accuracy is known ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Toward(Mechanism):
+    """The minimiser, moved a share of the way to zero, with a little noise: accuracy and gap are known."""
+
+    id = "toward"
+    label = "Toward"
+    family = "output"
+    citation = "none"
+    noise_enters = "Nowhere."
+    guarantee = "None."
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        return get_mechanism("dp-gd").from_params({}).calibrate(setting, budget)
+
+    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+        sign = float(getattr(self, "sign", 1.0))
+        draws = np.array([np.random.default_rng(s).standard_normal(problem.m) for s in streams])
+        theta = sign * problem.optimum + 1e-4 * draws
+        return Fit(np.repeat(theta[None], len(calibrations), axis=0), NoiseRecord("x"))
+
+
+def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
+    def make(knobs: dict[str, Any]) -> Mechanism:
+        out = object.__new__(Toward)
+        object.__setattr__(out, "sign", sign)
+        return out
+
+    return make
+
+
+def only_started(knobs: dict[str, Any]) -> Mechanism:
+    """Good from the published start only."""
+    return toward(1.0 if knobs.get("start") == "non-private" else -1.0)(knobs)
+
+
+def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
+    bad, good = toward(-1.0), toward(1.0)
+    assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=bad).outcome is Outcome.HOLDS
+    assert planted("pidp-beats-dp-sgd", pidp_sgd=bad, dp_sgd=good).outcome is Outcome.FAILS
+    assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=good).outcome is Outcome.FAILS
+    under = planted("pidp-beats-dp-sgd", pidp_sgd=only_started, dp_sgd=bad)
+    assert under.outcome is Outcome.UNDER
+    assert "start at the non-private model" in under.condition
+
+
+def test_the_gap_is_judged_from_both_starts() -> None:
+    assert planted("pidp-gap-zero", pidp_sgd=toward(1.0)).outcome is Outcome.HOLDS
+    assert planted("pidp-gap-zero", pidp_sgd=toward(-1.0)).outcome is Outcome.FAILS
+    assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.UNDER
+
+
+def test_alike_and_not_beaten_can_hold_and_fail() -> None:
+    good, bad = toward(1.0), toward(-1.0)
+    assert planted("ip-like-central", input_perturbation=good, dp_gd=good, outpert_gd=bad).outcome is Outcome.HOLDS
+    assert planted("ip-like-central", input_perturbation=bad, dp_gd=good, outpert_gd=good).outcome is Outcome.FAILS
+    others = dict.fromkeys(("kst_objective", "outpert_gd", "dp_sgd", "nsgd", "dp_agd"), bad)
+    assert planted("rsgd-ar-best", rsgd_ar=good, **others).outcome is Outcome.HOLDS
+    assert planted("rsgd-ar-best", rsgd_ar=bad, **dict.fromkeys(others, good)).outcome is Outcome.FAILS
+    assert (
+        planted(
+            "averaging-raises-accuracy", rsgd_ar=lambda k: toward(-1.0 if k.get("averaging") is False else 1.0)(k), rsgd=bad
+        ).outcome
+        is Outcome.HOLDS
+    )
+    assert planted("averaging-raises-accuracy", rsgd_ar=good, rsgd=good).outcome is Outcome.FAILS
+
+
+def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
+    """Models that are right or wrong by a coin: the means agree, and no interval is narrower than a point."""
+
+    @dataclass(frozen=True)
+    class Coin(Toward):
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+            theta = super().fit(problem, calibrations, streams).theta.copy()
+            theta *= np.random.default_rng(1).choice([-1.0, 1.0], theta.shape[1])[:, None]
+            return Fit(theta, NoiseRecord("x"))
+
+    coins: dict[str, Any] = dict.fromkeys(("input_perturbation", "kst_objective"), lambda knobs: Coin())
+    verdict = planted("ip-beats-objective", **coins)
+    assert verdict.outcome is Outcome.UNTESTABLE
+    assert verdict.numbers[0][1] == "0, 0, 8"
+    tossed: dict[str, Any] = dict.fromkeys(("pidp_sgd", "dp_sgd"), lambda knobs: Coin())
+    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.UNTESTABLE
+    assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).numbers[0][1] == "0, 8, 0"
+
+
+def test_rsgd_ar_is_compared_as_published_and_as_well_as_can_be() -> None:
+    """Better only with the published calibrations: neither holds nor fails."""
+
+    def other(knobs: dict[str, Any]) -> Mechanism:
+        return toward(-1.0 if "published" in knobs.values() or knobs.get("relation") == "add-remove" else 1.0)(knobs)
+
+    def mine(knobs: dict[str, Any]) -> Mechanism:
+        return toward(1.0 if "published" in knobs.values() else -1.0)(knobs)
+
+    others = dict.fromkeys(("outpert_gd", "dp_sgd", "nsgd", "dp_agd"), other)
+    verdict = planted("rsgd-ar-best", rsgd_ar=mine, kst_objective=toward(1.0), **others)
+    assert verdict.outcome is Outcome.UNDER
+    assert "60 of 60 comparisons calibrated as published" in verdict.condition
+    assert "0 of 60 comparisons best known calibrations" in verdict.condition
+
+
+def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
+    @dataclass(frozen=True)
+    class Mixed(Toward):
+        jump: ClassVar[bool]
+
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+            theta = super().fit(problem, calibrations, streams).theta.copy()
+            for e, cal in enumerate(calibrations):
+                level = np.log(cal.budget.epsilon / 0.02) / np.log(100)
+                # between the minimiser and its mirror image a random share of the draws is right
+                right = level > 0.5 if self.jump else np.random.default_rng(e).random(theta.shape[1]) < level
+                theta[e] *= np.where(right, 1.0, -1.0)[:, None] if np.ndim(right) else (1.0 if right else -1.0)
+            return Fit(theta, NoiseRecord("x"))
+
+    def made(jump: bool) -> Callable[[dict[str, Any]], Mechanism]:
+        cls = type("Made", (Mixed,), {"jump": jump})
+        return lambda knobs: cls()
+
+    assert planted("sgd-ma-surges", dp_sgd=made(True)).outcome is Outcome.HOLDS
+    even = list_claims()["sgd-ma-surges"].test(Lab(full=True, swaps={"dp-sgd": made(False)}))
+    assert even.outcome is Outcome.FAILS
+    assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.UNTESTABLE
+
+
+def test_the_fastest_is_found() -> None:
+    @dataclass(frozen=True)
+    class Slow(Toward):
+        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+            time.sleep(0.15)
+            return super().fit(problem, calibrations, streams)
+
+    quick, slow = toward(1.0), lambda knobs: Slow()
+    others = dict.fromkeys(("rsgd_ar", "nsgd", "outpert_gd", "dp_sgd", "dp_agd"), slow)
+    assert planted("objective-fastest", kst_objective=quick, **others).outcome is Outcome.HOLDS
+    assert planted("objective-fastest", kst_objective=slow, **dict.fromkeys(others, quick)).outcome is Outcome.FAILS
+
+
+def test_a_model_that_is_not_here_is_not_tested() -> None:
+    verdict = compare.beats("pidp-sgd", "dp-sgd", compare.DP_SGD, "transformer")(Lab())
+    assert verdict.outcome is Outcome.UNTESTABLE
+
+
+def test_points_and_differences() -> None:
+    assert by_points({("a", 1.0): True, ("b", 1.0): True}) == (Outcome.HOLDS, "")
+    assert by_points({("a", 1.0): False}) == (Outcome.FAILS, "")
+    assert by_points({("on a", 1.0): True, ("on a", 2.0): True, ("on b", 1.0): False}) == (Outcome.UNDER, "ε = 1, 2 on a")
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(1, 1, 12), rng.normal(0, 2, 15)
+    interval = ttest_ind(a, b, equal_var=False).confidence_interval(base.LEVEL)
+    mean, half = difference(a, b)
+    assert (mean - half, mean + half) == pytest.approx((interval.low, interval.high), rel=1e-9)
+
+
+def test_the_shell_lists_tests_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in list_claims())
+    assert main(["claims", "dbdp-noise-rate"]) == 0
+    out = capsys.readouterr().out
+    assert "result:            fails" in out
+    assert "dpviz claims dbdp-noise-rate" in out
+    assert main(["claims", "nothing"]) == 2
+    assert main(["claims", "dbdp-noise-rate", "--seed", "x"]) == 2

@@ -1,0 +1,184 @@
+"""Bounds from counts against known answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.audit_bounds import (
+    Counts,
+    Residuals,
+    best_threshold,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    count_errors,
+    epsilon_ceiling,
+    epsilon_lower_bound,
+    power,
+    roc,
+)
+from dpviz.privacy.budget import Budget
+
+DELTA = 1e-5
+
+#: an exact Gaussian: true epsilon -> {N: (free bound, Gaussian bound)} from expected counts, rounded, at the best threshold
+EXPECTED = {
+    0.5: {1_000: (0.0, 0.0), 10_000: (0.131, 0.313)},
+    1.0: {1_000: (0.125, 0.371), 10_000: (0.382, 0.799)},
+    2.0: {1_000: (0.497, 1.307), 10_000: (0.931, 1.779)},
+    4.0: {1_000: (1.301, 3.195), 10_000: (2.003, 3.745)},
+    8.0: {1_000: (2.698, 6.991), 10_000: (3.777, 7.677)},
+}
+CASES = [(eps, n) for eps, row in EXPECTED.items() for n in row]
+
+
+def test_clopper_pearson_reference_values() -> None:
+    assert float(clopper_pearson_upper(0, 1000)) == pytest.approx(0.003682083896865671, rel=1e-9)
+    assert float(clopper_pearson_upper(0, 1000)) == pytest.approx(1 - 0.025 ** (1 / 1000), rel=1e-9)
+    assert float(clopper_pearson_upper(1000, 1000)) == 1.0
+    assert float(clopper_pearson_lower(0, 1000)) == 0.0
+    for k, n in ((3, 50), (20, 50), (700, 1000)):
+        # the definition: at the bound, as few successes have probability 2.5 %
+        assert binom.cdf(k, n, float(clopper_pearson_upper(k, n))) == pytest.approx(0.025, rel=1e-8)
+        assert binom.sf(k - 1, n, float(clopper_pearson_lower(k, n))) == pytest.approx(0.025, rel=1e-8)
+
+
+def test_lower_bound_reference_value() -> None:
+    assert float(epsilon_lower_bound(3, 700, 1000, DELTA)) == pytest.approx(3.4365977594265322, rel=1e-9)
+    assert Counts(3, 700, 1000).epsilon_lower_bound(DELTA) == pytest.approx(3.4365977594265322, rel=1e-9)
+    # symmetric in the two errors, and useless attackers show nothing
+    assert float(epsilon_lower_bound(700, 3, 1000, DELTA)) == pytest.approx(3.4365977594265322, rel=1e-9)
+    assert float(epsilon_lower_bound(500, 500, 1000, DELTA)) == 0.0
+    assert float(epsilon_lower_bound(1000, 0, 1000, DELTA)) == 0.0
+
+
+def test_delta_is_what_may_go_wrong_for_free() -> None:
+    # an attacker who is certain in 20 % of cases and otherwise silent: allowed at delta = 0.3, not at 1e-5
+    assert float(epsilon_lower_bound(0, 800, 1000, 0.3)) == 0.0
+    assert float(epsilon_lower_bound(0, 800, 1000, DELTA)) > 3
+
+
+@pytest.mark.parametrize(("n", "ceiling"), [(1_000, 5.60), (10_000, 7.91), (100_000, 10.2)])
+def test_ceiling(n: int, ceiling: float) -> None:
+    assert epsilon_ceiling(n, DELTA) == pytest.approx(ceiling, abs=0.01)
+    assert float(epsilon_lower_bound(0, 0, n, DELTA)) <= epsilon_ceiling(n, DELTA)
+
+
+@pytest.mark.parametrize(("eps", "n"), CASES)
+def test_expected_counts_of_an_exact_gaussian(eps: float, n: int) -> None:
+    mu = gaussian_mu(Budget(eps, DELTA))
+    cuts = np.linspace(-6, 8, 4001)
+    free = epsilon_lower_bound(np.round(n * norm.sf(cuts)), np.round(n * norm.cdf(cuts - mu)), n, DELTA).max()
+    half = round(n * norm.cdf(-mu / 2))
+    assert (free, Counts(half, half, n).gaussian_epsilon_lower_bound(DELTA)) == pytest.approx(EXPECTED[eps][n], abs=0.01)
+
+
+@pytest.mark.parametrize(("eps", "n"), CASES)
+def test_played_out_on_an_exact_gaussian(eps: float, n: int) -> None:
+    mu = gaussian_mu(Budget(eps, DELTA))
+    rng = np.random.default_rng(4)
+    free, gaussian = [], []
+    for _ in range(12):
+        a, b, c, d = rng.standard_normal((4, n)) + np.array([0, mu, 0, mu])[:, None]
+        cut, _ = best_threshold(a, b, trials=n, delta=DELTA)
+        free.append(count_errors(c, d, cut).epsilon_lower_bound(DELTA))
+        gaussian.append(count_errors(c, d, mu / 2).gaussian_epsilon_lower_bound(DELTA))
+    assert (np.mean(free), np.mean(gaussian)) == pytest.approx(EXPECTED[eps][n], abs=0.3)
+    assert max(free) <= eps
+    assert np.mean(np.array(gaussian) > eps) <= 0.1
+
+
+def test_bounds_cover_the_truth() -> None:
+    # exact coverage at every threshold, summed over all counts: below 5 % for both bounds
+    n, eps = 60, 1.0
+    mu = gaussian_mu(Budget(eps, 0.05))
+    k = np.arange(n + 1)
+    for cut in (-0.5, mu / 2, 1.5):
+        weight = np.outer(binom.pmf(k, n, norm.sf(cut)), binom.pmf(k, n, norm.cdf(cut - mu)))
+        bound = epsilon_lower_bound(k[:, None], k[None, :], n, 0.05)
+        assert weight[bound > eps].sum() <= 0.05
+        mus = np.array([[Counts(i, j, n).mu_lower_bound() for j in k] for i in k])
+        assert weight[mus > mu].sum() <= 0.05
+
+
+def test_p_value_is_valid_and_sees_what_the_bound_does_not() -> None:
+    n, mu = 5000, gaussian_mu(Budget(2.0, DELTA))
+    rng = np.random.default_rng(1)
+
+    def play(true_mu: float, cut: float) -> float:
+        return Counts(rng.binomial(n, norm.sf(cut)), rng.binomial(n, norm.cdf(cut - true_mu)), n).p_value(mu)
+
+    honest = np.array([play(mu, cut) for cut in (mu / 2, 0.0, 1.0) for _ in range(300)])
+    assert (honest < 0.05).mean() <= 0.06
+    weak = np.array([play(mu / 0.8, mu / 1.6) for _ in range(100)])
+    assert (weak < 0.05).mean() >= 0.99
+
+
+def test_noise_measured_around_known_centres_covers_and_is_sharp() -> None:
+    n, m, mu, shift = 400, 3, 0.4, 0.7
+    rng = np.random.default_rng(6)
+    sigma = shift / mu
+    drawn = [Residuals(shift, float(((sigma * rng.standard_normal((2 * n, m))) ** 2).sum()), 2 * n * m) for _ in range(1000)]
+    assert np.mean([r.mu_lower_bound(0.9) > mu for r in drawn]) == pytest.approx(0.1, abs=0.03)
+    assert np.mean([r.p_value(mu) < 0.1 for r in drawn]) == pytest.approx(0.1, abs=0.03)
+    assert np.mean([r.mu_lower_bound(0.9) for r in drawn]) == pytest.approx(mu, rel=0.05)
+    assert all((r.p_value(mu) < 0.1) == (r.mu_lower_bound(0.9) > mu) for r in drawn)
+    assert Residuals(0.0, 1.0, 10).p_value(mu) == 1.0
+    assert Residuals(0.0, 1.0, 10).epsilon_lower_bound(DELTA) == 0.0
+
+
+@pytest.mark.parametrize(("eps", "free", "counted"), [(0.5, 0.0026, 0.40), (1.0, 0.0025, 0.84), (2.0, 0.0015, 0.999)])
+def test_power_against_four_fifths_of_the_noise(eps: float, free: float, counted: float) -> None:
+    """The ceiling of any attacker at 5,000 runs a side: documented numbers, and the counted share played out."""
+    budget, n = Budget(eps, DELTA), 5000
+    assert power(budget, n, 0.8) == pytest.approx((free, counted), abs=0.01)
+    claim = gaussian_mu(budget)
+    rng = np.random.default_rng(8)
+    p = norm.cdf(-claim / 1.6)
+    refuted = [Counts(*rng.binomial(n, p, 2), n).p_value(claim) < 0.05 for _ in range(400)]
+    assert np.mean(refuted) == pytest.approx(counted, abs=0.07)
+    # a cut near the best one, played out: no more than the best is given
+    mu, cut = claim / 0.8, 2.9
+    shown = [
+        Counts(rng.binomial(n, norm.sf(cut)), rng.binomial(n, norm.cdf(cut - mu)), n).epsilon_lower_bound(DELTA) > eps
+        for _ in range(3000)
+    ]
+    assert np.mean(shown) <= power(budget, n, 0.8)[0] + 0.003
+    assert power(budget, n, 1.0)[1] <= 0.05
+
+
+def test_roc_has_limits_and_both_ends() -> None:
+    rng = np.random.default_rng(0)
+    curve = roc(rng.standard_normal(500), rng.standard_normal(500) + 1)
+    assert (curve.false_positive.iloc[0], curve.true_positive.iloc[-1], curve.false_positive.iloc[-1]) == (0.0, 1.0, 1.0)
+    assert curve.false_positive.is_monotonic_increasing
+    assert curve.true_positive.is_monotonic_increasing
+    for rate in ("false_positive", "true_positive"):
+        assert (curve[f"{rate}_low"] <= curve[rate]).all()
+        assert (curve[rate] <= curve[f"{rate}_high"]).all()
+
+
+def test_threshold_on_ties_and_constants() -> None:
+    same = np.zeros(50)
+    assert best_threshold(same, same, trials=50, delta=0.0) == (0.0, 0.0)
+    cut, bound = best_threshold(np.zeros(50), np.ones(50), trials=50, delta=0.0)
+    assert 0 < cut < 1
+    assert bound == pytest.approx(math.log((0.025 ** (1 / 50)) / (1 - 0.025 ** (1 / 50))))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])
+def test_refuses_confidences_that_mean_nothing(confidence: float) -> None:
+    with pytest.raises(InvalidInput, match="confidence"):
+        epsilon_ceiling(100, DELTA, confidence)
+
+
+def test_refuses_impossible_counts() -> None:
+    with pytest.raises(InvalidInput, match="false_positives"):
+        Counts(11, 0, 10)
+    with pytest.raises(InvalidInput, match="scores"):
+        count_errors(np.zeros(3), np.zeros(4), 0.0)

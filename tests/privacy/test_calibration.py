@@ -1,0 +1,112 @@
+"""Noise scales against published values, an independent formula and the referee dp-accounting."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+import dpviz
+from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
+from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, default_delta, trade_off
+
+EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
+
+
+def test_known_values() -> None:
+    assert gaussian_sigma(Budget(1, 1e-5), 1.0) == pytest.approx(3.7306316348159436, rel=1e-9)
+    assert gaussian_delta(1.0, 0.5) == pytest.approx(0.006829594983114591, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", EPS)
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8, 1e-12])
+def test_sigma_agrees_with_the_referee(epsilon: float, delta: float) -> None:
+    ours = gaussian_sigma(Budget(epsilon, delta), 1.0)
+    assert ours == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-6)
+    assert float(gaussian_epsilon(delta, 1 / ours)) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0, 40.0])
+def test_epsilon_agrees_with_the_referee(sigma: float) -> None:
+    assert float(gaussian_epsilon(1e-6, 1 / sigma)) == pytest.approx(get_epsilon_gaussian(sigma, 1e-6), rel=1e-6)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.floats(1e-4, 1e3), st.floats(1e-14, 0.3))
+def test_mu_is_exactly_enough_and_five_percent_more_is_not(epsilon: float, delta: float) -> None:
+    mu = gaussian_mu(Budget(epsilon, delta))
+    assert gaussian_delta(epsilon, mu) == pytest.approx(delta, rel=1e-6)
+    assert gaussian_delta(epsilon, mu / 0.95) > delta  # the control: noise 5 % too small breaks the budget
+
+
+def test_delta_by_numerical_integration() -> None:
+    # delta = integral of (p - e^eps q)_+ for N(mu, 1) against N(0, 1): no formula shared with the code
+    for epsilon, mu in ((0.2, 0.3), (1.0, 0.7), (3.0, 2.0)):
+        start = mu / 2 + epsilon / mu
+        value, _ = integrate.quad(lambda t, e=epsilon, m=mu: stats.norm.pdf(t - m) - math.exp(e) * stats.norm.pdf(t), start, 40)
+        assert gaussian_delta(epsilon, mu) == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize("mu", [float("nan"), float("inf"), -1.0])
+def test_nonsense_never_becomes_epsilon_zero(mu: float) -> None:
+    with pytest.raises(dpviz.InvalidInput, match="mu"):
+        gaussian_epsilon(1e-5, mu)
+
+
+def test_gaussian_noise_cannot_give_delta_zero() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="delta"):
+        gaussian_mu(Budget(1.0, 0.0))
+
+
+def test_dp_gd_noise_on_adult_size() -> None:
+    cal = dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, lam=1e-3, steps=50)
+    assert cal.noise_scale == pytest.approx(0.0011666688457332313, rel=1e-9)
+    assert cal.details["exact_c"] == pytest.approx(4.835473811425554, rel=1e-9)
+    assert cal.neighbouring is Neighbouring.REPLACE_ONE
+    assert cal.proved == cal.budget
+
+
+def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
+    def published(c: float) -> dpviz.Calibration:
+        return dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, steps=50, noise="published", c=c)
+
+    low = published(1.0)
+    assert low.claimed == Budget(1.0, 1e-5)
+    assert low.proved is not None
+    assert low.proved.epsilon > 2.0
+    assert published(4.8354738115).proved.epsilon == pytest.approx(1.0, rel=1e-6)  # type: ignore[union-attr]
+
+
+def test_output_scales() -> None:
+    cms = dpviz.calibrate("cms-output", n=1000, d=10, epsilon=0.5, lam=0.01)
+    assert cms.details["beta"] == pytest.approx(1000 * 0.01 * 0.5 / 2)
+    assert cms.noise_scale == pytest.approx(1 / cms.details["beta"])
+    gauss = dpviz.calibrate("output-gaussian", n=45_222, d=10, epsilon=1.0, delta=1e-5, lam=1e-3)
+    assert gauss.sensitivity == pytest.approx(0.044226, rel=1e-4)
+    assert gauss.noise_scale == pytest.approx(0.16499, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [10, 100, 455, 1000, 39_073, 800_000])
+def test_default_delta_is_well_below_one_over_n(n: int) -> None:
+    assert 0 < default_delta(n) <= 1 / (10 * n)
+    assert default_delta(39_073) == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize("epsilon", EPS)
+def test_attack_accuracy_is_the_best_point_of_the_trade_off(epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-6)
+    grid = np.linspace(0, 1, 200_001)
+    best = (1 - (grid + trade_off(budget, grid)) / 2).max()
+    assert attack_accuracy(budget) == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
+def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-3)
+    at = np.array([corner(budget)])
+    assert 1 - (at + trade_off(budget, at))[0] / 2 == pytest.approx(attack_accuracy(budget), abs=1e-15)

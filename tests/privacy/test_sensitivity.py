@@ -1,0 +1,317 @@
+"""Sensitivities: reference values, three forms of one recursion, and training runs that attain the bounds exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.output._sgd import train
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.sensitivity.bounds import (
+    WU_RULES,
+    algorithm2,
+    algorithm2_recursion,
+    algorithm2_trace,
+    balanced_batches,
+    cms,
+    cms_refined,
+    epoch_steps,
+    geometric,
+    gradient_descent,
+    logistic_diameter,
+    minimiser_radius,
+    proposition2,
+    step_recursion,
+    wu_bolt_on,
+    wu_steps,
+    zhang,
+    zhang_convex,
+)
+
+SETTING_A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
+
+
+def update_by_update(T, m, eta0, nu, mu, L, G, tau, average, restart) -> np.ndarray:
+    """Algorithms 2 and 3 on plain numbers, one position at a time: shares no code with the package."""
+    out = []
+    for j in range(1, m + 1):
+        d, history, h = 0.0, [], 0
+        for s in range(1, T + 1):
+            h += 1
+            eta = eta0 / h
+            for k in range(1, m + 1):
+                d = max(abs(1 - eta * mu), abs(1 - eta * L)) * d + (2 * eta * G / nu if k == j else 0.0)
+                history.append(d)
+            if tau and s % tau == 0:
+                if average:
+                    d = math.fsum(history[-m * tau :]) / (m * tau)
+                if restart:
+                    h = 0
+        out.append(d)
+    return np.array(out)
+
+
+def random_setting(rng: np.random.Generator) -> tuple:
+    L = 10 ** rng.uniform(-2, 1)
+    mu = L * rng.choice([0.0, 1.0, 10 ** rng.uniform(-5, 0)])
+    # rho < 1, the edges rho = 0 (eta = 1/L, mu = L) and rho = 1 (eta = 2/L, or mu = 0), and rho > 1
+    eta0 = rng.choice([1.0, 2.0, 10 ** rng.uniform(-3, 0.3), rng.uniform(2, 5)]) / L
+    return (
+        int(rng.integers(1, 25)),
+        int(rng.integers(1, 16)),
+        eta0,
+        float(rng.integers(1, 100)),
+        mu,
+        L,
+        rng.uniform(0.1, 3),
+        int(rng.integers(0, 9)),
+        bool(rng.random() < 0.7),
+        bool(rng.random() < 0.7),
+    )
+
+
+def test_reference_values_of_algorithm_2() -> None:
+    plain = [0.0017637821279702, 0.0017668888331365219, 0.0017707853506506858]
+    np.testing.assert_allclose(algorithm2(**SETTING_A)[[0, 4, 9]], plain, rtol=1e-12)
+    averaged = [0.003365741861923904, 0.0030181483522001957, 0.0025824126831484975]
+    np.testing.assert_allclose(algorithm2(**SETTING_A, tau=5)[[0, 4, 9]], averaged, rtol=1e-12)
+    expansive = [0.09788469341353742, 0.09985641219859515, 0.10222962576267938, 0.10495547425935177]
+    np.testing.assert_allclose(algorithm2(30, 4, 8.0, 100, 0.05, 0.3), expansive, rtol=1e-12)
+
+
+def test_recursion_closed_form_and_trace_are_the_same_numbers() -> None:
+    rng = np.random.default_rng(1)
+    kinds = {"expansive": 0, "averaged": 0, "rest": 0}
+    for _ in range(400):
+        *args, average, restart = random_setting(rng)
+        T, _, eta0, _, _, L, _, tau = args
+        truth = update_by_update(*args, average, restart)
+        closed = algorithm2(*args, average=average, restart=restart)
+        np.testing.assert_allclose(closed, truth, rtol=1e-10, atol=1e-250)
+        np.testing.assert_allclose(algorithm2_recursion(*args, average=average, restart=restart), truth, rtol=1e-10, atol=1e-250)
+        trace = algorithm2_trace(*args, average=average, restart=restart, positions=range(1, len(truth) + 1))
+        np.testing.assert_allclose(trace.value[-1], truth, rtol=1e-10, atol=1e-250)
+        kinds["expansive"] += eta0 * L > 2
+        kinds["averaged"] += bool(tau and average)
+        kinds["rest"] += bool(tau and T % tau)
+    assert min(kinds.values()) > 50, kinds  # the cases that could differ were met
+
+
+@pytest.mark.parametrize("tau", [0, 5, 7, 200])
+def test_long_runs_agree(tau: int) -> None:
+    args = (200, 500, 1.0, 4000, 1e-3, 0.251, 1.0, tau)
+    np.testing.assert_allclose(algorithm2(*args), algorithm2_recursion(*args), rtol=1e-10)
+
+
+def test_planted_bugs_in_the_closed_form_would_be_seen() -> None:
+    truth = update_by_update(6, 5, 1.0, 50, 0.02, 0.3, 1.0, 0, False, False)
+    assert not np.allclose(algorithm2(6, 5, 1.0, 50, 0.02, 0.3)[::-1], truth, rtol=1e-6)  # positions the wrong way round
+    assert not np.allclose(algorithm2(6, 5, 1.0, 51, 0.02, 0.3), truth, rtol=1e-3)  # a batch of another size
+    assert not np.allclose(algorithm2(6, 5, 1.0, 50, 0.02, 0.3, tau=3), truth, rtol=1e-3)  # a window too many
+
+
+def test_the_trace_tells_what_happens() -> None:
+    trace = algorithm2_trace(6, 4, 1.0, 10, 0.01, 0.3, tau=3, positions=[1, 4])
+    assert trace.value.shape == (1 + 6 * 4 + 2, 2)
+    assert list(trace.event[:2]) == ["start", "update"]
+    assert (trace.event == "average").sum() == 2
+    assert trace.restarts == (3,)
+    assert trace.expands.sum() == 2 * 6
+    before = np.flatnonzero(trace.expands[:, 1])[0] - 1
+    assert trace.value[before, 1] == 0  # nothing happens to position 4 before its turn
+    assert np.nanmax(trace.step) == 1.0
+    assert trace.epoch[-1] == 6
+    assert len(algorithm2_trace(2, 500, 1.0, 10, 0.01, 0.3).positions) == 12
+    with pytest.raises(InvalidInput, match="positions"):
+        algorithm2_trace(2, 5, 1.0, 10, 0.01, 0.3, positions=[6])
+    with pytest.raises(InvalidInput, match="too many"):
+        algorithm2_trace(10_000, 5_000, 1.0, 10, 0.01, 0.3)
+
+
+def test_sensitivity_beyond_a_double_is_infinite_and_never_nan() -> None:
+    for tau in (0, 5):
+        assert np.all(algorithm2(20, 2000, 40.0, 10, 1e-3, 0.25, tau=tau) == np.inf)
+
+
+def test_worst_position_depends_on_the_steps() -> None:
+    assert algorithm2(**SETTING_A).argmax() == 9  # contraction: the last batch has had least time to be forgotten
+    assert algorithm2(**SETTING_A, tau=5).argmax() == 0  # averaging: the first batch is in most of the mean
+    assert algorithm2(2, 4, 8.0, 100, 0.05, 0.4)[0] > algorithm2(2, 4, 8.0, 100, 0.05, 0.4)[-1]  # rho > 1
+
+
+def canary(n: int, m: int, position: int, label: float) -> Problem:
+    """Rows of zeros but for one unit row in the given batch: the huberised hinge pulls it with full force both ways."""
+    x = np.zeros((n, 2))
+    y = np.ones(n)
+    x[position * (n // m)] = (1.0, 0.0)
+    y[position * (n // m)] = label
+    return Problem(Rows(x, y), get_model("svm"), 0.02)
+
+
+@pytest.mark.parametrize("tau", [0, 2])
+def test_algorithm_2_is_attained_exactly(tau: int) -> None:
+    n, m, T, eta0 = 40, 4, 5, 0.3
+    setting = canary(n, m, 0, 1.0).setting
+    bound = algorithm2(T, m, eta0, n // m, setting.mu, setting.L, 1.0, tau)
+    steps = np.repeat(epoch_steps(T, eta0, tau), m)
+    for j in range(m):
+        ends = [train(canary(n, m, j, label), steps, m, average_every=tau)[0] for label in (1.0, -1.0)]
+        assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
+
+
+def test_gradient_descent_and_step_recursion_are_attained_exactly() -> None:
+    n = 30
+    setting = canary(n, 1, 0, 1.0).setting
+    ends = [train(canary(n, 1, 0, label), np.full(20, 0.5), 1)[0] for label in (1.0, -1.0)]
+    assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(gradient_descent(n, 20, 0.5, setting.mu, setting.L), rel=1e-12)
+    steps = np.random.default_rng(0).uniform(0.05, 0.3, 12)
+    bound = step_recursion(steps, 3, n // 3, setting.mu, setting.L)
+    for j in range(3):
+        ends = [train(canary(n, 3, j, label), steps, 3)[0] for label in (1.0, -1.0)]
+        assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
+
+
+def test_reference_values_of_closed_forms() -> None:
+    assert zhang(45222, 1e-3, 0.251) == pytest.approx(0.11100615449836582, rel=1e-12)
+    assert proposition2(1.0, 4000, 10, 1e-3, 0.251) == pytest.approx(0.050225412705692314, rel=1e-12)
+    assert wu_bolt_on("convex-constant", passes=10, batch_size=50, batches=904, L=1.0, step=45222**-0.5) == pytest.approx(
+        0.0018809840308542936, rel=1e-12
+    )
+    assert cms(45222, 1e-3) == pytest.approx(2 / 45.222)
+    assert zhang_convex(1000, 10, 0.5) == pytest.approx(0.015)
+
+
+def test_wu_strongly_convex_rule_needs_no_division_by_the_batch() -> None:
+    # n = 5000 and n = 5049 with batches of 50: 100 batches, the smallest of 50 rows
+    for n in (5000, 5049):
+        m, b, _ = balanced_batches(n, 50)
+        steps = wu_steps("sc-decreasing", passes=10, batches=m, mu=0.01, L=0.26)
+        exact = step_recursion(steps, m, b, 0.01, 0.26).max()
+        assert exact == pytest.approx(0.04, rel=1e-12)
+        assert wu_bolt_on("sc-decreasing", passes=10, batch_size=b, batches=m, mu=0.01, L=0.26) == pytest.approx(0.04, rel=1e-12)
+        # the erroneous 2L/(mu n b) of public code would be fifty times too small
+        assert exact > 49 * 2 / (0.01 * n * 50)
+
+
+@pytest.mark.parametrize("rule", WU_RULES)
+def test_wu_closed_forms_bound_the_recursion(rule: str) -> None:
+    rng = np.random.default_rng(4)
+    ratios = []
+    for _ in range(150):
+        L = 10 ** rng.uniform(-1, 0.5)
+        mu = L * 10 ** rng.uniform(-3, -0.5)
+        k, m, b = (int(v) for v in (rng.integers(1, 12), rng.integers(1, 60), rng.integers(1, 50)))
+        args = {
+            "passes": k,
+            "batches": m,
+            "mu": mu,
+            "L": L,
+            "step": rng.uniform(0.05, 1) / L,
+            "n": m * b,
+            "decay": rng.uniform(0, 0.9),
+        }
+        exact = step_recursion(wu_steps(rule, **args), m, b, mu, L).max()
+        ratios.append(exact / wu_bolt_on(rule, batch_size=b, **args))
+    assert max(ratios) <= 1 + 1e-10
+    assert max(ratios) > 0.8  # a bound divided by the batch size once too often would be broken
+
+
+@pytest.mark.parametrize("rule", ["convex-constant", "convex-decreasing", "convex-sqrt"])
+def test_wu_convex_forms_are_the_recursion_without_contraction(rule: str) -> None:
+    args = {"passes": 7, "batches": 9, "L": 0.5, "step": 1.0, "n": 180, "decay": 0.3}
+    exact = step_recursion(wu_steps(rule, mu=0.0, **args), 9, 20, 0.0, 0.5).max()
+    assert wu_bolt_on(rule, batch_size=20, **args) == pytest.approx(exact, rel=1e-12)
+
+
+def test_proposition_2_is_the_limit_of_the_finite_recursion() -> None:
+    mu, L, n = 0.01, 0.26, 500
+    best = 2 / (L + mu)
+    assert proposition2(best, n, 1, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
+    assert gradient_descent(n, 10**6, best, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
+    assert gradient_descent(n, 50, best, mu, L) < proposition2(best, n, 1, mu, L) < zhang(n, mu, L)
+    constant = step_recursion(np.full(4000 * 3, 1.0), 3, 100, mu, L).max()
+    assert constant == pytest.approx(proposition2(1.0, 100, 3, mu, L), rel=1e-9)
+    with pytest.raises(InvalidInput, match="2/L"):
+        proposition2(2 / L, n, 1, mu, L)
+
+
+def test_geometric_sums_near_one() -> None:
+    for rho in (0.0, 0.3, 1 - 1e-9, 1 - 1e-15, 1.0, 1 + 1e-12, 1.5):
+        assert float(geometric(rho, 40)) == pytest.approx(math.fsum(rho**k for k in range(40)), rel=1e-12)
+
+
+def test_batches_are_balanced() -> None:
+    m, smallest, weights = balanced_batches(39073, 4000)
+    assert (m, smallest) == (9, 4341)
+    assert weights.sum() == pytest.approx(1, abs=1e-15)
+    assert set(np.round(weights * 39073)) == {4341, 4342}
+    assert balanced_batches(30, 4000)[:2] == (1, 30)
+
+
+def test_diameter_of_logistic_gradients() -> None:
+    for r, value in {1: 1.099095476346652, 2: 1.2698410795251955, 5: 1.6172780717000308, 10: 1.8208448688969123}.items():
+        assert logistic_diameter(float(r)) == pytest.approx(value, rel=1e-6)
+    assert logistic_diameter(0.0) == pytest.approx(1.0, rel=1e-9)
+    values = [logistic_diameter(r) for r in np.linspace(0, 60, 40)]
+    assert all(a < b < 2 for a, b in itertools.pairwise(values))
+    # near r = 0 the largest value is at p = q = -r/2, where D = 1 + r^2/8 to second order
+    for r in (1e-3, 1e-2):
+        assert logistic_diameter(r) >= 2 * np.sqrt(1 - r * r / 4) / (1 + np.exp(-r * r / 2))
+        assert logistic_diameter(r) - 1 == pytest.approx(r * r / 8, rel=1e-3)
+
+
+def test_no_pair_of_gradients_differs_by_more_than_the_diameter() -> None:
+    rng = np.random.default_rng(3)
+    for radius in (0.5, 3.0, 20.0):
+        w = rng.standard_normal((200_000, 3))
+        w *= (radius * rng.choice([1.0, 0.7], len(w)) / np.linalg.norm(w, axis=1))[:, None]
+        # rows near the boundary of the worst case: opposite sides of w, both pulled hard
+        rows = rng.standard_normal((2, len(w), 3))
+        rows[1] = -rows[0] + 0.3 * rng.standard_normal(w.shape) * rng.random((len(w), 1))
+        rows /= np.linalg.norm(rows, axis=2, keepdims=True)
+        gradients = -rows / (1 + np.exp(np.einsum("kij,ij->ki", rows, w)))[:, :, None]
+        largest = np.linalg.norm(gradients[0] - gradients[1], axis=1).max()
+        assert largest <= logistic_diameter(radius)
+        assert largest > 0.93 * logistic_diameter(radius)
+
+
+def test_minimisers_stay_within_the_refined_bound() -> None:
+    lam, n, rng = 0.05, 20, np.random.default_rng(8)
+    bound, radius = cms_refined(n, lam), minimiser_radius(lam)
+    assert bound < cms(n, lam)
+    largest = 0.0
+    for _ in range(100):
+        x = rng.standard_normal((n, 2))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        problem = Problem(Rows(x, np.where(x[:, 0] > 0, 1.0, -1.0)), get_model("logistic"), lam)
+        assert np.linalg.norm(problem.optimum) <= radius
+        moved = problem.replace_row(0, np.array([0.0, 1.0]), 1.0), problem.replace_row(0, np.array([0.0, 1.0]), -1.0)
+        largest = max(largest, float(np.linalg.norm(moved[0].optimum - moved[1].optimum)))
+    assert bound / 10 < largest <= bound
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: algorithm2(0, 1, 1.0, 1, 0.1, 1.0), "epochs"),
+        (lambda: algorithm2(1, 1, -1.0, 1, 0.1, 1.0), "eta0"),
+        (lambda: algorithm2(1, 1, 1.0, 1, 2.0, 1.0), "mu"),
+        (lambda: algorithm2(1, 1, 1.0, 1, 0.1, float("nan")), "L"),
+        (lambda: cms(100, 0.0), "lam"),
+        (lambda: proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),
+        (lambda: step_recursion(np.ones(5), 2, 10, 0.1, 1.0), "steps"),
+        (lambda: wu_bolt_on("sc-constant", passes=1, batch_size=1, batches=1, mu=0.1, L=1.0, step=1.5), "step"),
+        (lambda: wu_bolt_on("best", passes=1, batch_size=1, batches=1, L=1.0), "rule"),
+        (lambda: wu_bolt_on("convex-sqrt", passes=1, batch_size=1, batches=1, L=1.0, decay=1.0), "decay"),
+        (lambda: logistic_diameter(-1.0), "radius"),
+    ],
+)
+def test_bad_arguments_are_named(call, field: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        call()
+    assert error.value.field == field

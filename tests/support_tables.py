@@ -1,0 +1,25 @@
+"""Small tables that tests spoil, and the way from bytes to a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.csv import read_csv
+from dpviz.datasets.table.spec import Prepared, TableSpec, default_spec, prepare
+
+SMALL = Limits(megabytes=1, rows=300, columns=50, features=40)
+
+
+def table(rows: int = 20, header: str = "age,job,label", row: Callable[[int], str] | None = None) -> bytes:
+    """A sound table of which a case spoils one thing."""
+    make = row or (lambda k: f"{20 + k},{'abc'[k % 3]},{'yes' if k % 4 else 'no'}")
+    return ("\n".join([header, *(make(k) for k in range(rows))]) + "\n").encode()
+
+
+def made(content: bytes, spec: TableSpec | None = None, limits: Limits = SMALL, **reading: object) -> Prepared:
+    read = read_csv(content, limits=limits, **reading)  # type: ignore[arg-type]
+    return prepare(read.frame, spec or default_spec(read.frame), name="t", source="test", limits=limits, notes=read.notes)
+
+
+GOOD = table()
