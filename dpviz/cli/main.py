@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpviz.cli import sweep
 from dpviz.common.fingerprint import __version__
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -88,9 +88,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
-    return int(text)
+    try:
+        return whole("--port", number_from_text("--port", text), 1, 65535)
+    except InvalidInput as problem:
+        raise argparse.ArgumentTypeError(f"{problem.cause}. {problem.fix}") from None
 
 
 def _app(options: argparse.Namespace) -> int:
@@ -214,7 +215,4 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _seed(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput("seed", f"must be a whole number, got {text!r}", "Give 0 or more.") from None
+    return whole("seed", number_from_text("seed", text), 0, 2**32 - 1)

@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,26 +131,19 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     if options.epsilons is not None and any(end is not None for end in ends):
         raise InvalidInput("--epsilons", "cannot go with --from, --to and --points", "Give one or the other.")
     if options.epsilons is not None:
-        values["epsilons"] = [_number("epsilons", text) for text in options.epsilons.split(",") if text]
+        values["epsilons"] = [number_from_text("epsilons", text) for text in options.epsilons.split(",") if text]
     elif any(end is not None for end in ends):
         if any(end is None for end in ends):
             raise InvalidInput("--points", "--from, --to and --points go together", "Give all three.")
         low, high = (RunSpec.from_query({"epsilon": end}).epsilon for end in ends[:2])
         if low >= high:
             raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
-        values["epsilons"] = grid(low, high, whole("points", _number("points", ends[2]), 2, 1000))
+        values["epsilons"] = grid(low, high, whole("points", number_from_text("points", ends[2]), 2, 1000))
     return SweepSpec(**values)
 
 
-def _number(field: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(field, f"must be a number, got {text!r}", "Give numbers, separated by commas.") from None
-
-
 def _jobs(text: str) -> int:
-    number = _number("--jobs", text)
+    number = number_from_text("--jobs", text)
     return -1 if number == -1 else whole("--jobs", number, 1, 1024)
 
 

@@ -1,12 +1,23 @@
-"""Checks on what comes in from outside: one error type that names the field, the cause and the fix."""
+"""Checks on what comes in from outside: one error type that names the field, the cause and the fix.
+
+Numbers follow one rule everywhere. A value is taken if it is a finite number of Python, NumPy, `fractions` or `decimal`;
+text is taken only where text is expected (an address, a field on a page, the command line), and only if it is written
+with plain digits, as in -12, 0.5 or 1e-5.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
 import numbers
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
+
+_WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_WRITTEN = "Write it with plain digits, for example 12, 0.5 or 1e-5."
 
 
 class InvalidInput(ValueError):
@@ -30,21 +41,40 @@ class InvalidInput(ValueError):
 
 def show(value: object) -> str:
     """A short, printable form of any value, for use in a message."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+        text = "a number with thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:
     """`value` as a finite float; text, booleans, NaN and infinities are refused."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise InvalidInput(field, f"must be a number, got {show(value)}", fix)
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
+    except ValueError:  # a signalling NaN of `decimal`
+        result = math.nan
     if not math.isfinite(result):
         raise InvalidInput(field, f"must be finite, got {result}", fix)
     return result
+
+
+def number_from_text(field: str, text: str, *, fix: str = _WRITTEN) -> int | float:
+    """The number that a person typed: an int where only digits stand there, otherwise a finite float.
+
+    Spaces around it are allowed, and the minus sign − that the pages write. Digits of other scripts, `1_000`, `1,5`,
+    `nan`, `inf` and numbers too large for a float are refused.
+    """
+    plain = text.strip().replace("\u2212", "-")
+    if _WHOLE.fullmatch(plain):
+        return int(plain)
+    if len(plain) > 400 or not _NUMBER.fullmatch(plain):
+        raise InvalidInput(field, f"must be a number, got {show(text)}", fix)
+    return number(field, float(plain), fix=fix)
 
 
 def positive(field: str, value: object, *, fix: str = "Give a number above 0.") -> float:
@@ -75,7 +105,7 @@ def whole(field: str, value: object, low: int, high: int) -> int:
             raise InvalidInput(field, f"must be a whole number, got {as_float:g}", fix)
         integer = int(as_float)
     if not low <= integer <= high:
-        raise InvalidInput(field, f"must lie between {low} and {high}, got {integer}", fix)
+        raise InvalidInput(field, f"must lie between {low} and {high}, got {show(integer)}", fix)
     return integer
 
 

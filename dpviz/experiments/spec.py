@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from dpviz.common.fingerprint import engine_version
-from dpviz.common.validate import InvalidInput, in_range, number, one_of, positive, show, truth, whole
+from dpviz.common.validate import InvalidInput, in_range, number, number_from_text, one_of, positive, show, truth, whole
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.mechanisms import Mechanism, get_mechanism
@@ -20,6 +20,8 @@ from dpviz.privacy.budget import Budget, default_delta
 MAX_SEEDS = 10_000
 #: wider than any use, and within what every calibration can count with
 LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-9, 1e6, 1e-100
+#: below, solvers do not converge in double precision; above, every model is 0
+LEAST_LAM, MOST_LAM = 1e-9, 1e4
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class RunSpec:
         mechanism: mechanism id.
         epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
         delta: failure probability, `LEAST_DELTA` <= delta < 1/n for n training rows; None picks `default_delta(n)`.
-        lam: l2 regularisation, > 0.
+        lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
@@ -65,7 +67,7 @@ class RunSpec:
         put("epsilon", check_epsilon(self.epsilon))
         n = self.n_train
         put("delta", default_delta(n) if self.delta is None else check_delta(self.delta, n))
-        put("lam", positive("lam", self.lam, fix="Give an l2 regularisation above 0, for example 0.001."))
+        put("lam", in_range("lam", self.lam, LEAST_LAM, MOST_LAM))
         put("seeds", whole("seeds", self.seeds, 1, MAX_SEEDS))
         put("split_seed", whole("split_seed", self.split_seed, 0, 2**32 - 1))
         put("seed", whole("seed", self.seed, 0, 2**32 - 1))
@@ -224,8 +226,5 @@ def _parse(name: str, text: str) -> Any:
         return text
     if name == "intercept":
         return one_of(name, text.lower(), ("true", "false")) == "true"
-    try:
-        value = float(text)
-    except ValueError:
-        value = number(name, text)  # raises with the field's name
+    value = number_from_text(name, text)
     return whole(name, value, 0, 2**32 - 1) if name in ("seeds", "split_seed", "seed") else number(name, value)

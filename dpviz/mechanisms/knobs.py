@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpviz.common.validate import in_range, number, one_of, truth, whole
+from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,7 @@ class Knob:
             return one_of(name, text.lower(), ("true", "false")) == "true"
         if self.kind == "choice":
             return one_of(name, text, self.options)
-        try:
-            value: float = float(text)
-        except ValueError:
-            value = number(name, text)  # raises
-        return self.check(name, value)
+        return self.check(name, number_from_text(name, text))
 
 
 def knob(

@@ -82,7 +82,7 @@ def test_a_limit_that_is_no_number_is_said_before_the_app_starts(
 ) -> None:
     monkeypatch.setenv("DPVIZ_MAX_ROWS", "lots")
     assert main(["app", "--no-browser"]) == 2
-    assert "DPVIZ_MAX_ROWS: must be a whole number, got 'lots'" in capsys.readouterr().err
+    assert "DPVIZ_MAX_ROWS: must be a number, got 'lots'" in capsys.readouterr().err
 
 
 def test_fetch_names_what_it_cannot_do(

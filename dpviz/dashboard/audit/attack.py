@@ -16,7 +16,7 @@ from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, number_from_text, whole
 from dpviz.dashboard.kit import parts, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool, tasks
@@ -75,8 +75,8 @@ def _row(key: str, label: str, used: bool) -> int | None:
         label, key=key, disabled=not used, placeholder="row id", help="As in the tables of the other pages; a training row."
     )
     try:
-        return whole(key, float(text), 0, 10**7) if text.strip() and used else None
-    except (ValueError, InvalidInput):
+        return whole(key, number_from_text(key, text), 0, 10**7) if text.strip() and used else None
+    except InvalidInput:
         st.warning(f"**{key}**: {words.markdown(text)} is not a whole number from 0. Give the id of a training row.", icon="⚠️")
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import parts, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets.process.limits import Limits
@@ -207,7 +207,4 @@ def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above:
 def _gap_value(column: str, text: str, kind: str) -> float | str:
     if kind == "text":
         return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(column, f"needs a number for gaps, got {text[:40]!r}", "Give a number.") from None
+    return float(number_from_text(column, text, fix="Give a number for its gaps."))

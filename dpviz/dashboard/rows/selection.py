@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.shell import address
@@ -103,10 +103,7 @@ def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:
     """
     total = len(ids)
     fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
-    try:
-        wanted = int(text.strip())
-    except ValueError:
-        raise InvalidInput(name, f"must be the id of a training row, got {show(text)}", fix) from None
+    wanted = whole(name, number_from_text(name, text, fix=fix), 0, 10**12)
     at = int(np.searchsorted(ids, wanted))
     if at >= total or ids[at] != wanted:
         why = "is a test row and not a training row" if 0 <= wanted < n else f"is not among the {total:,} training rows"
@@ -249,10 +246,7 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
         column = frame[one_of("column", condition.column, tuple(map(str, frame.columns)))]
         test = one_of("test", condition.test, tests_of(column))
         if test in NUMBER_TESTS:
-            try:
-                value = float(condition.value)
-            except ValueError:
-                value = number(condition.column, condition.value)  # raises
+            value = number_from_text(condition.column, condition.value)
             numbers = column.to_numpy(float)
             found &= {
                 ">": numbers > value,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, in_range, one_of, whole
+from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, whole
 from dpviz.dashboard.shell import address
 
 
@@ -81,12 +81,9 @@ class Number:
         if not text:
             return default
         try:
-            try:
-                number = float(text)
-            except ValueError:
-                raise InvalidInput(self.key, f"must be a number, got {text[:30]!r}", "The default is used.") from None
+            number = number_from_text(self.key, text)
             if self.integer:
-                return whole(self.key, int(number) if number.is_integer() else number, int(self.low), int(self.high))
+                return whole(self.key, number, int(self.low), int(self.high))
             return in_range(self.key, number, self.low, self.high)
         except InvalidInput as problem:
             address.report(problem)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, number
+from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, links, session
 from dpviz.datasets import canonical_name, list_datasets, rows_of
@@ -215,11 +215,7 @@ def _epsilon_typed() -> None:
     if not text:
         return
     try:
-        try:
-            value = float(text)
-        except ValueError:
-            value = number("epsilon", text)
-        st.session_state["epsilon"] = check_epsilon(value)
+        st.session_state["epsilon"] = check_epsilon(number_from_text("epsilon", text))
         st.session_state["epsilon_typed"] = ""
     except InvalidInput as problem:
         address.report_typed(problem)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, in_range, number, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, positive, whole
 from dpviz.dashboard.shell import address
 from dpviz.experiments import curves
 from dpviz.experiments.spec import RunSpec
@@ -112,9 +112,9 @@ def read(spec: RunSpec) -> Choices:
     knobs.pop(spec.mechanism, None)  # the sidebar says it
     state[_LAST] = (spec.mechanism, dict(spec.params))
     state["knobs"] = knob_text(knobs)
-    low = _value("from", lambda t: positive("from", _number("from", t)), LOW)
-    high = _value("to", lambda t: positive("to", _number("to", t)), HIGH)
-    points = _value("points", lambda t: whole("points", _number("points", t), 1, MOST_POINTS), POINTS)
+    low = _value("from", lambda t: positive("from", number_from_text("from", t)), LOW)
+    high = _value("to", lambda t: positive("to", number_from_text("to", t)), HIGH)
+    points = _value("points", lambda t: whole("points", number_from_text("points", t), 1, MOST_POINTS), POINTS)
     try:
         if low >= high and points > 1:
             raise InvalidInput("epsilon grid", f"must rise, got {low:g} to {high:g}", "Give a larger end.")
@@ -131,7 +131,7 @@ def read(spec: RunSpec) -> Choices:
         points=points,
         show=_value("shown", lambda t: one_of("shown", t, curves.QUANTITIES), "accuracy"),
         band=_value("band", lambda t: one_of("band", t, curves.BANDS), "draws"),
-        want=_value("want", lambda t: in_range("want", _number("want", t), 0, 100) / 100, None),
+        want=_value("want", lambda t: in_range("want", number_from_text("want", t), 0, 100) / 100, None),
         odds=_value("odds", lambda t: one_of("odds", t, ("true", "false")) == "true", False),
         figure=_value("figure", lambda t: one_of("figure", t, base.panels()), ""),
         tune=_value("tune", lambda t: _tune(t, spec), None),
@@ -199,13 +199,6 @@ def _tune(text: str, spec: RunSpec) -> tuple[str, str]:
 def tunable(spec: RunSpec) -> list[str]:
     """What can be tuned: the mechanism's knobs, and the regularisation."""
     return [*get_mechanism(spec.mechanism).knobs(), "lam"]
-
-
-def _number(field: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return number(field, text)  # raises
 
 
 def _value(key: str, parse: Callable[[str], Any], default: Any) -> Any:

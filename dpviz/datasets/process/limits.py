@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import number_from_text, whole
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,6 @@ class Limits:
             variable = f"DPVIZ_MAX_{f.name.upper()}"
             text = os.environ.get(variable)
             if text is not None:
-                if not (text.isascii() and text.strip().isdigit()):
-                    raise InvalidInput(variable, f"must be a whole number, got {text!r}", "Correct or unset the variable.")
-                values[f.name] = whole(variable, int(text), 1, 10**9)
+                number = number_from_text(variable, text, fix="Correct or unset the variable.")
+                values[f.name] = whole(variable, number, 1, 10**9)
         return cls(**values)

@@ -1,0 +1,95 @@
+"""Numbers from outside: one rule for values, one for text."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput, number, number_from_text, whole
+
+TAKEN: list[Any] = [1, 1.0, np.float32(1), np.float64(1), np.int64(1), Fraction(1), Decimal(1), Decimal("1.0")]
+
+
+@pytest.mark.parametrize("value", TAKEN, ids=lambda v: type(v).__name__)
+def test_numbers_of_all_kinds_are_taken_alike(value: Any) -> None:
+    assert number("x", value) == 1.0
+    assert type(number("x", value)) is float
+    assert whole("x", value, 0, 5) == 1
+    assert type(whole("x", value, 0, 5)) is int
+    assert dpviz.RunSpec(epsilon=value, lam=value) == dpviz.RunSpec(epsilon=1.0, lam=1.0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1", b"1", True, np.True_, None, 1 + 0j, [1.0], np.ones(1), Decimal("nan"), Decimal("snan"), Decimal("inf"), 10**400],
+    ids=repr,
+)
+def test_what_is_no_finite_number_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^x: must be"):
+        number("x", value)
+
+
+@pytest.mark.parametrize(
+    "text", ["１", "1_0", "٣", "²", "nan", "inf", "-inf", "1e400", "0x10", "1,5", "", " ", "1 0", "--1", "1e", "."]
+)
+def test_text_that_is_no_plain_number_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^x: must be"):
+        number_from_text("x", text)
+    found: list[InvalidInput] = []
+    assert dpviz.RunSpec.from_query({"epsilon": text, "lam": text, "seed": text}, found) == dpviz.RunSpec()
+    assert {problem.field for problem in found} == {"epsilon", "lam", "seed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(" 12 ", 12), ("-3", -3), ("−3", -3), ("1e−5", 1e-5), (".5", 0.5), ("2.", 2.0), ("+1E3", 1e3)]
+)
+def test_plain_numbers_are_read(text: str, value: float) -> None:
+    assert number_from_text("x", text) == value
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**40) + 1, 10**40 - 1))
+def test_what_python_writes_is_read_back_exactly(value: float) -> None:
+    assert number_from_text("x", str(value)) == value
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.text(max_size=12))
+def test_any_text_is_a_finite_number_or_one_clear_error(text: str) -> None:
+    try:
+        value = number_from_text("x", text)
+    except InvalidInput as problem:
+        told = problem
+    else:
+        assert np.isfinite(float(value))
+        assert all(sign in "0123456789+-.eE\u2212" for sign in text.strip())
+        return
+    assert told.field == "x"
+    assert told.fix
+
+
+def test_huge_whole_numbers_are_refused_in_words() -> None:
+    with pytest.raises(InvalidInput, match="must lie between 0 and 5, got a number with thousands of digits"):
+        whole("x", 10**5000, 0, 5)
+
+
+@pytest.mark.parametrize("lam", [1e-320, 1e-12, 1e6, 1e308])
+def test_regularisation_beyond_all_use_is_refused(lam: float) -> None:
+    with pytest.raises(InvalidInput, match=r"^lam: must lie between 1e-09 and 10000"):
+        dpviz.RunSpec(lam=lam)
+
+
+@pytest.mark.parametrize("seed", ["nan", "-1", "1.5", "x", "１"])
+def test_seeds_of_claims_are_checked_before_anything_runs(seed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims", "all", f"--seed={seed}"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("dpviz: seed: must")
