@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.datasets import Dataset, Split, load_dataset
 from dpviz.datasets.base import train_size
 from dpviz.experiments.spec import RunSpec, check_delta
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem, accuracy
 
 Floats = NDArray[np.float64]
@@ -100,3 +100,8 @@ def bench(spec: RunSpec) -> Bench:
         if store.getsizeof(made) <= store.maxsize:
             store[key] = made
         return made
+
+
+def setting_of(spec: RunSpec) -> Setting:
+    """Public facts about a run (rows, features, bounds of the loss), without training anything."""
+    return bench(spec).problem.setting

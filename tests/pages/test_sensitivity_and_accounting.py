@@ -53,9 +53,9 @@ def test_accounting_shows_the_noise_of_the_run() -> None:
     assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
     accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    from dpviz.dashboard.accounting.comparison import accuracies
+    from dpviz.experiments.noise_comparison import accuracy_by_noise
 
-    again = accuracies(spec, spec.build(), cal, [cal.noise_scale], lambda done: None)
+    again = accuracy_by_noise(spec, spec.build(), cal, [cal.noise_scale])
     assert (again[0] == accuracy).all()
 
 

@@ -4,54 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.progress import Monitor
-from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import parts, words
-from dpviz.dashboard.sensitivity.recursion import setting_of
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.setup import bench
+from dpviz.experiments import noise_comparison
+from dpviz.experiments.setup import bench, setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
-from dpviz.models import Setting
-from dpviz.models.problem import accuracy
 from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.accounting.side_by_side import Option
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Status
 
 KEY = "compare"
 
 
 def compare_choice(spec: RunSpec) -> Choice:
     """Whose releases are accounted for."""
-    setting, budget = setting_of(spec), spec.budget
-    options = {}
-    for name, cls in list_mechanisms().items():
-        if cls.refusal(setting) is None and _releases(spec, name, setting, budget) is not None:
-            options[name] = cls.label
+    options = {name: list_mechanisms()[name].label for name in noise_comparison.with_releases(spec)}
     default = spec.mechanism if spec.mechanism in options else next(iter(options), "")
     return Choice(KEY, "Releases of", options, default)
-
-
-def _mechanism(spec: RunSpec, name: str) -> Mechanism:
-    return spec.build() if name == spec.mechanism else list_mechanisms()[name]()
-
-
-def _releases(spec: RunSpec, name: str, setting: Setting, budget: Budget) -> Releases | None:
-    try:
-        return _mechanism(spec, name).releases(setting)
-    except InvalidInput:
-        return None
 
 
 def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibration] | None:
@@ -60,22 +38,21 @@ def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibrat
         parts.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
         return None
     name = choice.draw()
-    mechanism = _mechanism(spec, name)
-    setting = setting_of(spec)
-    released = mechanism.releases(setting)
-    if released is None:
+    found = noise_comparison.accounted(spec, name)
+    if found is None:
         parts.empty(
-            f"{words.markdown(mechanism.label)} with these settings adds no Gaussian noise that could be "
+            f"{words.markdown(list_mechanisms()[name].label)} with these settings adds no Gaussian noise that could be "
             f"compared; choose another."
         )
         return None
     if name != spec.mechanism:
         st.caption(
             words.markdown(
-                f"The run's own method adds no Gaussian noise of bounded sensitivity; {mechanism.label} at its defaults is shown."
+                f"The run's own method adds no Gaussian noise of bounded sensitivity; {found.mechanism.label} at its "
+                "defaults is shown."
             )
         )
-    return mechanism, released, mechanism.calibrate(setting, spec.budget)
+    return found.mechanism, found.released, found.calibration
 
 
 def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> list[Option]:
@@ -135,14 +112,6 @@ def _options_table(found: Sequence[Option]) -> pd.DataFrame:
     )
 
 
-def accuracies(spec: RunSpec, mechanism: Mechanism, cal: Calibration, scales: Sequence[float], monitor: Monitor) -> np.ndarray:
-    """(E, S) test accuracies of a mechanism trained with each noise scale, with the draws of `dpviz.run`."""
-    shared = bench(spec)
-    calibrations = [replace(cal, noise_scale=s) for s in scales]
-    fit = mechanism.fit(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
-    return np.stack([accuracy(shared.problem.model, theta, shared.test) for theta in fit.theta])
-
-
 def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequence[Option], cal: Calibration) -> None:
     finite = [o for o in found if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
@@ -150,7 +119,7 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     result, _ = tasks.observe(
         f"accounting {mechanism.id} {scales} {spec.key()}",
         "Training with each of these noises",
-        lambda monitor: accuracies(spec, mechanism, cal, scales, monitor),
+        lambda monitor: noise_comparison.accuracy_by_noise(spec, mechanism, cal, scales, monitor),
         section="accountant-accuracy",
         dataset=spec.dataset,
         ask="" if size < 200_000 else "Train with each of these noises and show the accuracy",
@@ -185,33 +154,7 @@ def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
     st.header("What each paper would add, and what is needed", anchor=False)
     setting, budget = setting_of(spec), spec.budget
-    rows = []
-    for cls in list_mechanisms().values():
-        if cls.family == "reference" or cls.refusal(setting) is not None:
-            continue
-        published = {k: "published" for k, knob in cls.knobs().items() if "published" in knob.options}
-        try:
-            base = cls().calibrate(setting, budget)
-            paper = cls(**published).calibrate(setting, budget) if published else base
-        except InvalidInput as problem:
-            rows.append((cls.label, "–", "–", "–", words.LABELS[Status.NONE][0], problem.cause))
-            continue
-        needed = base.noise_scale if base.proved is not None else math.nan
-        unproved = "no noise of this kind is proved"
-        ratio = paper.noise_scale / needed if math.isfinite(needed) and needed > 0 else math.nan
-        says = f"its noise proves {words.budget(paper.proved)}" if paper.proved else "nothing is proved"
-        if not published and base.proved is not None:
-            says = "the paper leaves its constant open, or is exact"
-        rows.append(
-            (
-                cls.label,
-                words.three(paper.noise_scale) if published or base.proved is None else "–",
-                words.three(needed) if math.isfinite(needed) else unproved,
-                f"{ratio:.3g}" if published and math.isfinite(ratio) else "–",
-                words.guarantee(base),
-                says,
-            )
-        )
+    rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
     parts.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
     st.caption(
         words.markdown(
@@ -219,4 +162,22 @@ def papers(spec: RunSpec) -> None:
             f"coordinate, on what that method perturbs), so compare "
             "along a row. Above 1 the paper adds too much, below 1 too little."
         )
+    )
+
+
+def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
+    """One line of the table, in words."""
+    if row.in_use is None or row.published is None:
+        return row.mechanism.label, "–", "–", "–", words.LABELS[Status.NONE][0], row.refusal
+    proved = row.in_use.proved is not None
+    says = f"its noise proves {words.budget(row.published.proved)}" if row.published.proved else "nothing is proved"
+    if proved and not row.own_constants:
+        says = "the paper leaves its constant open, or is exact"
+    return (
+        row.mechanism.label,
+        words.three(row.published.noise_scale) if row.own_constants or not proved else "–",
+        words.three(row.needed) if proved else "no noise of this kind is proved",
+        f"{row.ratio:.3g}" if math.isfinite(row.ratio) else "–",
+        words.guarantee(row.in_use),
+        says,
     )

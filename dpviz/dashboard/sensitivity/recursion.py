@@ -14,7 +14,7 @@ from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import bench, setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
@@ -25,11 +25,6 @@ RECURSION = (
     r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
     r"\rho=\max(|1-\eta\mu|,|1-\eta L|)"
 )
-
-
-def setting_of(spec: RunSpec) -> Setting:
-    """Public facts about a run, without training anything."""
-    return bench(spec).problem.setting
 
 
 def algorithms(setting: Setting) -> dict[str, Mechanism]:

@@ -1,0 +1,192 @@
+"""Privacy curves of Gaussian releases as tables: Rényi divergence, delta over epsilon, composition, relations, attacker.
+
+Every function takes what a mechanism releases (`Releases`) and its noise, and returns numbers that can be drawn or saved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.privacy.accounting import releases as accountants
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.mixture import rdp_to_epsilon
+from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.steps import CannotAccount, Method, Steps, epsilon_of
+from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
+
+#: how a Rényi curve is turned into (epsilon, delta): id -> name
+CONVERSIONS = {"mironov": "Mironov's conversion", "improved": "improved conversion"}
+#: steps at which a composition is evaluated
+STEP_COUNTS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+
+
+@dataclass(frozen=True, eq=False)
+class RenyiCurve:
+    """The Rényi curve of all releases together, and the epsilon that each order gives.
+
+    Attributes:
+        table: columns alpha (order, > 1), divergence, and one column of epsilon for each key of `CONVERSIONS`.
+        relation: the neighbouring relation of `divergence`.
+        best: conversion -> (order, epsilon) at its minimum over the orders.
+        epsilon: proved at the same delta under replace-one without Rényi divergences.
+    """
+
+    table: pd.DataFrame
+    relation: Neighbouring
+    best: dict[str, tuple[float, float]]
+    epsilon: float
+
+
+def renyi_curve(released: Releases, sigma: float, delta: float) -> RenyiCurve:
+    """Rényi divergence at each order, and what it gives at `delta` by each conversion.
+
+    Args:
+        sigma: standard deviation of the noise per coordinate, > 0.
+        delta: in (0, 1).
+    """
+    orders, divergence, relation = accountants.renyi(released, sigma)
+    table = pd.DataFrame({"alpha": orders, "divergence": divergence})
+    for name in CONVERSIONS:
+        table[name] = rdp_to_epsilon(orders, divergence, delta, name)
+    best = {name: accountants.best_order(released, sigma, delta, name) for name in CONVERSIONS}
+    return RenyiCurve(table, relation, best, accountants.epsilon(released, sigma, delta))
+
+
+def delta_curve(released: Releases, sigma: float, delta: float, points: int = 25) -> pd.DataFrame:
+    """delta over epsilon at one noise, around the epsilon that is proved at `delta`.
+
+    Returns:
+        Columns epsilon, delta (tightest proof, replace-one), mironov and improved (through Rényi divergences; NaN where
+        these are known under add-remove only, as for Poisson batches).
+    """
+    proved = max(accountants.epsilon(released, sigma, delta), 1e-3)
+    grid = np.geomspace(proved / 12, proved * 4, points)
+    tight = np.array([accountants.log_delta(released, sigma, float(e)) for e in grid])
+    table = pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)})
+    orders, divergence, relation = accountants.renyi(released, sigma)
+    for name in CONVERSIONS:
+        table[name] = np.nan
+        if relation is Neighbouring.REPLACE_ONE:
+            log_d = (orders - 1) * (divergence - grid[:, None])
+            if name == "improved":
+                log_d = log_d + (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
+            table[name] = np.exp(np.minimum(log_d.min(axis=1), 0))
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """epsilon after T subsampled Gaussian steps, by several accountants.
+
+    Attributes:
+        table: column steps, then one column of epsilon for each accountant that has a proof.
+        single: name of the column that adds up epsilon and delta of single steps, "" where there is none.
+        refused: accountant -> why it has no number.
+    """
+
+    table: pd.DataFrame
+    single: str
+    refused: dict[str, str]
+
+
+def composition(
+    noise_multiplier: float, rate: float, delta: float, relation: Neighbouring, steps: Sequence[int] = STEP_COUNTS
+) -> Composition:
+    """epsilon over the number of steps at one noise multiplier and Poisson sampling rate (1 for full batches)."""
+    route = "two-hop" if relation is Neighbouring.REPLACE_ONE and rate < 1 else "none"
+    plans = {
+        "PLD": Method("pld", relation, route),
+        "RDP, improved conversion": Method("rdp", relation, route),
+        "RDP, Mironov's conversion": Method("rdp", relation, route, "mironov"),
+        "zCDP": Method("zcdp", relation),
+    }
+    values: dict[str, list[float]] = {}
+    refused: dict[str, str] = {}
+    for name, method in plans.items():
+        try:
+            values[name] = [epsilon_of(Steps(noise_multiplier, rate, t), method, delta) for t in steps]
+        except CannotAccount as problem:
+            refused[name] = problem.cause
+    single = ""
+    one = Steps(noise_multiplier, rate, 1)
+    if "PLD" in values and epsilon_of(one, plans["PLD"], delta) > 0:
+        single = "adding up ε and δ of single steps"
+        values[single] = [t * epsilon_of(one, plans["PLD"], delta / t) for t in steps]
+    return Composition(pd.DataFrame({"steps": list(steps), **values}), single, refused)
+
+
+def relations(released: Releases, sigma: float, delta: float) -> pd.DataFrame:
+    """The epsilon of one noise under each neighbouring relation, and two readings of it that are common and not proved.
+
+    Returns:
+        Columns relation (in words), epsilon, proved, in_use (what this package means by replace-one).
+    """
+    there, other = "add-remove: a row is there or not", "replace-one: one row becomes another"
+    rows: list[tuple[str, float, bool, bool]]
+    if released.rate == 1:
+        # the whole batch is in every release: a removal moves a sum of gradients by exactly half of what a replacement does
+        half = float(gaussian_epsilon(delta, released.total / 2 / sigma))
+        sums = released.count > 1
+        rows = [
+            (there + ("" if sums else ", if half the distance is proved"), half, sums, False),
+            (other, accountants.epsilon(released, sigma, delta), True, True),
+        ]
+    else:
+        steps = Steps(2 * sigma / released.worst, released.rate, released.count)
+        halved = replace(steps, noise_multiplier=steps.noise_multiplier / 2)
+        add_remove, one = Method("pld", Neighbouring.ADD_REMOVE), Neighbouring.REPLACE_ONE
+        cases = (
+            (there, steps, add_remove, True, False),
+            ("replace-one by two hops", steps, Method("pld", one, "two-hop"), True, True),
+            ("replace-one by the opposite pair, not proved", steps, Method("pld", one, "opposite"), False, False),
+            ("z halved in an add-remove accountant: not what replace-one means", halved, add_remove, False, False),
+        )
+        rows = [(name, epsilon_of(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
+    return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """The best possible test of one row's membership, from the proof and from (epsilon, delta) alone.
+
+    Attributes:
+        table: columns false_alarms, detections_at_most, by_epsilon_delta_alone, all in [0, 1].
+        budget: the (epsilon, delta) that is proved for the noise.
+        best: (false alarms, detections) where the attack accuracy is largest.
+        accuracy: largest share of correct guesses when both cases are equally likely.
+        accuracy_by_budget: the same from (epsilon, delta) alone.
+    """
+
+    table: pd.DataFrame
+    budget: Budget
+    best: tuple[float, float]
+    accuracy: float
+    accuracy_by_budget: float
+
+    def detections_at(self, false_alarms: float) -> float:
+        """Largest share of detections at a rate of false alarms."""
+        return float(np.interp(false_alarms, self.table["false_alarms"], self.table["detections_at_most"]))
+
+
+def attack(released: Releases, sigma: float, delta: float) -> Attack:
+    """The trade-off between false alarms and detections that no attacker can beat."""
+    budget = Budget(max(accountants.epsilon(released, sigma, delta), 1e-6), delta)
+    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
+    found = accountants.detections(released, sigma, alarms)
+    table = pd.DataFrame(
+        {"false_alarms": alarms, "detections_at_most": found, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
+    )
+    k = int(np.argmax(found - alarms))
+    return Attack(
+        table, budget, (float(alarms[k]), float(found[k])), float(0.5 + (found[k] - alarms[k]) / 2), attack_accuracy(budget)
+    )
+
+
+def delta_at(released: Releases, sigma: float, epsilon: float) -> float:
+    """delta that is proved at an epsilon, under replace-one."""
+    return math.exp(accountants.log_delta(released, sigma, epsilon))
