@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz.common.threads import one_blas_thread
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 

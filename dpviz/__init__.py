@@ -11,9 +11,10 @@ from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, list_datasets, load_dataset
 from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
+from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
-from dpviz.influence.functions import Influence, influence_of
+from dpviz.influence import Influence, influence_of
 from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.individual import IndividualEpsilon
@@ -32,6 +33,7 @@ __all__ = [
     "Neighbouring",
     "Result",
     "RunSpec",
+    "Setup",
     "Status",
     "SweepSpec",
     "__version__",
@@ -46,5 +48,6 @@ __all__ = [
     "run",
     "run_epsilons",
     "run_sweep",
+    "setup_for",
     "sweep",
 ]

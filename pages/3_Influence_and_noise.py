@@ -1,4 +1,4 @@
-"""The same person, seen five ways: pull on the model, noise, rule, individual epsilon, an attacker's odds."""
+"""The same person, seen five ways: influence on the model, noise, rule, individual epsilon, an attacker's odds."""
 
 import streamlit as st
 
@@ -11,21 +11,21 @@ spec = sidebar.sidebar(selection.OWN, selection.check)
 reports = st.container()
 seen = parts.working(spec, inspected.inspect)
 if seen is not None:
-    pull = inspected.influence(spec)
-    chosen = selection.choose(seen, pull.newton_norm)
-    influence_map.headline(seen, pull)
+    influence = inspected.row_influence(spec)
+    chosen = selection.choose(seen, influence.newton_norm)
+    influence_map.headline(seen, influence)
     left, right = st.columns([4, 3], gap="large")
     with left:
-        influence_map.draw(seen, pull, chosen, theme)
-        person.finder(seen, pull)
+        influence_map.draw(seen, influence, chosen, theme)
+        person.finder(seen, influence)
         person.readable(seen, chosen)
     with right:
-        person.draw(seen, pull, chosen)
-    noised_rows.draw(seen, pull, chosen, theme)
-    person.before_after(seen, pull, chosen, theme)
-    noised_rows.idea(seen, pull, theme)
-    retraining.draw(seen, pull, chosen, theme)
-    influence_map.rows(seen, pull, chosen)
+        person.draw(seen, influence, chosen)
+    noised_rows.draw(seen, influence, chosen, theme)
+    person.before_after(seen, influence, chosen, theme)
+    noised_rows.idea(seen, influence, theme)
+    retraining.draw(seen, influence, chosen, theme)
+    influence_map.rows(seen, influence, chosen)
     parts.guarantee(seen.calibration)
     retraining.how(seen)
 with reports:

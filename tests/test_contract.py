@@ -149,7 +149,7 @@ def test_replicas_do_not_depend_on_their_company(cls: type[Mechanism]) -> None:
 def test_record_covers_every_training_row(cls: type[Mechanism]) -> None:
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=cls.id, seeds=2))
     table = result.instances
-    assert list(table.index) == list(result.bench.split.train)
+    assert list(table.index) == list(result.setup.split.train)
     assert np.isfinite(table.drop(columns=["visits", "rule_margin"]).to_numpy(float)).all()
     assert (table["times_noised"] >= 0).all()
 

@@ -33,7 +33,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     """
     named = f"DP-SGD, {get_model(model).label.lower()}"
     trained = get_model(model)
-    problem = Problem(track.bench.problem.rows, trained, LAM)
+    problem = Problem(track.setup.problem.rows, trained, LAM)
     setting, n = problem.setting, problem.n
     rate = 1 / math.ceil(n / batch)  # what Opacus makes of the loader's batch size
     mechanism = get_mechanism("dp-sgd").from_params({"sampling_rate": rate, "epochs": epochs, "relation": "add-remove"})
@@ -79,7 +79,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
             answer = peer.ask("train", mode=mode, threads=count, loader=loader, seed=k, **request)
             theirs[loader].add(answer["wall"], answer["cpu"])
             reached[loader].append(answer["accuracy"])
-    mine = float(accuracy(problem.model, theta[AT_ONE], track.bench.test).mean())
+    mine = float(accuracy(problem.model, theta[AT_ONE], track.setup.test).mean())
     wanted = 300.0 if setting.linear else 10.0
     rows = []
     for loader, (mode, count) in ways.items():
@@ -136,7 +136,7 @@ def products(batch: float, d: int, steps: int) -> None:
 
 def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
     """Objective perturbation: 100 models of ours to a gradient norm of 1e-12, against diffprivlib model by model."""
-    problem = Problem(track.bench.problem.rows, get_model("logistic"), LAM)
+    problem = Problem(track.setup.problem.rows, get_model("logistic"), LAM)
     rows = []
     ours = {name: Times(SEEDS * len(EPSILONS)) for name in ("cms-objective", "objective-tight")}
     theirs = {"as it comes (tol 1e-4)": (1e-4, 100), "with tol 1e-10": (1e-10, 10_000)}
@@ -148,7 +148,7 @@ def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
             calibrations = [mechanism.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in EPSILONS]
             theta = taken.take(lambda m=mechanism, c=calibrations: m.fit(problem, c, streams, record=False)).theta
             norms[name] = gradient_norms(problem, name, theta)
-            accurate[name] = accuracy(problem.model, theta[-1], track.bench.test).mean()
+            accurate[name] = accuracy(problem.model, theta[-1], track.setup.test).mean()
         for words, (tol, most) in theirs.items():
             answer = peer.ask("fit", lam=LAM, epsilons=list(EPSILONS), seed=k, tol=tol, max_iter=most)
             times[words].add(answer["wall"], answer["cpu"])

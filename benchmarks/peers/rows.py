@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.setup import Bench, bench
+from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 
 ADULT_ROWS = 48_842
@@ -24,13 +24,13 @@ class Track:
     Attributes:
         dataset: catalogue name.
         words: what it is, for the table's head.
-        bench: split and problem, with the arrays derived from rows made.
+        setup: split and problem, with the arrays derived from rows made.
         arrays: an npz file with x, y, x_test and y_test, for the peers.
     """
 
     dataset: str
     words: str
-    bench: Bench
+    setup: Setup
     arrays: Path
 
 
@@ -47,7 +47,7 @@ def track(folder: Path | None, work: Path, rows: int = ADULT_ROWS) -> Track:
     """
     name = f"census-{rows}" if folder is None else _adult(folder, work)
     spec = RunSpec(dataset=name)
-    found = bench(spec)
+    found = setup_for(spec)
     train, test = found.problem.rows, found.test
     _ = train.signed, train.signed32, train.norms  # made once for all runs, so they count for none
     arrays = work / "rows.npz"

@@ -50,7 +50,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
 
     fit(1), fits.wall.clear(), fits.cpu.clear()
     shared = Times()  # computed once for all mechanisms and kept, but a part of the figure
-    shared.take(lambda: track.bench.non_private)
+    shared.take(lambda: track.setup.non_private)
     for _ in range(repeats):
         near = fit(FITS)
         parts: dict[str, Times] = defaultdict(Times, {SHARED: shared})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.mechanisms import Mechanism
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem

@@ -128,8 +128,8 @@ def _ks(uniform: Floats) -> float:
 
 def gradient_direction(first: Problem, second: Problem, row: int, theta: Floats) -> Floats:
     """(m,) difference of the differing row's descent directions at (m,) theta; zeros if it has none."""
-    pull = [-p.model.sum_gradient(theta[None], p.rows.take(np.array([row])))[0] for p in (first, second)]
-    return pull[1] - pull[0]
+    gradients = [-p.model.sum_gradient(theta[None], p.rows.take(np.array([row])))[0] for p in (first, second)]
+    return gradients[1] - gradients[0]
 
 
 def fitters(first: Problem, second: Problem, row: int, iterates: int) -> dict[str, Fitter]:

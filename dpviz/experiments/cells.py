@@ -24,7 +24,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.run import run_epsilons, tidy
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 
 STORE_BYTES = 1 << 30
@@ -59,7 +59,7 @@ class Cell:
 
         How long it took is in `seconds`.
         """
-        _ = bench(self.spec).non_private  # shared by all cells, so it counts for none
+        _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
         start = time.perf_counter()
         refused: list[tuple[float | None, InvalidInput]] = []
         try:
@@ -78,7 +78,7 @@ class Cell:
 
     def _one_by_one(self, refused: list[tuple[float | None, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
         parts = []
-        setting, mechanism = bench(self.spec).problem.setting, self.spec.build()
+        setting, mechanism = setup_for(self.spec).problem.setting, self.spec.build()
         able: list[float] = []
         for epsilon in self.epsilons:
             try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.setup import bench, setting_of
+from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.models import Setting
@@ -74,7 +74,7 @@ def accuracy_by_noise(
     spec: RunSpec, mechanism: Mechanism, calibration: Calibration, scales: Sequence[float], monitor: Monitor = silent
 ) -> Floats:
     """(E, S) test accuracies of a mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`."""
-    shared = bench(spec)
+    shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
     fit = mechanism.fit(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
     return np.stack([accuracy(shared.problem.model, theta, shared.test) for theta in fit.theta])

@@ -16,7 +16,7 @@ from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.datasets.base import train_size
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism
 from dpviz.models import Rows, Setting
@@ -176,7 +176,7 @@ def sensitivity_over_n(
     done = 0.0
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
-        problem = bench(here).problem
+        problem = setup_for(here).problem
         mechanism = same_share(spec.build(), spec.n_train, problem.n) if share else spec.build()
         part = _part(monitor, done / total, size / total)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=part)))
@@ -234,7 +234,7 @@ def excess_risk(
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
     """On the spec's own data, at its own delta."""
     budgets = [Budget(e, spec.budget.delta) for e in epsilons]
-    return excess_risk(bench(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
+    return excess_risk(setup_for(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
 
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
@@ -245,7 +245,7 @@ def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = sil
         here = replace(spec, dataset=census_name(size), delta=None)
 
         part = _part(monitor, done / total, size / total)
-        out += excess_risk(bench(here).problem, here.build(), [budget], spec.seeds, spec.seed, part)
+        out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, part)
         done += size
     return out
 
@@ -256,7 +256,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     Raises:
         InvalidInput: fewer dimensions than the data has.
     """
-    problem, out = bench(spec).problem, []
+    problem, out = setup_for(spec).problem, []
     width = problem.rows.X.shape[1]
     if min(dims) < width:
         raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")

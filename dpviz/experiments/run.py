@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import prob_positive, spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.setup import Baseline, Bench, bench
+from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
@@ -48,7 +48,7 @@ class Result:
             of seeds that predict the row right). Not private: it shows data.
         non_private: the minimiser without privacy; for a network the best of three long trainings.
         majority: the most frequent label.
-        bench: data, split and problem.
+        setup: data, split and problem.
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
         timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
         record: what happened to each row, per seed; None where `instances` was switched off.
@@ -65,7 +65,7 @@ class Result:
     instances: pd.DataFrame
     non_private: Baseline
     majority: Baseline
-    bench: Bench
+    setup: Setup
     replicas: range
     timeline: NDArray[Any] | None = None
     record: NoiseRecord | None = None
@@ -78,7 +78,7 @@ class Result:
         """
         if self.record is None:
             return None
-        return self.spec.build().individual(self.bench.problem, self.calibration, self.theta, self.record)
+        return self.spec.build().individual(self.setup.problem, self.calibration, self.theta, self.record)
 
 
 def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
@@ -105,7 +105,7 @@ def run_epsilons(
         monitor: told of progress; raises to cancel.
     """
     specs = [replace(spec, epsilon=e) for e in epsilons]
-    shared = bench(spec)
+    shared = setup_for(spec)
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
@@ -136,7 +136,7 @@ def run_epsilons(
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
             non_private=shared.non_private,
             majority=shared.majority,
-            bench=shared,
+            setup=shared,
             replicas=chosen,
             timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
@@ -145,7 +145,7 @@ def run_epsilons(
     ]
 
 
-def _measured(shared: Bench, fit: Fit) -> tuple[Floats, Floats, Floats]:
+def _measured(shared: Setup, fit: Fit) -> tuple[Floats, Floats, Floats]:
     """(E, S) test accuracies, training accuracies and objectives."""
     shape = fit.theta.shape[:2]
     flat = fit.theta.reshape(-1, fit.theta.shape[2])
@@ -156,7 +156,7 @@ def _measured(shared: Bench, fit: Fit) -> tuple[Floats, Floats, Floats]:
     return test.reshape(shape), train.reshape(shape), objective.reshape(shape)
 
 
-def _expected(shared: Bench, fit: Fit) -> list[float | None]:
+def _expected(shared: Setup, fit: Fit) -> list[float | None]:
     """Expected test accuracy per budget, mean of P(score has the label's sign), where the noise law is known."""
     law, test, problem = fit.law, shared.test, shared.problem
     if law is None or problem.m != test.X.shape[1]:
@@ -177,7 +177,7 @@ def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
     return values[e if values.shape[0] > 1 else 0]
 
 
-def _instances(shared: Bench, fit: Fit, e: int) -> pd.DataFrame:
+def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
     problem, record, theta = shared.problem, fit.record, fit.theta[e]
     n, s = problem.n, len(theta)
 

@@ -38,7 +38,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class Setup:
     """A dataset cut in two and made ready for one model: what all mechanisms of a comparison share.
 
     Attributes:
@@ -71,11 +71,11 @@ class Bench:
         return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
 
 
-_benches: LRUCache[Hashable, Bench] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
+_setups: LRUCache[Hashable, Setup] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
 _lock = threading.RLock()
 
 
-def bench(spec: RunSpec) -> Bench:
+def setup_for(spec: RunSpec) -> Setup:
     """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
 
     Raises:
@@ -84,7 +84,7 @@ def bench(spec: RunSpec) -> Bench:
     dataset = load_dataset(spec.dataset, intercept=spec.intercept)
     check_delta(spec.delta, train_size(dataset.n))
     key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
-    store: LRUCache[Hashable, Bench] = dataset.scratch if dataset.session_only else _benches
+    store: LRUCache[Hashable, Setup] = dataset.scratch if dataset.session_only else _setups
     with _lock:
         if key in store:
             return store[key]
@@ -96,7 +96,7 @@ def bench(spec: RunSpec) -> Bench:
         else:
             split = dataset.split(spec.split_seed)
             train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
-            made = Bench(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+            made = Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
         if store.getsizeof(made) <= store.maxsize:
             store[key] = made
         return made
@@ -104,4 +104,4 @@ def bench(spec: RunSpec) -> Bench:
 
 def setting_of(spec: RunSpec) -> Setting:
     """Public facts about a run (rows, features, bounds of the loss), without training anything."""
-    return bench(spec).problem.setting
+    return setup_for(spec).problem.setting

@@ -98,7 +98,7 @@ class Influence:
         return self.problem.model.slopes(self.theta, self.problem.rows)
 
     @cached_property
-    def _pull(self) -> Floats:
+    def _coefficients(self) -> Floats:
         """(n,) coefficients y_i phi'_i / n of J_i in g_i / n."""
         return self.problem.rows.y * self._slopes[0] / self.problem.n
 
@@ -155,7 +155,7 @@ class Influence:
     @cached_property
     def norm(self) -> Floats:
         """(n,) |IF_i|."""
-        return np.abs(self._pull) * self._quadratic[0]
+        return np.abs(self._coefficients) * self._quadratic[0]
 
     @cached_property
     def leverage(self) -> Floats:
@@ -222,7 +222,7 @@ class Influence:
             (n,) or (n, t)
         """
         targets = np.atleast_2d(np.asarray(gradients, float))
-        out = self.problem.model.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._pull[:, None]
+        out = self.problem.model.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._coefficients[:, None]
         if newton:
             out /= (1.0 - self.leverage)[:, None]
         return out[:, 0] if np.ndim(gradients) == 1 else out
@@ -245,7 +245,7 @@ class Influence:
     @cached_property
     def on_objective(self) -> Floats:
         """(n,) F(theta_{-i}) - F(theta*) to second order, NS_i' H NS_i / 2, >= 0; the first order vanishes at the minimum."""
-        return 0.5 * self._pull**2 * self._quadratic[1] / (1.0 - self.leverage) ** 2
+        return 0.5 * self._coefficients**2 * self._quadratic[1] / (1.0 - self.leverage) ** 2
 
     def on_scores(self, rows: Rows) -> Floats:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
@@ -255,9 +255,9 @@ class Influence:
         """(k, m) effects on the parameters of putting rows[k] in the place of row index[k]: one rank-two Newton step."""
         at = self._replaced(index, rows)
         leaving, everyone = self.problem.rows.take(at), np.ones(len(at), bool)
-        pull = row_gradients(self.problem.model, self.theta, leaving) - row_gradients(self.problem.model, self.theta, rows)
+        removed = row_gradients(self.problem.model, self.theta, leaving) - row_gradients(self.problem.model, self.theta, rows)
         fixed = correction(self.problem, self.theta, self.solve, leaving, rows)
-        return fixed.solve(self.solve, pull / self.problem.n, everyone)
+        return fixed.solve(self.solve, removed / self.problem.n, everyone)
 
     def leave_one_out(
         self,

@@ -122,7 +122,7 @@ def retrain(
         replacement: k rows, or None to remove.
         rescale: divide the loss of the remaining rows by n - 1 instead of the public n, as Kang-PIDP's
             definition of theta_{-z} does. Not for replacements.
-        tolerance: gradient of the retrained objective, relative to the gradient with which the row pulls.
+        tolerance: gradient of the retrained objective, relative to the gradient of the row that is removed.
         monitor: told of progress; raises to cancel.
     """
     size = max(16, _CHUNK // problem.n)
@@ -189,12 +189,12 @@ def _chunk(
         return total / n + lam * t
 
     everyone = np.ones(len(index), bool)
-    pull = row_gradients(model, theta, leaving)
+    removed = row_gradients(model, theta, leaving)
     if replacement is not None:
-        pull = pull - row_gradients(model, theta, replacement)
-    pull = pull / n + (problem.lam - lam) * theta
-    target = np.maximum(tolerance * np.linalg.norm(pull, axis=1), _ROUNDING if model.convex else _NETWORK)
-    current = theta + fixed.solve(solve, pull, everyone)  # the Newton step
+        removed = removed - row_gradients(model, theta, replacement)
+    removed = removed / n + (problem.lam - lam) * theta
+    target = np.maximum(tolerance * np.linalg.norm(removed, axis=1), _ROUNDING if model.convex else _NETWORK)
+    current = theta + fixed.solve(solve, removed, everyone)  # the Newton step
     size = np.full(len(index), np.inf)
     steps = np.zeros(len(index), np.intp)
     active, stuck = everyone.copy(), np.zeros(len(index), bool)

@@ -146,7 +146,7 @@ class Network:
         total = np.zeros(theta.shape)
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self._passes(theta, rows):
-            q = self._pull(rows, block, s, theta)
+            q = self._score_slopes(rows, block, s, theta)
             e = self._inner(s, theta)
             if measured:
                 norms = np.abs(q) * self._lengths(rows.part("norms", block).astype(x.dtype, copy=False), s, e)
@@ -193,7 +193,7 @@ class Network:
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))
         for block, _, s in self._passes(theta, rows):
-            q = self._pull(rows, block, s, theta)
+            q = self._score_slopes(rows, block, s, theta)
             out[block] = np.abs(q) * self._lengths(rows.part("norms", block), s, self._inner(s, theta))
         return out
 
@@ -207,7 +207,7 @@ class Network:
             hidden = x @ W.reshape(-1, W.shape[2]).T
             hidden += (draw @ flat) * spread
             s = np.tanh(hidden, out=hidden).reshape(len(x), len(theta), -1)
-            q = self._pull(rows, block, s, theta)
+            q = self._score_slopes(rows, block, s, theta)
             e = self._inner(s, theta)
             self._gather(total, x, s, e, q)  # e now holds q e
             moved = e.reshape(len(x), -1)
@@ -324,7 +324,7 @@ class Network:
             return (s[:, 0] @ a[0] + c)[:, None]
         return np.einsum("brk,rk->br", s, a) + c
 
-    def _pull(self, rows: Rows, block: slice, s: Real, theta: Real) -> Real:
+    def _score_slopes(self, rows: Rows, block: slice, s: Real, theta: Real) -> Real:
         """(b, R) y phi'(y f): the derivative of the loss by the score."""
         label = rows.part("y", block)[:, None].astype(theta.dtype, copy=False)
         q = self.loss.slope_inplace(label * self._top(s, theta))

@@ -200,6 +200,6 @@ def objective_publishable(slope: Floats, curvature: Floats, norm: Floats, lam_su
         rho: probability with which the bound may fail, in (0, 1).
     """
     scale = positive("sigma", sigma)
-    pull = np.abs(slope) * norm
+    length = np.abs(slope) * norm
     quantile = -ndtri(in_range("rho", rho, 1e-300, 1.0) / 2)
-    return np.log1p(curvature * norm**2 / positive("lam_sum", lam_sum)) + pull**2 / (2 * scale**2) + pull * quantile / scale
+    return np.log1p(curvature * norm**2 / positive("lam_sum", lam_sum)) + length**2 / (2 * scale**2) + length * quantile / scale

@@ -15,7 +15,7 @@ from benchmarks.peers.rows import track
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.privacy.budget import Budget, default_delta
@@ -45,7 +45,7 @@ def test_slope_of_a_power_law() -> None:
 def test_a_peer_fits_what_scikit_learn_fits_and_fails_in_one_line(tmp_path: Path) -> None:
     raced = track(None, tmp_path, rows=400)
     assert "synthetic census" in raced.words
-    rows, test = raced.bench.problem.rows, raced.bench.test
+    rows, test = raced.setup.problem.rows, raced.setup.test
     with Peer("scikit-learn", Path(sys.executable), raced.arrays, 1) as peer:
         answer = peer.ask("fit", lam=1e-3)
         with pytest.raises(Unavailable, match="scikit-learn: ZeroDivisionError"):
@@ -84,7 +84,7 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
 
 
 def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
-    problem = bench(RunSpec(dataset="census-300")).problem
+    problem = setup_for(RunSpec(dataset="census-300")).problem
     built = get_mechanism("cms-objective")()
     calibrations = [built.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in races.EPSILONS]
     theta = built.fit(problem, calibrations, spawn(0, 2), record=False).theta

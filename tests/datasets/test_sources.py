@@ -19,7 +19,7 @@ from dpviz.datasets.sources import folder, uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.sweep import CellStore, sweep
 
 
@@ -81,7 +81,7 @@ def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> N
     second = dpviz.load_dataset("data/people.csv")
     assert second.sha256 != first.sha256
     assert spec.key() != key
-    assert bench(spec).dataset is second
+    assert setup_for(spec).dataset is second
 
 
 def test_a_file_that_changes_twice_within_a_tick_of_the_clock_is_noticed(data: Path) -> None:
@@ -253,7 +253,7 @@ def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
     assert mine.name not in dpviz.list_datasets()
     result = dpviz.run(spec)
     dpviz.run(dpviz.RunSpec(dataset=mine.name, seeds=2, intercept=False, model="svm"))
-    rows = [weakref.ref(mine.dataset(i)) for i in (True, False)] + [weakref.ref(result.bench), weakref.ref(mine)]
+    rows = [weakref.ref(mine.dataset(i)) for i in (True, False)] + [weakref.ref(result.setup), weakref.ref(mine)]
     name = mine.name
     del mine, result
     gc.collect()

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dpviz
 from dpviz.common.random import generator, spawn
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 
 SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})
 
@@ -47,7 +47,7 @@ def test_numbers_recomputed_from_the_released_parameters() -> None:
 
 def test_dp_gd_is_the_plain_loop() -> None:
     result = dpviz.run(SPEC)
-    problem = bench(SPEC).problem
+    problem = setup_for(SPEC).problem
     sigma = result.calibration.noise_scale
     for s, stream in enumerate(spawn(SPEC.seed, 4)):
         rng, theta = generator(stream), np.zeros(31)
@@ -60,7 +60,7 @@ def test_dp_gd_is_the_plain_loop() -> None:
 
 def test_non_private_agrees_with_scikit_learn() -> None:
     spec = dpviz.RunSpec(mechanism="non-private", lam=1e-2)
-    result, shared = dpviz.run(spec), bench(spec)
+    result, shared = dpviz.run(spec), setup_for(spec)
     rows, n = shared.problem.rows, shared.problem.n
     peer = LogisticRegression(C=1 / (n * 1e-2), fit_intercept=False, tol=1e-12, max_iter=10_000).fit(rows.X, rows.y)
     np.testing.assert_allclose(result.theta[0], peer.coef_[0], atol=1e-5)

@@ -9,7 +9,7 @@ import pytest
 from support import make_problem
 
 import dpviz
-from dpviz.influence.functions import Influence, error_bound, influence_of
+from dpviz.influence import Influence, error_bound, influence_of
 from dpviz.models import LinearModel, Rows, get_model
 from dpviz.models.problem import Problem
 

@@ -11,7 +11,7 @@ from support import make_problem
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -65,7 +65,7 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
         assert sharper is not None
         assert sharper.replace is not None
         assert sharper.replace.max() <= spec.epsilon * (1 + 1e-6)
-    n = result.bench.problem.n
+    n = result.setup.problem.n
     assert found.epsilon.shape in ((1, n), (3, n))
     assert np.isfinite(found.epsilon).all()
     assert (found.epsilon >= 0).all()

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from support import make_problem
 
 import dpviz
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.models import MODELS, Network, Rows, get_model
 from dpviz.models.problem import Problem
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import dpviz
 from dpviz.dashboard.rows import inspected
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.models import get_model
 
 ROOT = Path(__file__).parents[2]
@@ -66,13 +66,13 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     if refused:
         return
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
-    pull = dpviz.influence_of(result.bench.problem)
-    assert sentence(page).startswith(f"Row {result.bench.split.train[pull.newton_norm.argmax()]} ")
+    influence = dpviz.influence_of(result.setup.problem)
+    assert sentence(page).startswith(f"Row {result.setup.split.train[influence.newton_norm.argmax()]} ")
     assert result.record is not None
     if result.record.times_noised is not None:
         count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
-    views = dpviz.list_mechanisms()[mechanism]().rule_views(result.bench.problem, result.calibration)
+    views = dpviz.list_mechanisms()[mechanism]().rule_views(result.setup.problem, result.calibration)
     for view in views or ():
         assert f"{int(view.passes.sum())} of 320 rows pass" in said(page)
     facts = person(page)
@@ -83,11 +83,11 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
 
 def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
     spec = dpviz.RunSpec(dataset="teaching", seeds=2)
-    ids = bench(spec).split.train
+    ids = setup_for(spec).split.train
     page = opened(row=str(ids[17]), other=str(ids[200]))
     assert not page.warning
     facts = person(page)
-    truth = dpviz.influence_of(bench(spec).problem).leave_one_out([17, 200]).norm
+    truth = dpviz.influence_of(setup_for(spec).problem).leave_one_out([17, 200]).norm
     for value, shown in zip(truth, facts["Leave-one-out truth"], strict=True):
         assert float(shown.split()[0].replace("−", "-")) == pytest.approx(value, rel=6e-3)
     frame = dpviz.load_dataset("teaching").frame
@@ -102,7 +102,7 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
 @pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "<b>", "test row", "nan"])
 def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
     if value == "test row":
-        value = str(bench(dpviz.RunSpec(dataset="teaching")).split.test[0])
+        value = str(setup_for(dpviz.RunSpec(dataset="teaching")).split.test[0])
     page = opened(**{key: value})
     assert len(page.warning) == 1
     assert page.warning[0].value.startswith(f"**{key}**")
@@ -126,11 +126,11 @@ def test_axes_are_in_the_address() -> None:
 
 def test_groups_are_followed_by_every_panel() -> None:
     page = opened(mechanism="pidp-sgd")
-    ids = bench(dpviz.RunSpec(dataset="teaching")).split.train
+    ids = setup_for(dpviz.RunSpec(dataset="teaching")).split.train
     page.session_state["dpviz.group"] = ids[40:80]
     page.run()
     assert not page.exception
-    strength = inspected.influence(dpviz.RunSpec(dataset="teaching")).newton_norm
+    strength = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).newton_norm
     best = ids[40 + int(strength[40:80].argmax())]
     assert page.text_input(key="row").placeholder == f"{best} (the most influential of the group)"
     assert "Of the 40 rows of the group" in said(page)
@@ -151,7 +151,7 @@ def test_people_are_found_by_their_values() -> None:
     page.selectbox(key="find-level-household").set_value("single").run()
     assert not page.exception
     data = dpviz.load_dataset("census-300")
-    ids = bench(dpviz.RunSpec(dataset="census-300")).split.train
+    ids = setup_for(dpviz.RunSpec(dataset="census-300")).split.train
     frame = data.frame.iloc[ids]
     want = ids[((frame["age"] > 60) & (frame["household"] == "single")).to_numpy()]
     assert len(want) > 0
@@ -177,7 +177,7 @@ def test_the_idea_can_be_tried_and_trained() -> None:
 def test_rules_say_what_happens_at_other_budgets() -> None:
     page = opened(mechanism="dbdp-pi", epsilon="0.3")
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dbdp-pi", epsilon=3.0)
-    problem = bench(spec).problem
+    problem = setup_for(spec).problem
     views = spec.build().rule_views(problem, spec.build().calibrate(problem.setting, spec.budget))
     table = next(t.value for t in page.table if t.value.index.name == "ε")
     shown = {str(k).replace("\\", ""): v for k, v in zip(table.index, table.iloc[:, 0], strict=True)}
@@ -201,9 +201,9 @@ def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(inspected, "influence_of", lambda problem: calls.append(1) or real(problem))
     for mechanism in ("dp-gd", "dbdp"):
         for epsilon in (0.5, 2.0):
-            inspected.influence(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=epsilon, seed=int(epsilon)))
+            inspected.row_influence(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=epsilon, seed=int(epsilon)))
     assert len(calls) == 1
-    inspected.influence(dpviz.RunSpec(dataset="teaching", lam=0.01))
+    inspected.row_influence(dpviz.RunSpec(dataset="teaching", lam=0.01))
     assert len(calls) == 2
 
 
@@ -229,7 +229,7 @@ def test_reports_of_people_are_shown_or_named() -> None:
 
 
 def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
-    held = bench(dpviz.RunSpec(dataset="teaching")).split.test[3]
+    held = setup_for(dpviz.RunSpec(dataset="teaching")).split.test[3]
     assert f"{held} is a test row" in opened(row=str(held)).warning[0].value
     assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
 

@@ -16,7 +16,7 @@ import dpviz
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.work import cached_runs
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.models import get_model
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -122,9 +122,9 @@ def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
     page = opened("Influence_and_noise", model="mlp")
     said = text(page)
     at = inspected.validation_rows(spec)
-    pull = inspected.influence(spec)
-    truth = pull.leave_one_out(at, tolerance=inspected.NETWORK_TOLERANCE)
-    likeness = spearmanr(pull.norm[at], truth.norm).statistic
+    influence = inspected.row_influence(spec)
+    truth = influence.leave_one_out(at, tolerance=inspected.NETWORK_TOLERANCE)
+    likeness = spearmanr(influence.norm[at], truth.norm).statistic
     assert likeness > 0.9
     assert f"Rank correlation with retraining (Spearman): {likeness:.2f}, over {len(at)} rows" in said.replace("**", "")
     assert said.count("approximate: its curvature is the Gauss–Newton matrix, not the Hessian") >= 2
@@ -133,7 +133,7 @@ def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
     assert "Nothing is proved for a network" in said
     table = next(t.value for t in page.table if "Label" in t.value.index)
     shown = table.loc["Leave-one-out retraining, from the same point"].iloc[0]
-    best = int(pull.newton_norm.argmax())
+    best = int(influence.newton_norm.argmax())
     assert float(shown) == pytest.approx(truth.norm[at.tolist().index(best)], rel=6e-3)
     assert "certificate" not in " ".join(formula.value for formula in page.latex)
 
@@ -160,7 +160,7 @@ def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch
 def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     inspected.clear()
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", lam=0.003)
-    problem = bench(spec).problem
+    problem = setup_for(spec).problem
     monkeypatch.setitem(problem.__dict__, "optimum", problem.optimum + 0.05)
     page = opened("Influence_and_noise", model="mlp", lam="0.003")
     table = next(t.value for t in page.table if "Label" in t.value.index)
@@ -197,7 +197,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
     other = dataclasses.replace(spec, lam=0.0021)
     with pytest.raises(Enough):
         dpviz.run(other, monitor=stop)
-    assert "optimum" not in bench(other).problem.__dict__
+    assert "optimum" not in setup_for(other).problem.__dict__
     assert math.isfinite(dpviz.run(other).objective.mean())
 
 

@@ -12,7 +12,7 @@ from dpviz.dashboard.kit import parts, words
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import noise_comparison
-from dpviz.experiments.setup import bench, setting_of
+from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
@@ -126,7 +126,7 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     )
     if result is None or len(result) != len(finite):
         return
-    base, floor = bench(spec).non_private.accuracy, bench(spec).majority.accuracy
+    base, floor = setup_for(spec).non_private.accuracy, setup_for(spec).majority.accuracy
     items = [
         lines.Bar(
             o.name,

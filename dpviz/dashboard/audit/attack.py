@@ -21,7 +21,7 @@ from dpviz.dashboard.kit import parts, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool, tasks
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -85,7 +85,7 @@ def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pa
     """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
     if not pair:
         return worst_case(spec.build(), get_model(spec.model), spec.budget, n=ROWS, d=FEATURES, lam=spec.lam)
-    shared = bench(spec)
+    shared = setup_for(spec)
     problem, ids = shared.problem, shared.split.train
     if pair == "most-influential":
         made = most_influential(problem)
@@ -286,7 +286,7 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
     x, y = pair.second.rows.X[changed], pair.second.rows.y[changed]
     lines = [
         "import dpviz",
-        "from dpviz.experiments.setup import bench",
+        "from dpviz.experiments.setup import setup_for",
         "from dpviz.models import get_model",
         f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}",
         "",
@@ -295,7 +295,7 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
     ]
     if pair.name in _REAL:
         lines += [
-            f"problem = bench(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
+            f"problem = setup_for(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
             f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept})).problem",
             f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
             f"pair = replace_by(problem, {changed}, x, {float(y)})",

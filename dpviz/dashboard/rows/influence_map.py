@@ -18,7 +18,7 @@ from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import principal_plane, training_map
 from dpviz.figures.style import Theme
-from dpviz.influence.functions import Influence
+from dpviz.influence import Influence
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
@@ -37,16 +37,16 @@ def label_of(seen: Inspected, position: int) -> str:
     return str(dataset_of(seen.spec).frame.iloc[int(seen.row_ids[position]), -1])
 
 
-def headline(seen: Inspected, pull: Influence) -> None:
+def headline(seen: Inspected, influence: Influence) -> None:
     """Who moves the model most, which rows met noise and why."""
-    top = int(pull.newton_norm.argmax())
-    typical = float(np.median(pull.newton_norm))
-    times = f", {words.three(pull.newton_norm[top] / typical)} times as far as a typical row does" if typical > 0 else ""
+    top = int(influence.newton_norm.argmax())
+    typical = float(np.median(influence.newton_norm))
+    times = f", {words.three(influence.newton_norm[top] / typical)} times as far as a typical row does" if typical > 0 else ""
     label = list_mechanisms()[seen.spec.mechanism].label
     sentence = (
         f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most: without it the parameters move by "
-        f"{'' if pull.exact_curvature else 'about '}"
-        f"{words.three(pull.newton_norm[top])}{times}. With {label} at ε = {words.three(seen.spec.epsilon)}, {met(seen)}."
+        f"{'' if influence.exact_curvature else 'about '}"
+        f"{words.three(influence.newton_norm[top])}{times}. With {label} at ε = {words.three(seen.spec.epsilon)}, {met(seen)}."
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
@@ -82,7 +82,7 @@ def used_view(seen: Inspected) -> RuleView | None:
     return next((view for view in seen.views or () if view.used), None)
 
 
-def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The map and its controls."""
     st.header("Map of the training rows", anchor=False)
     dataset = dataset_of(seen.spec)
@@ -100,7 +100,7 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
     ring, bright = selection.on_map(f"{seen.spec.key()}|{names}|{theme.name}", chosen)
     fig = training_map(
         points,
-        pull.newton_norm,
+        influence.newton_norm,
         seen.row_ids,
         theme,
         names=titles,
@@ -113,7 +113,7 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
         unit="influence",
     )
     size = "" if seen.epsilon is None else " Size is individual ε."
-    rough = inspected.approximation(pull)
+    rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""
     axes = "" if scaled else " A component's share of the variance stands beside its name."
     summary = (
@@ -121,17 +121,17 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None
         f"step{rough}).{size} The ring is the chosen person.{axes} Click a point to choose a person; "
         "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
-    parts.chart(fig, selection.MAP, summary, lambda: table(seen, pull), on_select=selection.from_map)
+    parts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
     if chosen.group.any():
-        group(seen, pull, chosen)
+        group(seen, influence, chosen)
 
 
-def group(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+def group(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """What the chosen group has in common, and a way out of it."""
     at, n = chosen.group, len(seen.row_ids)
     lines = [
         ("Rows", f"{int(at.sum()):,}", f"{n:,}"),
-        ("Median influence", *(words.three(float(np.median(pull.newton_norm[w]))) for w in (at, slice(None)))),
+        ("Median influence", *(words.three(float(np.median(influence.newton_norm[w]))) for w in (at, slice(None)))),
         ("Predicted right without privacy", *(words.percent(float(_right(seen)[w].mean())) for w in (at, slice(None)))),
     ]
     if seen.ever is not None:
@@ -169,9 +169,9 @@ def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Fl
     return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
 
 
-def table(seen: Inspected, pull: Influence) -> pd.DataFrame:
+def table(seen: Inspected, influence: Influence) -> pd.DataFrame:
     """All that is known about every training row, most influential first: noise and influence, then the readable row."""
-    numbers = pull.frame().set_index(seen.rows.index)
+    numbers = influence.frame().set_index(seen.rows.index)
     out = pd.DataFrame(
         {
             "row id": seen.row_ids,
@@ -198,11 +198,11 @@ def table(seen: Inspected, pull: Influence) -> pd.DataFrame:
     return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
 
 
-def rows(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
     st.header("All rows as a table", anchor=False)
     parts.not_private("Real rows.")
-    shown = table(seen, pull)
+    shown = table(seen, influence)
     if chosen.group.any():
         shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)

@@ -21,10 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 import dpviz
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.influence.functions import Influence, influence_of
-from dpviz.influence.leave_one_out import Retrained
+from dpviz.influence import Influence, Retrained, influence_of
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
@@ -161,7 +160,7 @@ def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
 
 def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], monitor=lambda done: monitor(0.9 * done))
-    record, n = result.record, result.bench.problem.n
+    record, n = result.record, result.setup.problem.n
     assert record is not None
     met = record.times_noised
     # methods that know no noise on rows say None; those that could put it there but did not say 0
@@ -171,11 +170,11 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     return Inspected(
         spec=spec,
         calibration=result.calibration,
-        parameters=result.bench.problem.m,
+        parameters=result.setup.problem.m,
         accuracy=result.accuracy,
         majority=result.majority.accuracy,
         non_private=result.non_private.accuracy,
-        row_ids=result.bench.split.train,
+        row_ids=result.setup.split.train,
         rows=result.instances,
         where=record.where,
         noised=noised,
@@ -184,15 +183,15 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         timeline=result.timeline,
         timeline_counts=record.timeline_counts,
         individual=result.individual,
-        views=spec.build().rule_views(result.bench.problem, result.calibration),
+        views=spec.build().rule_views(result.setup.problem, result.calibration),
     )
 
 
-def influence(spec: RunSpec) -> Influence:
+def row_influence(spec: RunSpec) -> Influence:
     """Influence of every training row on the non-private model."""
 
     def make() -> Influence:
-        made = influence_of(bench(spec).problem)
+        made = influence_of(setup_for(spec).problem)
         _ = made.newton_norm, made.leverage  # what every panel needs
         return made
 
@@ -205,14 +204,14 @@ def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) ->
     Raises:
         InvalidInput: the network's training without privacy reached no minimum.
     """
-    at, pull = np.asarray(positions, np.intp), influence(spec)
-    tolerance = 1e-9 if pull.problem.model.convex else NETWORK_TOLERANCE
-    return _retrained.get(_rows_key(spec, at), lambda: pull.leave_one_out(at, tolerance=tolerance, monitor=monitor))
+    at, influence = np.asarray(positions, np.intp), row_influence(spec)
+    tolerance = 1e-9 if influence.problem.model.convex else NETWORK_TOLERANCE
+    return _retrained.get(_rows_key(spec, at), lambda: influence.leave_one_out(at, tolerance=tolerance, monitor=monitor))
 
 
 def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
     """`retrained` for a page that is being drawn; None where it takes long and is not in memory."""
-    problem = influence(spec).problem
+    problem = row_influence(spec).problem
     cheap = problem.model.convex or problem.n * problem.m <= NETWORK_PERSON
     return retrained(spec, people) if cheap or is_retrained(spec, people) else None
 
@@ -229,31 +228,31 @@ def _rows_key(spec: RunSpec, at: NDArray[np.intp]) -> str:
 
 def validation_rows(spec: RunSpec) -> NDArray[np.intp]:
     """Positions to validate the influence on: all rows of small sets; else the most influential and evenly spread ranks."""
-    pull = influence(spec)
-    n = pull.problem.n
-    if pull.problem.model.convex and n**2 * pull.problem.m <= EXACT_WORK:
+    influence = row_influence(spec)
+    n = influence.problem.n
+    if influence.problem.model.convex and n**2 * influence.problem.m <= EXACT_WORK:
         return np.arange(n)
-    half = sample(pull) // 2
-    order = np.argsort(-pull.newton_norm, kind="stable")
+    half = sample(influence) // 2
+    order = np.argsort(-influence.newton_norm, kind="stable")
     ranks = np.unique(np.r_[np.arange(min(half, n)), np.linspace(0, n - 1, half).astype(int)])
     return np.sort(order[ranks])
 
 
-def sample(pull: Influence) -> int:
+def sample(influence: Influence) -> int:
     """Rows that are retrained where all are too many."""
-    return SAMPLE if pull.problem.model.convex else NETWORK_SAMPLE
+    return SAMPLE if influence.problem.model.convex else NETWORK_SAMPLE
 
 
-def unasked(pull: Influence, count: int) -> bool:
+def unasked(influence: Influence, count: int) -> bool:
     """Whether retraining without each of `count` rows is cheap enough to do it without being asked."""
-    return pull.problem.n * pull.problem.m * count <= (EXACT_WORK if pull.problem.model.convex else NETWORK_WORK)
+    return influence.problem.n * influence.problem.m * count <= (EXACT_WORK if influence.problem.model.convex else NETWORK_WORK)
 
 
-def approximation(pull: Influence) -> str:
+def approximation(influence: Influence) -> str:
     """What makes the influence approximate even to first order, "" where nothing does."""
-    if pull.exact_curvature:
+    if influence.exact_curvature:
         return ""
-    form = " in Kronecker factors (EKFAC)" if pull.solver == "factored" else ""
+    form = " in Kronecker factors (EKFAC)" if influence.solver == "factored" else ""
     return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
 
 
@@ -261,7 +260,7 @@ def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
     """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
 
     def make() -> Floats | NDArray[np.float64]:
-        problem, mechanism = bench(spec).problem, spec.build()
+        problem, mechanism = setup_for(spec).problem, spec.build()
         calibration = mechanism.calibrate(problem.setting, spec.budget)
         made = mechanism.noisy_rows(problem, calibration, spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
@@ -275,7 +274,7 @@ def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
     there = replace(spec, epsilon=epsilon)
 
     def make() -> tuple[float, int | None]:
-        problem, mechanism = bench(there).problem, there.build()
+        problem, mechanism = setup_for(there).problem, there.build()
         calibration = mechanism.calibrate(problem.setting, there.budget)
         views = mechanism.rule_views(problem, calibration)
         return calibration.noise_scale, None if views is None else int(views[0].passes.sum())

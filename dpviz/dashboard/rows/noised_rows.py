@@ -20,7 +20,7 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import rule_histogram
 from dpviz.figures.noised import noise_timeline
 from dpviz.figures.style import Theme
-from dpviz.influence.functions import Influence
+from dpviz.influence import Influence
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
@@ -30,7 +30,7 @@ OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 
 
-def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
     st.header("Which points received noise", anchor=False)
     cal = seen.calibration
@@ -180,7 +180,7 @@ def _cheap(seen: Inspected) -> bool:
     return len(seen.row_ids) * seen.parameters <= inspected.RULE_WORK
 
 
-def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
+def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
     """Noise the k most influential rows: what that would mean, and what it does to accuracy."""
     st.header("Try the idea: noise only the most influential", anchor=False)
     share = st.select_slider(
@@ -193,13 +193,13 @@ def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
     )
     n = len(seen.row_ids)
     k = round(float(share) * n)
-    order = np.argsort(-pull.newton_norm, kind="stable")
+    order = np.argsort(-influence.newton_norm, kind="stable")
     passes = np.ones(n, bool)
     passes[order[:k]] = False
-    high = float(pull.newton_norm[order[k - 1]]) if k else float("inf")
+    high = float(influence.newton_norm[order[k - 1]]) if k else float("inf")
     wrong = seen.rows["margin_non_private"].to_numpy() <= 0
     among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "Nobody meets noise;"
-    held = float((pull.newton_norm[~passes] ** 2).sum() / max((pull.newton_norm**2).sum(), 1e-300))
+    held = float((influence.newton_norm[~passes] ** 2).sum() / max((influence.newton_norm**2).sum(), 1e-300))
     summary = (
         f"The {k:,} most influential of {n:,} rows meet noise: those that move the parameters by "
         f"{words.three(high) if k else 'more than any'} or more. {among} {words.percent(float(wrong.mean()))} of all rows, are "
@@ -207,8 +207,10 @@ def idea(seen: Inspected, pull: Influence, theme: Theme) -> None:
     )
     parts.not_private("Influence is read off real rows, and which rows pass gives data away.")
     # the last row that meets noise stands at the threshold, and what meets noise is drawn to its right
-    fig = rule_histogram(pull.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters")
-    data = pd.DataFrame({"row id": seen.row_ids, "influence": pull.newton_norm, "meets noise": ~passes})
+    fig = rule_histogram(
+        influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
+    )
+    data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "meets noise": ~passes})
     parts.chart(fig, "idea-rows", summary, lambda: data)
     method = _follows(seen.spec, float(share))
     if method is None:

@@ -18,7 +18,7 @@ from dpviz.dashboard.rows.selection import Chosen, Condition
 from dpviz.datasets.table.units import Units
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
-from dpviz.influence.functions import Influence
+from dpviz.influence import Influence
 from dpviz.models import get_model
 from dpviz.models.losses import Logistic
 from dpviz.privacy.budget import Budget, attack_accuracy
@@ -26,7 +26,7 @@ from dpviz.privacy.budget import Budget, attack_accuracy
 Line = tuple[str, list[str]]
 
 
-def draw(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
+def draw(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """Who it is, and what is known about that row."""
     st.header("One person", anchor=False)
     left, right = st.columns(2)
@@ -40,7 +40,7 @@ def draw(seen: Inspected, pull: Influence, chosen: Chosen) -> None:
     st.button("The most influential row", on_click=_most_influential)
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     parts.not_private("A real row, and what the model would be without it.")
-    lines = [*_verdict(seen, people), *_pull(seen, pull, people), *_noise(seen, people), *_privacy(seen, people)]
+    lines = [*_verdict(seen, people), *_influence(seen, influence, people), *_noise(seen, people), *_privacy(seen, people)]
     heads = [f"row {seen.row_ids[i]}" for i in people]
     parts.table([(name, *values) for name, values in lines], ("", *heads))
     st.caption(
@@ -85,18 +85,18 @@ def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
     ]
 
 
-def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
+def _influence(seen: Inspected, influence: Influence, people: list[int]) -> list[Line]:
     n = len(seen.row_ids)
-    rank = [1 + int((pull.newton_norm > pull.newton_norm[i]).sum()) for i in people]
-    rough = "" if pull.exact_curvature else ", approximate"
+    rank = [1 + int((influence.newton_norm > influence.newton_norm[i]).sum()) for i in people]
+    rough = "" if influence.exact_curvature else ", approximate"
     lines: list[Line] = [
         (
             f"Influence (Newton step{rough}), rank",
-            [f"{words.three(pull.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
+            [f"{words.three(influence.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
         ),
-        ("Influence function", [words.three(pull.norm[i]) for i in people]),
-        ("Leverage", [words.percent(pull.leverage[i]) for i in people]),
-        ("Without it, mean training loss", [f"{pull.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
+        ("Influence function", [words.three(influence.norm[i]) for i in people]),
+        ("Leverage", [words.percent(influence.leverage[i]) for i in people]),
+        ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
     try:
         truth = inspected.retrained_at_once(seen.spec, people)
@@ -104,10 +104,10 @@ def _pull(seen: Inspected, pull: Influence, people: list[int]) -> list[Line]:
         return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
     if truth is None:
         return [*lines, ("Leave-one-out retraining", ["not done: a training run takes long here"] * len(people))]
-    rows = pull.problem.rows.take(np.asarray(people))
+    rows = influence.problem.rows.take(np.asarray(people))
     own = truth.on_scores(rows)  # (rows, models)
     margins = seen.rows["margin_non_private"].to_numpy()[people]
-    if pull.problem.model.convex:
+    if influence.problem.model.convex:
         error = [f" ± {words.three(max(c, 1e-15))}" for c in truth.certificate]
         lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
     else:
@@ -199,7 +199,7 @@ def odds(epsilon: float, delta: float) -> float:
     return attack_accuracy(Budget(min(epsilon, 700.0), delta))
 
 
-def finder(seen: Inspected, pull: Influence) -> None:
+def finder(seen: Inspected, influence: Influence) -> None:
     """People by their feature values."""
     with st.expander("Find people by their values"):
         frame = dataset_of(seen.spec).frame
@@ -227,15 +227,15 @@ def finder(seen: Inspected, pull: Influence) -> None:
                 f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
             )
             return
-        _found(seen, pull, frame, found)
+        _found(seen, influence, frame, found)
 
 
-def _found(seen: Inspected, pull: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
+def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
     n = len(seen.row_ids)
     if not len(found):
         parts.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
         return
-    found = found[np.argsort(-pull.newton_norm[found], kind="stable")]
+    found = found[np.argsort(-influence.newton_norm[found], kind="stable")]
     ids = seen.row_ids[found]
     parts.not_private("Real rows.")
     st.markdown(
@@ -244,7 +244,7 @@ def _found(seen: Inspected, pull: Influence, frame: pd.DataFrame, found: np.ndar
         + " A tick at the left chooses the person."
     )
     shown = frame.iloc[ids[:200]].copy()
-    shown.insert(0, "influence", pull.newton_norm[found[:200]])
+    shown.insert(0, "influence", influence.newton_norm[found[:200]])
     shown.insert(0, "row id", ids[:200])
     selection.remember_shown(selection.FOUND, ids)
     st.dataframe(
@@ -257,12 +257,12 @@ def _found(seen: Inspected, pull: Influence, frame: pd.DataFrame, found: np.ndar
     st.button("Make them the group", on_click=selection.set_group, args=(ids,))
 
 
-def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The row before and after noise, for methods that put noise on rows."""
     i = chosen.person
     replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
     after = inspected.noisy_rows(seen.spec, replica)
-    released = seen.spec.build().rows_in_words(pull.problem.setting)
+    released = seen.spec.build().rows_in_words(influence.problem.setting)
     if after is None and not released:
         return
     st.header("The row before and after noise", anchor=False)
@@ -280,7 +280,7 @@ def before_after(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme)
             f"Row {row_id} stays as it was: no draw put noise on it. In the first one {len(changed):,} of {len(after):,} changed."
         )
         if len(changed):
-            other = int(seen.row_ids[changed[pull.newton_norm[changed].argmax()]])
+            other = int(seen.row_ids[changed[influence.newton_norm[changed].argmax()]])
             st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
         return
     texts = units.read(row_id, before), units.read(row_id, noisy)

@@ -14,8 +14,7 @@ from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.figures.influence import against_truth
 from dpviz.figures.style import Theme
-from dpviz.influence.functions import DENSE_APPROXIMATION, Influence, error_bound
-from dpviz.influence.leave_one_out import Retrained
+from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 
@@ -24,36 +23,36 @@ Floats = NDArray[np.float64]
 KINDS = {"influence": "influence function", "newton": "one Newton step"}
 
 
-def draw(seen: Inspected, pull: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """A scatter of approximate against exact changes."""
     st.header("Is the influence right?", anchor=False)
     at = inspected.validation_rows(seen.spec)
-    n = pull.problem.n
+    n = influence.problem.n
     if chosen.group.any():
         group = np.flatnonzero(chosen.group)
-        order = group[np.argsort(-pull.newton_norm[group], kind="stable")]
-        at = np.sort(order) if inspected.unasked(pull, len(group)) else np.sort(order[: inspected.sample(pull)])
+        order = group[np.argsort(-influence.newton_norm[group], kind="stable")]
+        at = np.sort(order) if inspected.unasked(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
     whose = "of the group" if chosen.group.any() else "of the training set"
-    if not inspected.unasked(pull, len(at)) and not inspected.is_retrained(seen.spec, at):
+    if not inspected.unasked(influence, len(at)) and not inspected.is_retrained(seen.spec, at):
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
     truth = parts.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
     if truth is not None:
-        scatter(seen, pull, truth, whose, theme)
+        scatter(seen, influence, truth, whose, theme)
 
 
-def scatter(seen: Inspected, pull: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
+def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
     """The picture for rows that were retrained."""
     kind = (
         st.segmented_control("Approximation", list(KINDS), default="influence", format_func=lambda k: KINDS[k], key="kind")
         or "influence"
     )
     at = truth.index
-    guess = pull.parameters(at, kind)
+    guess = influence.parameters(at, kind)
     length, error = np.linalg.norm(guess, axis=1), np.linalg.norm(guess - truth.change, axis=1)
-    convex = pull.problem.model.convex
-    bound = error_bound(pull.problem.setting) if kind == "influence" and convex else float("inf")
+    convex = influence.problem.model.convex
+    bound = error_bound(influence.problem.setting) if kind == "influence" and convex else float("inf")
     worst = int(error.argmax())
     both = (length > 0) & (truth.norm > 0)
     off = np.abs(length[both] / truth.norm[both] - 1)
@@ -77,7 +76,7 @@ def scatter(seen: Inspected, pull: Influence, truth: Retrained, whose: str, them
     summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
     parts.not_private("Every point is a real row.")
     if not convex and len(at) > 2:
-        _order(pull, length, truth)
+        _order(influence, length, truth)
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
     fig = against_truth(length, truth.norm, error, seen.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
     data = pd.DataFrame(
@@ -93,12 +92,12 @@ def scatter(seen: Inspected, pull: Influence, truth: Retrained, whose: str, them
     parts.chart(fig, "validation", summary, lambda: data)
 
 
-def _order(pull: Influence, length: Floats, truth: Retrained) -> None:
+def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
     """How far the influence of a network puts rows in the order in which retraining puts them."""
     likeness = float(spearmanr(length, truth.norm).statistic)
     st.markdown(
         f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(length)} rows: 1 is the same order, "
-        f"0 is none. The influence is {inspected.approximation(pull)}."
+        f"0 is none. The influence is {inspected.approximation(influence)}."
     )
 
 
@@ -132,9 +131,8 @@ def how(seen: Inspected) -> None:
     parts.computed(seen.spec, formulas, sources)
     st.markdown("Influence and retraining from Python:")
     st.code(
-        "from dpviz.experiments.setup import bench\n\n"
-        "pull = dpviz.influence_of(bench(result.spec).problem)\npull.frame()  # one row per training row\n"
-        "pull.leave_one_out([0, 1]).norm",
+        "influence = dpviz.influence_of(dpviz.setup_for(result.spec).problem)\ninfluence.frame()  # one row per training row\n"
+        "influence.leave_one_out([0, 1]).norm",
         language="python",
         wrap_lines=True,
     )

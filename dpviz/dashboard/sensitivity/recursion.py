@@ -14,7 +14,7 @@ from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
-from dpviz.experiments.setup import bench, setting_of
+from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
@@ -168,7 +168,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     ]
     if not any(b.strong for b in items):
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
-    problem = bench(spec).problem
+    problem = setup_for(spec).problem
     key = f"moves here {spec.key()}"
     work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
         problem, mechanism, 8, seed=spec.seed, monitor=monitor
@@ -209,8 +209,8 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         for kind in observed.kinds_of(setting):
             st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
         st.code(
-            "from dpviz.experiments.observed import observed_sensitivity\nfrom dpviz.experiments.setup import bench\n\n"
-            "observed_sensitivity(bench(spec).problem, spec.build(), 8).largest()",
+            "from dpviz.experiments.observed import observed_sensitivity\nfrom dpviz.experiments.setup import setup_for\n\n"
+            "observed_sensitivity(setup_for(spec).problem, spec.build(), 8).largest()",
             language="python",
         )
 

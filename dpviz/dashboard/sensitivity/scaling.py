@@ -15,7 +15,7 @@ from dpviz.dashboard.sensitivity.recursion import setting_of
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
-from dpviz.experiments.setup import bench
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, shade
@@ -145,7 +145,9 @@ def _retrained(spec: RunSpec, name: str, grid: list[float]) -> list[tuple[float,
     """Observed moves at a few values, on request."""
     mechanism = spec.build()
     try:
-        mechanism.query(bench(replace(spec, dataset="teaching")).problem, np.zeros((1, setting_of(spec).m)), observed.spawn(0, 1))
+        mechanism.query(
+            setup_for(replace(spec, dataset="teaching")).problem, np.zeros((1, setting_of(spec).m)), observed.spawn(0, 1)
+        )
     except NotImplementedError:
         st.caption("This mechanism protects no query whose movement could be observed.")
         return None
@@ -167,7 +169,7 @@ def _retrained(spec: RunSpec, name: str, grid: list[float]) -> list[tuple[float,
             out = []
             for k, value in enumerate(picks):
                 here, _ = _at(spec, name, value)
-                problem = bench(replace(spec, lam=float(value)) if name == "lam" else spec).problem
+                problem = setup_for(replace(spec, lam=float(value)) if name == "lam" else spec).problem
                 report = lambda done, k=k: monitor((k + done) / len(picks))  # noqa: E731
                 try:
                     out.append((float(value), observed.observed_sensitivity(problem, here, 4, seed=spec.seed, monitor=report)))

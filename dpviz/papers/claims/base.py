@@ -1,4 +1,4 @@
-"""What a claim is, what testing it gives, and the bench that tests work at."""
+"""What a claim is, what testing it gives, and the test context (`Lab`) that tests are given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import prob_positive, spawn
-from dpviz.experiments.setup import Bench, bench
+from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.models.problem import accuracy
@@ -138,10 +138,10 @@ class Lab:
         found: Callable[..., Any] = self.swaps.get(name, usual)
         return found
 
-    def bench(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Bench, float]:
+    def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""
         spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam)
-        return bench(spec), spec.budget.delta
+        return setup_for(spec), spec.budget.delta
 
     def measure(
         self,
@@ -155,7 +155,7 @@ class Lab:
         delta: float | None = None,
     ) -> Measured:
         """Trains and measures `seeds` models at each budget, all from the lab's seed; None is the data's default delta."""
-        shared, usual = self.bench(dataset, model, lam)
+        shared, usual = self.setup(dataset, model, lam)
         delta = usual if delta is None else delta
         problem = shared.problem
         calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in epsilons]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpviz.influence.functions import error_bound, influence_of
-from dpviz.influence.leave_one_out import row_gradients
+from dpviz.influence import error_bound, influence_of, row_gradients
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers.claims.base import Floats, Lab, Outcome, Picture, Verdict, lines, percent
@@ -35,7 +34,7 @@ def influence_error(lab: Lab) -> Verdict:
     approximate = lab.hook("influence", published_influence)
     mean, largest, bound, n_train = [], [], [], []
     for k, size in enumerate(sizes):
-        problem = lab.bench(f"census-{size}", lam=lam)[0].problem
+        problem = lab.setup(f"census-{size}", lam=lam)[0].problem
         rng = np.random.default_rng([lab.seed, size])
         index = np.sort(rng.choice(problem.n, count, replace=False))
         found = approximate(problem, index)
@@ -131,7 +130,7 @@ def gradient_noise(problem: Problem, theta: Floats, row: int, noise: Floats) -> 
 
 def dbdp_weight(lab: Lab) -> Verdict:
     """Noise of variance sigma^2 on a row reaches the gradient with variance w sigma^2 (DBDP eq. (13), (16))."""
-    problem = lab.bench("breast-cancer", lam=0.01)[0].problem
+    problem = lab.setup("breast-cancer", lam=0.01)[0].problem
     theta, draws, sigma = problem.optimum, lab.choose(2000, 10000), 1e-3
     moves = lab.hook("gradient_noise", gradient_noise)
     weights = problem.model.data_weights(theta[None], problem.rows).ravel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.papers.claims.base import Floats, Lab, Outcome, Picture, Test, Verdict, epsilons, lines, percent
 from dpviz.privacy.budget import Budget
 
@@ -16,7 +16,7 @@ LEAST_AUC = 0.9
 
 def noised(lab: Lab, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
     """(E, n) chance that the rule in use noises a row before the first step, and (n,) the rows' published influence."""
-    shared, delta = lab.bench(dataset, lam=lam)
+    shared, delta = lab.setup(dataset, lam=lam)
     built, problem = lab.build(mechanism), shared.problem
     chance = np.empty((len(GRID), problem.n))
     for k, e in enumerate(GRID):

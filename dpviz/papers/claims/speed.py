@@ -22,7 +22,7 @@ def objective_fastest(lab: Lab) -> Verdict:
     racers = [name for name in RACERS if name in list_mechanisms()]
     times = np.empty((len(sizes), len(racers)))
     for k, size in enumerate(sizes):
-        shared, delta = lab.bench(f"census-{size}")
+        shared, delta = lab.setup(f"census-{size}")
         problem, budget = shared.problem, Budget(1.0, delta)
         assert np.isfinite(problem.optimum).all()  # what all share is made before the clock starts
         for r, name in enumerate(racers):
@@ -70,7 +70,7 @@ def surges(lab: Lab) -> Verdict:
     budgets = np.geomspace(0.02, 2.0, lab.choose(12, 24))
     name, seeds = "census-10000", lab.choose(5, 20)
     # batches of sqrt(n) rows and delta = 1e-8 as in the paper; 10,000 people are 8,000 training rows
-    rate = lab.bench(name)[0].problem.n ** -0.5
+    rate = lab.setup(name)[0].problem.n ** -0.5
     grid = [{"epochs": e, "accountant": "rdp", "relation": "add-remove", "sampling_rate": float(rate)} for e in (1.0, 5.0, 20.0)]
     measured, chosen = lab.best("dp-sgd", grid, name, list(budgets), seeds, delta=DELTA)
     mean = measured.accuracy.mean(axis=1)
