@@ -208,14 +208,14 @@ def test_long_training_is_at_a_minimum_and_below_the_linear_model(name: str) -> 
 
 @pytest.mark.parametrize(("solver", "least"), [("dense", 0.99), ("factored", 0.97)])
 def test_influence_ranks_rows_as_retraining_does(tumours: Problem, solver: str, least: float) -> None:
-    pull = influence_of(tumours, solver=solver)
-    assert not pull.exact_curvature
+    influence = influence_of(tumours, solver=solver)
+    assert not influence.exact_curvature
     at = np.arange(0, tumours.n, 12)
-    truth = pull.leave_one_out(at, tolerance=1e-4)
+    truth = influence.leave_one_out(at, tolerance=1e-4)
     assert np.isinf(truth.certificate).all()
-    assert spearmanr(pull.newton_norm[at], truth.norm).statistic > least
-    assert 0.8 < np.median(pull.newton_norm[at] / truth.norm) < 1.25
-    shuffled = np.random.default_rng(0).permutation(pull.newton_norm)[at]
+    assert spearmanr(influence.newton_norm[at], truth.norm).statistic > least
+    assert 0.8 < np.median(influence.newton_norm[at] / truth.norm) < 1.25
+    shuffled = np.random.default_rng(0).permutation(influence.newton_norm)[at]
     assert spearmanr(shuffled, truth.norm).statistic < 0.5
 
 
