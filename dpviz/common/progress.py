@@ -13,3 +13,8 @@ class Monitor(Protocol):
 
 def silent(done: float, /) -> None:
     """A monitor that does nothing."""
+
+
+def part(monitor: Monitor, start: float, share: float) -> Monitor:
+    """A monitor for a piece of the work that begins at `start` and is `share` of it, both in [0, 1]."""
+    return lambda done: monitor(start + share * done)

@@ -1,8 +1,9 @@
-"""A sweep's table as curves: mean and band per mechanism and epsilon, and the curve read backwards."""
+"""A sweep's table as curves: mean and band per mechanism and epsilon, the epsilon needed for a target, fitted slopes."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,3 +176,16 @@ def grid(low: float, high: float, points: int) -> tuple[float, ...]:
     if any(b <= a for a, b in itertools.pairwise(made)):
         raise InvalidInput("epsilon grid", "its ends are too close for this many points", "Take fewer points or a wider range.")
     return made
+
+
+def loglog_slope(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> tuple[float, float]:
+    """(slope, intercept) of the least-squares line through (ln x, ln y), over the points where both are above 0.
+
+    Returns NaN where fewer than two points are left.
+    """
+    a, b = np.asarray(x, float), np.asarray(y, float)
+    keep = np.isfinite(a) & np.isfinite(b) & (a > 0) & (b > 0)
+    if len(np.unique(a[keep])) < 2:
+        return float("nan"), float("nan")
+    slope, intercept = np.polyfit(np.log(a[keep]), np.log(b[keep]), 1)
+    return float(slope), float(intercept)

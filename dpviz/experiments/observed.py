@@ -1,6 +1,6 @@
-"""What training really does beside what is proved: observed sensitivity and observed excess empirical risk.
+"""Observed sensitivity: how far the protected query changes when a mechanism is retrained on neighbouring datasets.
 
-Both look at data without any noise: they are diagnostics for whoever holds the data, never something to publish.
+It looks at data without any noise: a diagnostic for whoever holds the data, never something to publish.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
-from dpviz.datasets.base import train_size
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism
@@ -41,8 +40,8 @@ def kinds_of(setting: Setting) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
-    """How far the protected query moved between neighbouring datasets.
+class ObservedSensitivity:
+    """How far the protected query changed between neighbouring datasets.
 
     Attributes:
         kind: (K,) keys of `KINDS`.
@@ -60,6 +59,13 @@ class Moves:
         return float(chosen.max()) if len(chosen) else float("nan")
 
 
+def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
+    """Whether the mechanism adds its noise to a query of bounded sensitivity, so that there is something to observe."""
+    if type(mechanism).query is Mechanism.query:
+        return False
+    return bool(np.isfinite(mechanism.calibrate(setting, Budget(1.0, default_delta(setting.n))).sensitivity))
+
+
 def observed_sensitivity(
     problem: Problem,
     mechanism: Mechanism,
@@ -69,8 +75,8 @@ def observed_sensitivity(
     seed: int = 0,
     streams: int = 2,
     monitor: Monitor = silent,
-) -> Moves:
-    """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` moves.
+) -> ObservedSensitivity:
+    """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` changes.
 
     Mechanisms whose query is asked at a point are asked at 0, at the minimiser and at random points between.
 
@@ -105,7 +111,7 @@ def observed_sensitivity(
         return float(np.linalg.norm(mechanism.query(second, theta, pools) - before, axis=1).max())
 
     distances = map_streams(work, len(made), monitor)
-    return Moves(np.array([kind for kind, _ in made]), np.array(distances), bound)
+    return ObservedSensitivity(np.array([kind for kind, _ in made]), np.array(distances), bound)
 
 
 def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Problem, Problem]:
@@ -139,11 +145,6 @@ def _opposed(problem: Problem, theta: Floats, flat: Floats) -> tuple[Floats, Flo
     return p * along + np.sqrt(1 - p * p) * across, q * along - np.sqrt(1 - q * q) * across
 
 
-def _part(monitor: Monitor, start: float, share: float) -> Monitor:
-    """A monitor for a piece of the work."""
-    return lambda done: monitor(start + share * done)
-
-
 def census_name(n: int) -> str:
     """The synthetic census of n people."""
     return f"census-{whole('n', n, 100, 1_000_000)}"
@@ -165,8 +166,8 @@ def same_share(mechanism: Mechanism, n: int, other: int) -> Mechanism:
 
 def sensitivity_over_n(
     spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, share: bool = True, monitor: Monitor = silent
-) -> list[tuple[int, Moves]]:
-    """(training rows, moves) of a spec's mechanism on synthetic censuses of the given sizes.
+) -> list[tuple[int, ObservedSensitivity]]:
+    """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses of the given sizes.
 
     Args:
         share: batches keep their share of the rows of the spec's own data; otherwise their size or rule stays.
@@ -178,104 +179,7 @@ def sensitivity_over_n(
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = setup_for(here).problem
         mechanism = same_share(spec.build(), spec.n_train, problem.n) if share else spec.build()
-        part = _part(monitor, done / total, size / total)
-        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=part)))
+        share_of = part(monitor, done / total, size / total)
+        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
         done += size
     return out
-
-
-@dataclass(frozen=True, eq=False)
-class Excess:
-    """Observed excess empirical risk of private models at one setting.
-
-    Attributes:
-        n, d, epsilon, delta: the setting.
-        gap: (S,) objective above its minimum.
-        noise_scale: of the calibration.
-        eigenvalues: (d,) of the Hessian at the minimum; none for a network, where nothing follows from them.
-        start: objective at 0 above its minimum.
-    """
-
-    n: int
-    d: int
-    epsilon: float
-    delta: float
-    gap: Floats
-    noise_scale: float
-    eigenvalues: Floats
-    start: float
-
-    @property
-    def mean(self) -> float:
-        """Mean over the noise draws."""
-        return float(self.gap.mean())
-
-
-def excess_risk(
-    problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = silent
-) -> list[Excess]:
-    """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
-    calibrations = [mechanism.calibrate(problem.setting, b) for b in budgets]
-    fit = mechanism.fit(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor)
-    if not np.isfinite(fit.theta).all():
-        raise InvalidInput("mechanism", "training diverged with these settings", "Use a smaller step size.")
-    e, s, m = fit.theta.shape
-    objective = problem.objective(fit.theta.reshape(e * s, m)).reshape(e, s)
-    values: Floats = np.empty(0)
-    if problem.model.convex:
-        values = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
-    start = float(problem.objective(np.zeros((1, m)))[0]) - problem.optimal_value
-    return [
-        Excess(problem.n, m, b.epsilon, b.delta, gap - problem.optimal_value, cal.noise_scale, values, start)
-        for b, cal, gap in zip(budgets, calibrations, objective, strict=True)
-    ]
-
-
-def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
-    """On the spec's own data, at its own delta."""
-    budgets = [Budget(e, spec.budget.delta) for e in epsilons]
-    return excess_risk(setup_for(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
-
-
-def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
-    """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
-    out, total, done = [], float(sum(sizes)), 0.0
-    budget = Budget(spec.epsilon, min(spec.budget.delta, *(default_delta(train_size(size)) for size in sizes)))
-    for size in sizes:
-        here = replace(spec, dataset=census_name(size), delta=None)
-
-        part = _part(monitor, done / total, size / total)
-        out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, part)
-        done += size
-    return out
-
-
-def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
-    """On the spec's rows with further features that are 0 in every row: the data stays, only the noise gets more room.
-
-    Raises:
-        InvalidInput: fewer dimensions than the data has.
-    """
-    problem, out = setup_for(spec).problem, []
-    width = problem.rows.X.shape[1]
-    if min(dims) < width:
-        raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")
-    for k, d in enumerate(dims):
-        rows = Rows(np.pad(problem.rows.X, ((0, 0), (0, d - width))), problem.rows.y)
-        wide = Problem(rows, problem.model, problem.lam)
-        part = _part(monitor, k / len(dims), 1 / len(dims))
-        out += excess_risk(wide, spec.build(), [spec.budget], spec.seeds, spec.seed, part)
-    return out
-
-
-def loglog_slope(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> tuple[float, float]:
-    """(slope, intercept) of the least-squares line through (ln x, ln y), over the points where both are above 0.
-
-    Returns NaN where fewer than two points are left.
-    """
-    a, b = np.asarray(x, float), np.asarray(y, float)
-    keep = np.isfinite(a) & np.isfinite(b) & (a > 0) & (b > 0)
-    if len(np.unique(a[keep])) < 2:
-        return float("nan"), float("nan")
-    slope, intercept = np.polyfit(np.log(a[keep]), np.log(b[keep]), 1)
-    return float(slope), float(intercept)

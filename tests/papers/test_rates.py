@@ -10,7 +10,8 @@ import pytest
 from support import make_problem
 
 import dpviz
-from dpviz.experiments import observed
+from dpviz.experiments import excess_risk, observed
+from dpviz.experiments.curves import loglog_slope
 from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
@@ -258,36 +259,36 @@ def test_observed_sensitivity_catches_a_bound_that_is_too_small() -> None:
 def test_observed_sensitivity_of_output_methods_falls_as_one_over_n(name: str) -> None:
     spec = dpviz.RunSpec(dataset="census-4000", mechanism=name, lam=1e-2)
     found = observed.sensitivity_over_n(spec, (500, 1000, 2000, 4000), 3)
-    slope, _ = observed.loglog_slope([n for n, _ in found], [m.largest() for _, m in found])
+    slope, _ = loglog_slope([n for n, _ in found], [m.largest() for _, m in found])
     assert slope == pytest.approx(-1, abs=0.05)
-    theory, _ = observed.loglog_slope([n for n, _ in found], [m.bound for _, m in found])
+    theory, _ = loglog_slope([n for n, _ in found], [m.bound for _, m in found])
     assert theory == pytest.approx(-1, abs=0.02)
 
 
 def test_excess_risk_of_descent_falls_as_n_squared_where_noise_decides() -> None:
     spec = dpviz.RunSpec(dataset="census-4000", mechanism="dp-gd", lam=0.05, params={"steps": 100}, seeds=20)
-    found = observed.excess_over_n(spec, (1000, 4000, 16000))
-    slope, _ = observed.loglog_slope([e.n for e in found], [e.mean for e in found])
+    found = excess_risk.excess_over_n(spec, (1000, 4000, 16000))
+    slope, _ = loglog_slope([e.n for e in found], [e.mean for e in found])
     assert slope == pytest.approx(-2, abs=0.05)
     for e in found:
         theory = spec.build().excess_theory(get_model("logistic").setting(e.n, e.d, 0.05), e.noise_scale, e.start, e.eigenvalues)
         assert e.mean <= theory["bound"]
         assert e.mean == pytest.approx(theory["near the minimum"], rel=0.25)
     # control: where the start is not forgotten the slope is not -2
-    short = observed.excess_over_n(replace(spec, lam=1e-3, params={"steps": 20}), (1000, 16000))
-    assert observed.loglog_slope([e.n for e in short], [e.mean for e in short])[0] > -1
+    short = excess_risk.excess_over_n(replace(spec, lam=1e-3, params={"steps": 20}), (1000, 16000))
+    assert loglog_slope([e.n for e in short], [e.mean for e in short])[0] > -1
 
 
 def test_excess_risk_over_dimension_and_epsilon() -> None:
     spec = dpviz.RunSpec(dataset="census-2000", mechanism="dp-gd", lam=0.05, params={"steps": 100}, seeds=20)
-    wide = observed.excess_over_d(spec, (27, 108, 432))
-    assert observed.loglog_slope([e.d for e in wide], [e.mean for e in wide])[0] == pytest.approx(1, abs=0.1)
+    wide = excess_risk.excess_over_d(spec, (27, 108, 432))
+    assert loglog_slope([e.d for e in wide], [e.mean for e in wide])[0] == pytest.approx(1, abs=0.1)
     assert all(np.allclose(e.start, wide[0].start) for e in wide), "the data stays the same"
     # at the same epsilon the gaps are those of a run
-    (one,) = observed.excess_over_epsilon(spec, [spec.epsilon])
+    (one,) = excess_risk.excess_over_epsilon(spec, [spec.epsilon])
     assert one.gap == pytest.approx(dpviz.run(spec).optimality_gap, rel=1e-9)
     with pytest.raises(dpviz.InvalidInput, match="features"):
-        observed.excess_over_d(spec, (3,))
+        excess_risk.excess_over_d(spec, (3,))
 
 
 def test_batches_keep_their_share() -> None:
@@ -297,9 +298,9 @@ def test_batches_keep_their_share() -> None:
 
 
 def test_slope_of_a_line_and_of_nothing() -> None:
-    assert observed.loglog_slope([1, 10, 100], [5, 0.5, 0.05]) == pytest.approx((-1, math.log(5)))
-    assert math.isnan(observed.loglog_slope([1, 1], [2, 3])[0])
-    assert math.isnan(observed.loglog_slope([1, 2], [0.0, -1])[0])
+    assert loglog_slope([1, 10, 100], [5, 0.5, 0.05]) == pytest.approx((-1, math.log(5)))
+    assert math.isnan(loglog_slope([1, 1], [2, 3])[0])
+    assert math.isnan(loglog_slope([1, 2], [0.0, -1])[0])
 
 
 def test_total_variation_is_the_even_bet() -> None:

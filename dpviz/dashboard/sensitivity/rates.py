@@ -9,11 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import parts, words
-from dpviz.dashboard.sensitivity.recursion import setting_of
 from dpviz.dashboard.shell.fields import Choice, Number
 from dpviz.experiments.spec import RunSpec
-from dpviz.models import get_model
 from dpviz.papers import rates
+from dpviz.papers.rate_curves import facts_of, speaks_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS
 
 TABLE = Choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
@@ -33,32 +32,6 @@ NO_RATES = (
     "The published rates are functions of G, L and μ: bounds on a row's gradient and curvature, and strong convexity. A network "
     "has none of them, so no rate speaks of it. Choose a linear model to see the tables."
 )
-
-
-def speaks_of(spec: RunSpec) -> bool:
-    """Whether the rates say anything about a run's model."""
-    return get_model(spec.model).convex
-
-
-def facts_of(spec: RunSpec) -> rates.Facts:
-    """What the rates are functions of, at this run."""
-    s = setting_of(spec)
-    mechanism = spec.build()
-    released = mechanism.releases(s)
-    # a method that adds noise once has no T in the sense of the tables, whose T is that of noisy gradients
-    several = released.count if released is not None and released.count > 1 else 50
-    steps = mechanism.steps if "steps" in mechanism.knobs() else several  # type: ignore[attr-defined]
-    finite = s.beta < np.inf
-    return rates.Facts(
-        n=s.n,
-        d=s.m,
-        epsilon=spec.epsilon,
-        delta=spec.budget.delta,
-        G=s.G if np.inf > s.G else 1.0,
-        L=s.L if finite else 0.25 + s.lam,
-        mu=s.lam,
-        steps=int(steps),
-    )
 
 
 def table(spec: RunSpec) -> None:

@@ -169,7 +169,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     if not any(b.strong for b in items):
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
     problem = setup_for(spec).problem
-    key = f"moves here {spec.key()}"
+    key = f"observed here {spec.key()}"
     work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
         problem, mechanism, 8, seed=spec.seed, monitor=monitor
     )

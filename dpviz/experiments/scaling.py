@@ -1,0 +1,168 @@
+"""Sensitivity over the number of rows, the regularisation and the hyperparameters: bounds, slopes, and what is observed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.curves import loglog_slope
+from dpviz.experiments.observed import KINDS, ObservedSensitivity, observed_sensitivity, same_share, sensitivity_over_n
+from dpviz.experiments.setup import setting_of, setup_for
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms.knobs import Knob
+from dpviz.models import Setting, get_model
+
+Floats = NDArray[np.float64]
+
+_A_VISIT = "a visit adds 2ηG/ν"
+#: the slope that one formula gives where contraction has not set in, by what is varied: n, lam, or the unit of a knob
+REFERENCES = {
+    "n": (-1.0, "everything a row does is divided by n"),
+    "lam": (-1.0, "the minimiser moves by 2G/(nλ)"),
+    "rows": (-1.0, _A_VISIT),
+    "1/L": (1.0, _A_VISIT),
+    "2/(L+μ)": (1.0, _A_VISIT),
+    "1/√n": (1.0, _A_VISIT),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One quantity that the sensitivity is drawn over.
+
+    Attributes:
+        name: "n", "lam", or the name of a knob.
+        title: of the axis.
+        grid: (K,) rising values.
+        value: this run's.
+        reference: (slope, why) that one formula gives; None where there is none.
+    """
+
+    name: str
+    title: str
+    grid: Floats
+    value: float
+    reference: tuple[float, str] | None
+
+
+def axis(spec: RunSpec, name: str) -> Axis:
+    """The axis "n", "lam" or a knob, with a grid around this run's value."""
+    setting, mechanism = setting_of(spec), spec.build()
+    if name == "n":
+        sizes = np.unique(np.geomspace(300, 500_000, 25).round())
+        return Axis("n", "number of rows n", sizes, float(setting.n), REFERENCES["n"])
+    if name == "lam":
+        return Axis("lam", "regularisation λ", np.geomspace(1e-5, 1.0, 31), spec.lam, REFERENCES["lam"])
+    knob = mechanism.knobs()[name]
+    value = float(getattr(mechanism, name)) or float(mechanism.automatic(name, setting.n))
+    return Axis(name, knob.label, _grid(knob, value, spec.n_train), value, REFERENCES.get(knob.unit))
+
+
+def _grid(knob: Knob, value: float, n: int) -> Floats:
+    """Values of a knob up to a factor of 30 to each side, within its range and, for batches, the rows."""
+    whole = knob.kind == "whole"
+    low, high = max(knob.low, value / 30, 1 if whole else 0), min(knob.high, value * 30)
+    if knob.unit == "rows":
+        high = min(high, n)
+    grid = np.geomspace(low, max(high, 2 * low), 25)
+    return np.unique(grid.round()) if whole else grid
+
+
+def axes(spec: RunSpec) -> dict[str, str]:
+    """Title by name of everything that changes the sensitivity of a run: n, lambda and knobs on a logarithmic scale."""
+    knobs = spec.build().knobs()
+    names = [k for k, knob in knobs.items() if (knob.log and knob.kind in ("number", "whole")) or knob.unit == "rows"]
+    found = {"n": "number of rows n", "lam": "regularisation λ"}
+    for name in names:
+        drawn = axis(spec, name)
+        ends = [bounds_at(spec, name, float(drawn.grid[k])) for k in (0, -1)]
+        if any(abs(value - ends[1].get(label, np.nan)) > 1e-12 for label, value in ends[0].items()):
+            found[name] = drawn.title
+    return found
+
+
+def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
+    """The run's mechanism and public facts with one quantity changed; batches keep their share of the rows over n."""
+    mechanism, model, setting = spec.build(), get_model(spec.model), setting_of(spec)
+    if name == "n":
+        return same_share(mechanism, setting.n, int(value)), model.setting(int(value), setting.d, spec.lam)
+    if name == "lam":
+        return mechanism, model.setting(setting.n, setting.d, float(value))
+    number = int(value) if mechanism.knobs()[name].kind == "whole" else float(value)
+    return replace(mechanism, **{name: number}), setting
+
+
+def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
+    """Every known worst case by label, or the one in use; empty where the mechanism refuses the value."""
+    mechanism, setting = at(spec, name, value)
+    try:
+        known = {b.label: b.value for b in mechanism.sensitivity_bounds(setting)}
+        return known or {"in use": mechanism.calibrate(setting, spec.budget).sensitivity}
+    except InvalidInput:
+        return {}
+
+
+def bounds(spec: RunSpec, over: Axis) -> pd.DataFrame:
+    """Worst-case sensitivities over an axis: one column per bound, then the axis under its name; NaN where there is none."""
+    return pd.DataFrame([bounds_at(spec, over.name, float(v)) for v in over.grid]).assign(**{over.name: over.grid})
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Exponents of a power law fitted to a curve: on all of it, on its six smallest and on its six largest values."""
+
+    fitted: float
+    smallest: float
+    largest: float
+
+
+def slopes(x: ArrayLike, y: ArrayLike, ends: int = 6) -> Slopes:
+    """Least squares on logarithms; NaN where fewer than two points are above 0."""
+    a, b = np.asarray(x, float), np.asarray(y, float)
+    return Slopes(loglog_slope(a, b)[0], loglog_slope(a[:ends], b[:ends])[0], loglog_slope(a[-ends:], b[-ends:])[0])
+
+
+def reference(over: Axis, y: ArrayLike) -> Floats | None:
+    """(K,) line of the axis' reference slope through the curve at this run's value; None where there is none to draw."""
+    curve = np.asarray(y, float)
+    if over.reference is None or not np.isfinite(curve).any():
+        return None
+    distance = np.abs(np.log(over.grid / over.value)) + np.where(np.isfinite(curve), 0, np.inf)
+    k = int(np.nanargmin(distance))
+    return np.asarray(curve[k] * (over.grid / over.grid[k]) ** over.reference[0], float)
+
+
+def observe(
+    spec: RunSpec, over: Axis, sizes: Sequence[int], pairs: int = 4, *, monitor: Monitor = silent
+) -> list[tuple[float, ObservedSensitivity]]:
+    """Retrains on neighbouring datasets at a few values of an axis.
+
+    Args:
+        sizes: people in the synthetic censuses that are trained on over n; other axes take five values of the grid.
+    """
+    if over.name == "n":
+        return [(float(n), seen) for n, seen in sensitivity_over_n(spec, sizes, pairs, monitor=monitor)]
+    values = [float(over.grid[k]) for k in np.unique(np.linspace(0, len(over.grid) - 1, 5).round().astype(int))]
+    out = []
+    for k, value in enumerate(values):
+        mechanism, _ = at(spec, over.name, value)
+        problem = setup_for(replace(spec, lam=value) if over.name == "lam" else spec).problem
+        inside = part(monitor, k / len(values), 1 / len(values))
+        try:
+            out.append((value, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
+        except InvalidInput:  # this value means nothing for this mechanism: no point is drawn there
+            continue
+    return out
+
+
+def observed_table(found: Sequence[tuple[float, ObservedSensitivity]]) -> pd.DataFrame:
+    """Largest change of the query: columns x and every kind of neighbour in `observed.KINDS`; NaN where there is none."""
+    rows = [{"x": x, **{kind: seen.largest(kind) for kind in KINDS}} for x, seen in found]
+    return pd.DataFrame(rows, columns=["x", *KINDS])

@@ -1,0 +1,85 @@
+"""Published rates of excess risk beside measured points: slopes, values, and lines through one point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.experiments.curves import loglog_slope
+from dpviz.experiments.excess_risk import Axis, Excess
+from dpviz.experiments.setup import setting_of
+from dpviz.experiments.spec import RunSpec
+from dpviz.models import get_model
+from dpviz.papers import rates
+from dpviz.papers.rate_tables import ROWS
+
+Floats = NDArray[np.float64]
+
+
+def speaks_of(spec: RunSpec) -> bool:
+    """Whether the rates say anything about a run's model: they need G, L and mu, which a network has none of."""
+    return get_model(spec.model).convex
+
+
+def facts_of(spec: RunSpec) -> rates.Facts:
+    """What the rates are functions of, at this run."""
+    s = setting_of(spec)
+    mechanism = spec.build()
+    released = mechanism.releases(s)
+    # a method that adds noise once has no T in the sense of the tables, whose T is that of noisy gradients
+    several = released.count if released is not None and released.count > 1 else 50
+    steps = mechanism.steps if "steps" in mechanism.knobs() else several  # type: ignore[attr-defined]
+    finite = s.beta < np.inf
+    return rates.Facts(
+        n=s.n,
+        d=s.m,
+        epsilon=spec.epsilon,
+        delta=spec.budget.delta,
+        G=s.G if np.inf > s.G else 1.0,
+        L=s.L if finite else 0.25 + s.lam,
+        mu=s.lam,
+        steps=int(steps),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RateCurve:
+    """One published rate at the settings of measured points.
+
+    Attributes:
+        row: of the paper's table.
+        table: title of the table.
+        own: whether the row is about the run's mechanism.
+        slope: fitted exponent over the axis.
+        value: the rate at the middle point, O(·) taken as 1.
+        scaled: (K,) the rate times the factor that leads it through the measured middle point.
+    """
+
+    row: rates.Row
+    table: str
+    own: bool
+    slope: float
+    value: float
+    scaled: Floats
+
+
+def rate_curves(spec: RunSpec, over: Axis, found: Sequence[Excess]) -> list[RateCurve]:
+    """Every published rate of excess empirical risk over the axis, the run's own mechanism first; none for networks."""
+    if not speaks_of(spec):
+        return []
+    base, middle = facts_of(spec), len(found) // 2
+    x, out = [over.of(e) for e in found], []
+    at = [replace(base, n=e.n, d=e.d, epsilon=e.epsilon, delta=e.delta, inner=0, influential=0, radius=0.0) for e in found]
+    for table, entries in ROWS.items():
+        for row in entries:
+            if row.excess is None or row.excess.value is None:
+                continue
+            values = np.array([rates.value(row.excess, facts) for facts in at])
+            scaled = values * found[middle].mean / values[middle]
+            own = row.mechanism == spec.mechanism
+            title = rates.TABLES[table][0]
+            out.append(RateCurve(row, title, own, loglog_slope(x, values)[0], float(values[middle]), scaled))
+    return sorted(out, key=lambda curve: not curve.own)
