@@ -1,1 +1,1 @@
-"""What every room may use: checks of input, random streams, threads, progress, the engine's fingerprint."""
+"""What every room may use: checks of input, random streams, threads, progress, files, the fingerprint of the engine."""

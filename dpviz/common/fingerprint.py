@@ -1,24 +1,73 @@
-"""The package's version, and a fingerprint of the code that computes results."""
+"""The package's version, and a fingerprint of the code that computes results.
+
+The fingerprint changes with every change of the code that could change a number, and stays when only words change (see
+`source`). Stored results carry it in their key, so that a result is never taken for one of other code.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
+import json
+import uuid
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from dpviz.common import files
+from dpviz.common.source import meanings
+
 __version__ = "0.1.0"
 
-_NOT_ENGINE = ("dashboard", "figures")
+#: the rooms that compute what is stored
+ROOMS = ("common", "datasets", "models", "privacy", "influence", "mechanisms", "experiments")
+_MOST_STORED = 32
+_TYPED = f"+{uuid.uuid4().hex[:12]}"
 
 
 @cache
 def engine_version() -> str:
-    """Version plus a hash of the engine's source: a stored result is never taken for one of other code."""
+    """Version plus fingerprint of the rooms that compute results; a few milliseconds where this source was met before."""
     root = Path(__file__).parents[1]
+    sources = {path.relative_to(root).as_posix(): path.read_bytes() for room in ROOMS for path in (root / room).rglob("*.py")}
+    return f"{__version__}+{_recalled(sources)}"
+
+
+def foreign_code(cls: type) -> str:
+    """Fingerprint of the module of a class from outside this package; "" for dpviz's own, which `engine_version` covers."""
+    if cls.__module__.partition(".")[0] == "dpviz":
+        return ""
+    try:
+        source = Path(inspect.getfile(cls)).read_bytes()
+    except (OSError, TypeError):
+        return _TYPED  # at a prompt: the same in this process only
+    return f"+{_hash({cls.__module__: source})}"
+
+
+def fingerprint(sources: dict[str, bytes]) -> str:
+    """12 hex digits that change with the meaning of modules (by path), and not with their words; takes half a second."""
+    return _hash({name: text.encode() for name, text in meanings(sources).items()})
+
+
+def _hash(parts: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        relative = path.relative_to(root)
-        if relative.parts[0] not in _NOT_ENGINE:
-            digest.update(relative.as_posix().encode())
-            digest.update(path.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
+    for name in sorted(parts):
+        digest.update(f"{name} {len(parts[name])}\n".encode() + parts[name])
+    return digest.hexdigest()[:12]
+
+
+def _recalled(sources: dict[str, bytes]) -> str:
+    """`fingerprint`, kept in the cache folder under the hash of the exact bytes."""
+    path = files.cache_folder() / "fingerprints.json"
+    exact = hashlib.sha256(json.dumps({k: hashlib.sha256(v).hexdigest() for k, v in sources.items()}, sort_keys=True).encode())
+    key = exact.hexdigest()
+    stored: dict[str, str] = {}
+    with suppress(OSError, ValueError):
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict):
+            stored = {k: v for k, v in content.items() if isinstance(v, str) and len(v) == 12}
+    if key not in stored:
+        stored[key] = fingerprint(sources)
+        with suppress(OSError):  # then the next process computes it again
+            files.write(path, json.dumps(dict(list(stored.items())[-_MOST_STORED:])).encode())
+    return stored[key]

@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.words import Words
 from dpviz.datasets.table.encoding import INTERCEPT, add_intercept
 
 TRAIN_SHARE = 0.8
@@ -53,13 +54,13 @@ class Dataset:
     y: NDArray[np.float64]
     feature_names: tuple[str, ...]
     frame: pd.DataFrame
-    source: str
+    source: Words
     label_names: tuple[str, str]
-    description: str
+    description: Words
     facts: dict[str, float] = field(default_factory=dict)
     plane: tuple[str, str] | None = None
     looked_at: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     session_only: bool = False
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dpviz.common.words import Words
 from dpviz.datasets.process import fetch
 from dpviz.datasets.sources import folder, remote
 from dpviz.datasets.sources.bundled import BUNDLED
@@ -25,18 +26,18 @@ class Card:
     """
 
     name: str | None
-    title: str
-    variant: str
-    label: str
-    licence: str
-    source: str
+    title: Words
+    variant: Words
+    label: Words
+    licence: Words
+    source: Words
     rows: int | None
     state: str
     megabytes: int = 0
-    steps: tuple[str, ...] = ()
+    steps: tuple[Words, ...] = ()
 
 
-_UPLOAD = "Upload the file below, or put it into the data folder"
+_UPLOAD: Words = "Upload the file below, or put it into the data folder"
 
 _FILES = (
     Card(

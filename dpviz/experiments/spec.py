@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dpviz.common.fingerprint import engine_version
+from dpviz.common.fingerprint import engine_version, foreign_code
 from dpviz.common.validate import InvalidInput, in_range, number, number_from_text, one_of, positive, show, truth, whole
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
@@ -109,7 +109,7 @@ class RunSpec:
         values = self.to_dict() | {
             "params": {name: getattr(built, name) for name in built.knobs()},
             "sha256": load_dataset(self.dataset, intercept=self.intercept).sha256,
-            "engine": engine_version(),
+            "engine": engine_version() + foreign_code(type(built)),
         }
         return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
 

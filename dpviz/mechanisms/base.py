@@ -15,6 +15,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.knobs import Knob, knob
 from dpviz.mechanisms.results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView, scales
 from dpviz.models import Model, Setting
@@ -69,17 +70,17 @@ class Mechanism:
     """
 
     id: ClassVar[str]
-    label: ClassVar[str]
+    label: ClassVar[Words]
     family: ClassVar[str]
-    citation: ClassVar[str]
-    noise_enters: ClassVar[str]
+    citation: ClassVar[Words]
+    noise_enters: ClassVar[Words]
     neighbouring: ClassVar[Neighbouring] = Neighbouring.REPLACE_ONE
-    guarantee: ClassVar[str]
-    rate: ClassVar[str] = ""
+    guarantee: ClassVar[Words]
+    rate: ClassVar[Words] = ""
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
-    row_rule: ClassVar[str] = ""
+    row_rule: ClassVar[Words] = ""
     public_steps: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -119,7 +120,7 @@ class Mechanism:
         return cls(**params)
 
     @classmethod
-    def refusal(cls, setting: Setting) -> str | None:
+    def refusal(cls, setting: Setting) -> Words | None:
         """Why this mechanism cannot run on this model, or None."""
         if cls.needs_strong_convexity and setting.mu <= 0:
             return (
@@ -226,6 +227,6 @@ class Mechanism:
         """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
         return None
 
-    def rows_in_words(self, setting: Setting) -> str:
+    def rows_in_words(self, setting: Setting) -> Words:
         """What `noisy_rows` shows where that is not the row itself, or what was released where it shows nothing."""
         return ""

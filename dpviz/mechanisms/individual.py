@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, silent
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
@@ -27,7 +28,7 @@ _PATH_BYTES = 1 << 24  # iterates kept of a run
 _NORMS = 40_000_000  # rows x steps x seeds that are looked at; at least one seed is
 _MOST_NORMS = 300_000_000  # rows x steps beyond which nobody would wait
 _BLOCK = 1 << 18  # rows x steps worked on at once
-_ODOMETER = (
+_ODOMETER: Words = (
     "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "
     "read after the run the number is an odometer's reading, without that proof."
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
+from dpviz.common.words import Words
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Knob:
         options: allowed values of a choice.
     """
 
-    label: str
-    help: str
+    label: Words
+    help: Words
     kind: str
     low: float = 0.0
     high: float = 0.0
@@ -53,8 +54,8 @@ class Knob:
 
 def knob(
     default: Any,
-    label: str,
-    help: str,
+    label: Words,
+    help: Words,
     *,
     low: float = 0.0,
     high: float = 0.0,
@@ -76,5 +77,5 @@ def knob(
 
 def clip_norm_knob() -> Any:
     """The clip norm of methods that clip each row's gradient."""
-    words = "Longest gradient a row may contribute; 1 clips nothing for linear models."
+    words: Words = "Longest gradient a row may contribute; 1 clips nothing for linear models."
     return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.words import Words
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 Floats = NDArray[np.float64]
@@ -39,18 +40,18 @@ class Calibration:
 
     budget: Budget
     sensitivity: float
-    query: str
-    sensitivity_source: str
+    query: Words
+    sensitivity_source: Words
     noise_scale: float
     noise_family: str
     neighbouring: Neighbouring
     claimed: Budget | None
     proved: Budget | None
     status: Status
-    accountant: str
-    conversion: str = ""
-    conditions: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    accountant: Words
+    conversion: Words = ""
+    conditions: tuple[Words, ...] = ()
+    notes: tuple[Words, ...] = ()
     details: dict[str, float] = field(default_factory=dict)
 
     def noiseless(self) -> Calibration:
@@ -92,8 +93,8 @@ class NoiseRecord:
         timeline_counts: what the timeline counts, in words.
     """
 
-    where: str
-    timeline_counts: str = "rows that met noise"
+    where: Words
+    timeline_counts: Words = "rows that met noise"
     visits: NDArray[Any] | None = None
     times_noised: NDArray[Any] | None = None
     noise_norm: NDArray[Any] | None = None
@@ -130,16 +131,16 @@ class RuleView:
     """
 
     name: str
-    words: str
-    formula: str
-    statistic_label: str
+    words: Words
+    formula: Words
+    statistic_label: Words
     statistic: Floats
     low: float
     high: float
     passes: NDArray[np.bool_]
     used: bool
     log10_pass: Floats | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.words import Words
 from dpviz.models.kronecker import Curvature
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
@@ -79,13 +80,13 @@ class Model(Protocol):
     def id(self) -> str: ...
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> Words: ...
 
     @property
     def loss(self) -> Loss: ...
 
     @property
-    def formula(self) -> str:
+    def formula(self) -> Words:
         """LaTeX of the score f_theta(x)."""
         ...
 

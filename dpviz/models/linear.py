@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.words import Words
 from dpviz.models.base import Floats, Rule, Setting, right
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.kronecker import Curvature
@@ -29,9 +30,9 @@ class LinearModel:
     """Score <theta, x> under a convex margin loss with rows in the unit ball."""
 
     id: str
-    label: str
+    label: Words
     loss: Loss
-    formula: str = r"\langle\theta,x\rangle"
+    formula: Words = r"\langle\theta,x\rangle"
     convex: bool = True
     exact_curvature: bool = True
     factored: bool = False

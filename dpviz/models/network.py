@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
+from dpviz.common.words import Words
 from dpviz.models.base import Floats, Rule, Setting, regulariser, right
 from dpviz.models.feature_derivative import network_mixed
 from dpviz.models.kronecker import Curvature, KroneckerCurvature
@@ -59,10 +60,10 @@ class Network:
     """
 
     id: str = "mlp"
-    label: str = "Neural network (one hidden layer)"
+    label: Words = "Neural network (one hidden layer)"
     width: int = 0
     loss: Loss = field(default_factory=Logistic)
-    formula: str = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
+    formula: Words = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
     convex: bool = False
     exact_curvature: bool = False
     factored: bool = True

@@ -17,12 +17,13 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
 from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.common.words import Words
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
 
 Floats = NDArray[np.float64]
 
-DIAGNOSTIC = (
+DIAGNOSTIC: Words = (
     "Diagnostic for whoever owns the data: individual ε is computed from private rows, reveals data itself and is not "
     "covered by the run's guarantee."
 )
@@ -50,11 +51,11 @@ class IndividualEpsilon:
 
     epsilon: Floats
     delta: float
-    method: str
+    method: Words
     replace: Floats | None = None
     publishable: Floats | None = None
-    conditions: tuple[str, ...] = ()
-    caveat: str = DIAGNOSTIC
+    conditions: tuple[Words, ...] = ()
+    caveat: Words = DIAGNOSTIC
 
 
 def gaussian_epsilons(delta: float, mu: Floats) -> Floats:

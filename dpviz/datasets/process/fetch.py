@@ -19,12 +19,13 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import run_child
 
 #: replaces scheme and host of every download, for a mirror
 MIRROR = "DPVIZ_MIRROR"
-_OTHERWISE = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
+_OTHERWISE: Words = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
 _running: set[str] = set()
 _lock = threading.Lock()
 

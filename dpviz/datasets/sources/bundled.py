@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.table.encoding import encode, unit_rows
 
@@ -26,8 +27,8 @@ class Bundled:
     rows: int
     positive: tuple[int, ...]
     label_names: tuple[str, str]
-    description: str
-    source: str
+    description: Words
+    source: Words
 
     def load(self, name: str, intercept: bool) -> Dataset:
         import sklearn.datasets  # slow to import, and not needed to start
@@ -52,7 +53,7 @@ class Bundled:
         )
 
 
-UCI = "UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn"
+UCI: Words = "UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn"
 
 BUNDLED = {
     "breast-cancer": Bundled(

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.spec import TableSpec, prepare
 
-UCI = "UCI Machine Learning Repository, CC BY 4.0"
+UCI: Words = "UCI Machine Learning Repository, CC BY 4.0"
 SAMPLE_SEED = 20240101
 
 
@@ -33,21 +34,21 @@ class Remote:
         note: one sentence on what `derive` does.
     """
 
-    title: str
-    variant: str
+    title: Words
+    variant: Words
     file: str
     file_rows: int
     rows: int
     megabytes: int
     spec: TableSpec
     label_names: tuple[str, str]
-    description: str
-    licence: str
+    description: Words
+    licence: Words
     derive: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
-    note: str = ""
+    note: Words = ""
 
     @property
-    def source(self) -> str:
+    def source(self) -> Words:
         """Where it comes from, with licence."""
         where = "scikit-learn's fetch_kddcup99" if self.file == "kddcup99" else f"OpenML {self.file.removeprefix('openml-')}"
         return f"{self.title}, {self.variant}; {where}; {self.licence}"

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, show
+from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import is_number
 
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -83,7 +84,7 @@ def classes(series: pd.Series) -> dict[str, int]:
 
 
 def positives(
-    series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[str]
+    series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[Words]
 ) -> tuple[NDArray[np.float64], tuple[str, str]]:
     """(labels in {-1, +1}, words for them) of a column without gaps."""
     if above is not None:
@@ -128,7 +129,7 @@ def positives(
 
 
 def number_block(
-    column: str, series: pd.Series, declared: tuple[float, float] | None, notes: list[str]
+    column: str, series: pd.Series, declared: tuple[float, float] | None, notes: list[Words]
 ) -> tuple[NDArray[np.float64], bool]:
     """((n, 1) values scaled to [0, 1], whether the range was read off the data)."""
     values = series.to_numpy(dtype=np.float64)
@@ -149,7 +150,7 @@ def number_block(
 
 
 def categorical_block(
-    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[str]
+    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[Words]
 ) -> tuple[NDArray[np.float64], list[str], bool]:
     """((n, k) one-hot values, k names, whether the categories were read off the data)."""
     text = series.map(word)

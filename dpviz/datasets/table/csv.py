@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput, show
+from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, is_number, typed
 from dpviz.datasets.table.encoding import INTERCEPT
@@ -53,7 +54,7 @@ class Table:
     """
 
     frame: pd.DataFrame
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
 
 
 def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | None = None, limits: Limits | None = None) -> Table:
@@ -73,7 +74,7 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
     if delimiter is not None and delimiter not in DELIMITERS:
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", "Choose comma, semicolon, tab or vertical bar.")
     text = _decode(_unpack(content, limits))
-    notes = []
+    notes: list[Words] = []
     excel = re.match(r"\"?sep=([,;\t|])\"?\n", text, re.IGNORECASE)
     if excel:
         text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
@@ -105,7 +106,7 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
 
 def _unpack(content: bytes, limits: Limits) -> bytes:
     most = limits.megabytes * 1_000_000
-    fix = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
+    fix: Words = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
     if len(content) > most:
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
     if content[:2] == b"\x1f\x8b":
@@ -219,7 +220,7 @@ def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tu
     return names, count
 
 
-_NO_NAMES = "If the first line holds data, say that there are no names; otherwise correct the name."
+_NO_NAMES: Words = "If the first line holds data, say that there are no names; otherwise correct the name."
 
 
 def _check_names(names: list[str], sure: bool) -> None:

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import is_number
@@ -140,7 +141,7 @@ def prepare(
     source: str,
     intercept: bool = True,
     limits: Limits | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Words, ...] = (),
     **words: Any,
 ) -> Prepared:
     """The dataset that a table and a spec make.
@@ -155,7 +156,7 @@ def prepare(
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     limits = limits or Limits.from_environment()
-    said = list(notes)
+    said: list[Words] = list(notes)
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec)
     used, dropped = _without_gaps(frame[[*features, target]], target, spec, said)
@@ -265,7 +266,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
     return features, left_out
 
 
-def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[str]) -> tuple[pd.DataFrame, int]:
+def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words]) -> tuple[pd.DataFrame, int]:
     one_of("missing", spec.missing, ("drop", "default"))
     gaps = used.isna()
     if spec.missing == "default":

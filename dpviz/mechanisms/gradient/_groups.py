@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpviz.common.words import Words
 from dpviz.models import Setting
 
 #: told the share of one group's work that is done
@@ -19,7 +20,7 @@ Tick = Callable[[float], None]
 GROUPS = 4
 PARALLEL_FROM = 200_000  # rows x parameters from which threads gain more than they lose
 _SINGLE_FROM = 1 << 20  # entries of a table from which on its gradients are summed in single precision
-ROUNDING = (
+ROUNDING: Words = (
     "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
     "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
 )

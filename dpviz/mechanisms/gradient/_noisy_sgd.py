@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
@@ -26,7 +27,7 @@ Batches = Callable[[np.random.Generator], Callable[[int], Index]]
 
 MOST_STEPS = 200_000
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
-ROUNDING = (
+ROUNDING: Words = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import generator
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.mechanisms.gradient._descent_notes import unfinished
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
@@ -73,7 +74,7 @@ class DPGD(Mechanism):
         mu = gaussian_mu(budget)
         exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
         sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
-        notes = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
+        notes: tuple[Words, ...] = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
         if self.noise == "published":
             # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
             sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)

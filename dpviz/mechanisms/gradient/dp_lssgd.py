@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, knob
 from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
 from dpviz.models import Setting
@@ -43,7 +44,7 @@ class DPLSSGD(PoissonSGD):
         impulse = np.zeros(setting.m)
         impulse[0] = 1.0
         kept = float(np.sum(smooth(impulse, self.smoothing) ** 2))  # mean_k lam_k^-2 by Parseval
-        notes = (
+        notes: tuple[Words, ...] = (
             "Noise scale and sensitivity are those before smoothing.",
             "Smoothing averages neighbouring coordinates, so the result depends on the order of the features.",
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.mechanisms.gradient._descent_notes import unfinished
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
@@ -105,7 +106,7 @@ class RenyiFilter(Mechanism):
         mu = gaussian_mu(budget)
         # mu = 2 sqrt(B)/(n sigma), B = T0 C^2: the noise of DP-GD with T0 steps
         sigma = 2 * bound * math.sqrt(self.full_steps) / (setting.n * mu)
-        notes = (
+        notes: tuple[Words, ...] = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
             f"{self.steps(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model gets "
             "wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",

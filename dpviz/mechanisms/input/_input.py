@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.random import generator
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
-LABELS = "Labels are not perturbed, so nothing hides a changed label."
-ONCE = (
+LABELS: Words = "Labels are not perturbed, so nothing hides a changed label."
+ONCE: Words = (
     "The noise is drawn once, but the proof adds up privacy losses as for T independent releases, and treats the gradient as "
     "Gaussian although its coefficients depend on the same noise."
 )

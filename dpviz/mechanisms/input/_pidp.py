@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from dpviz.common.words import Words
 from dpviz.influence.functions import error_bound
 from dpviz.mechanisms.base import Calibration, Floats
 from dpviz.models import Setting
 
-INTENDED = (
+INTENDED: tuple[Words, ...] = (
     "This is the publication's idea and not its algorithm: no noise is spent on the decision, and rows that pass move the "
     "model by their exact gradient. It protects nobody: a model that only one dataset can reach gives that dataset away.",
 )

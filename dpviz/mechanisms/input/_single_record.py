@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.random import generator
+from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
 from dpviz.influence.leave_one_out import row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
@@ -18,7 +19,7 @@ from dpviz.models.problem import Problem
 
 Solve = Callable[[Floats], Floats]
 
-NOT_PRIVATE_START = (
+NOT_PRIVATE_START: Words = (
     "Training starts at the non-private minimiser and only a few single rows are read from there, so most of what the result "
     "knows was learned without any protection; no budget covers the start."
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.mechanisms.input import _input
 from dpviz.models import Model, Setting
@@ -85,7 +86,7 @@ class InputPerturbation(Mechanism):
             strong_convexity=setting.mu if convex else None,
         )
         details = {"strong_convexity": setting.mu if convex else float("nan")}
-        notes = [_input.ONCE]
+        notes: list[Words] = [_input.ONCE]
         if self.sharing == "shared":
             notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")
         else:

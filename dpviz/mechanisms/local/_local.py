@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Mechanism, knob
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 
-SHUFFLED = "a trusted shuffler hides which report is whose, and nobody sees the reports before that"
+SHUFFLED: Words = "a trusted shuffler hides which report is whose, and nobody sees the reports before that"
 ROOT2 = math.sqrt(2)
 _BLOCK = 8192
 

@@ -11,6 +11,7 @@ from scipy.special import expit, gammaln
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms.local._local import ROOT2, SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
@@ -58,7 +59,7 @@ class LDPDuchi(LocalMechanism):
         size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
         length = stretch * report_length(local, size)
         guarantee = budget if self.central else Budget(budget.epsilon)
-        notes = [
+        notes: list[Words] = [
             f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
             f"{stretch * report_length(math.inf, size):.3g} long.",
             f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "

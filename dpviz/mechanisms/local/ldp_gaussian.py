@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms.local._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
@@ -53,7 +54,7 @@ class LDPGaussian(LocalMechanism):
         shuffled = shuffled_gaussian(mu, setting.n, budget.delta)
         size = setting.d if setting.linear else setting.d + 1
         off = s * math.sqrt(size / setting.n)
-        notes = [
+        notes: list[Words] = [
             f"One report is (ε = {local:.3g}, δ = {budget.delta:.3g})-LDP. All {setting.n} reports, shuffled, are "
             f"(ε = {shuffled.epsilon:.3g}, δ = {budget.delta:.3g})-DP"
             + (

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import LinearModel, Setting
@@ -21,12 +22,12 @@ from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 
 GRADIENT_NORM = 1e-12
-EXACT = (
+EXACT: tuple[Words, ...] = (
     "the released point is the exact minimiser; here its gradient norm is at most 1e-12, or as small as double precision "
     "can tell from 0 where the noise is very large (Approximate Minima Perturbation covers what is left)",
 )
-KINKS = "The loss has kinks in its slope: the density argument then holds almost everywhere, which is enough."
-QUERY = "the sum of the rows' gradients at the released parameters"
+KINKS: Words = "The loss has kinks in its slope: the density argument then holds almost everywhere, which is enough."
+QUERY: Words = "the sum of the rows' gradients at the released parameters"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.mechanisms.objective._objective import QUERY, ObjectivePerturbation, at_most, gradient_bound, kink_notes, minimise
 from dpviz.mechanisms.objective.objective_tight import regularisation
@@ -74,7 +75,7 @@ class AMP(ObjectivePerturbation):
             reached = objective_epsilon(for_objective.delta, sigma, G=G, beta=beta, Lam=total, bound="one-sided")
             reached += float(gaussian_epsilon(for_output.delta, moved / sigma_output))
             proved, details = at_most(budget, reached), {"certified_epsilon": reached, "eps3": eps3}
-        notes = (
+        notes: tuple[Words, ...] = (
             "The publication's output noise covers one approximation error; two neighbours' errors differ by up to twice as "
             "much, and the noise here is for that.",
             *kink_notes(setting),

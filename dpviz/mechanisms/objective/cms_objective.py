@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
@@ -43,7 +44,7 @@ class CMSObjective(ObjectivePerturbation):
         total = n * (lam + delta)
         beta = remaining / (2 * G)  # CMS11 Algorithm 2: eps'/2 for G = 1
         published = remaining + 2 * curvature_term(c, total)
-        notes = kink_notes(setting)
+        notes: tuple[Words, ...] = kink_notes(setting)
         if self.slack != "published":
             notes += (f"The publication's two log terms would say ε = {published:.4g} for this noise.",)
         if remaining < eps / 2:

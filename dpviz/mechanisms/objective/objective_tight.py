@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
@@ -44,7 +45,7 @@ class ObjectiveTight(ObjectivePerturbation):
         total = regularisation(setting, budget.epsilon, self.curvature_share)
         sigma = objective_sigma(budget, G=setting.G, beta=setting.beta, Lam=total, relation=relation, bound=self.bound)
         extra = total - setting.n * setting.lam
-        notes = kink_notes(setting)
+        notes: tuple[Words, ...] = kink_notes(setting)
         if extra > 0:
             notes += (
                 f"ε is small beside the curvature of one row: the regularisation is raised to λ = {total / setting.n:.3g}.",

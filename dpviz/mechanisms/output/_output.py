@@ -9,6 +9,7 @@ import numpy as np
 
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, scales
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -16,7 +17,7 @@ from dpviz.privacy.accounting.releases import Bound
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bounds import cms, cms_refined, minimiser_radius
 
-ROUNDING = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
+ROUNDING: Words = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
 
 
 def release(centre: Floats, calibrations: Sequence[Calibration], streams: Streams, record: NoiseRecord) -> Fit:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output._output import minimiser_bounds, minimiser_sensitivity, release
@@ -17,9 +18,9 @@ from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
-EXACT = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
+EXACT: Words = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
 
-REFINED = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
+REFINED: Words = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from dpviz.common.validate import InvalidInput, positive
+from dpviz.common.words import Words
 from dpviz.privacy.accounting import rdp, steps
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.mixture import mixture_rdp_epsilon, rdp_to_epsilon
@@ -74,10 +75,10 @@ class Bound:
         proved: False where the published bound was stated for another step size or rests on more than is checked.
     """
 
-    label: str
+    label: Words
     value: float
-    formula: str
-    source: str
+    formula: Words
+    source: Words
     proved: bool = True
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
+from dpviz.common.words import Words
 from dpviz.privacy.accounting import rdp, steps
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_rdp_sigma, mixture_sigma
@@ -28,12 +29,12 @@ class Option:
         note: why there is no number, why it is not proved, or what it equals; "" for none.
     """
 
-    name: str
+    name: Words
     sigma: float
     status: Status
-    formula: str
-    source: str
-    note: str = ""
+    formula: Words
+    source: Words
+    note: Words = ""
 
 
 def options(releases: Releases, budget: Budget) -> list[Option]:

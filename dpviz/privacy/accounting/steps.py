@@ -13,6 +13,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
+from dpviz.common.words import Words
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.pld import Pair, log_delta
@@ -144,7 +145,7 @@ def _gaussians(count: int, mu: float, method: Method, epsilon: float, floor: flo
 
 
 def _refuse(steps: Steps, method: Method, full: bool) -> None:
-    def stop(cause: str, fix: str) -> None:
+    def stop(cause: Words, fix: Words) -> None:
         raise CannotAccount("accountant", cause, fix)
 
     if steps.sampling == "shuffled":
@@ -242,7 +243,7 @@ def _descend(excess: Callable[[float], float], start: float, method: Method) -> 
         here = there
         step *= 2
         if abs(other) > 300:
-            cause = f"no noise multiplier meets this budget by {method.accountant}"
+            cause: Words = f"no noise multiplier meets this budget by {method.accountant}"
             raise CannotAccount("epsilon", cause, "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand.")
     low, high = sorted((start, other))
     root = brentq(excess, low, high, xtol=4e-6, rtol=1e-12) + 4e-6
