@@ -7,7 +7,7 @@ import pytest
 
 import dpviz
 from dpviz.experiments import excess_risk, noise_comparison, observed, scaling
-from dpviz.experiments.setup import setting_of
+from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.papers import rate_curves
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", seeds=2)
@@ -44,7 +44,7 @@ def test_methods_without_a_protected_query_say_so_before_anything_is_trained() -
     can = {name for name, m in built.items() if observed.protects_a_query(m, setting)}
     assert "output-gaussian" in can
     assert "non-private" not in can
-    problem = dpviz.run(SPEC).bench.problem
+    problem = setup_for(SPEC).problem
     for name in sorted(set(built) - can):
         with pytest.raises(NotImplementedError):
             observed.observed_sensitivity(problem, built[name], 1)
