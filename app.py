@@ -2,14 +2,13 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import parts
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.shell import links, sidebar
+from dpviz.dashboard.shell import links, page, sidebar
 
-theme = parts.page(links.FIRST)
+theme = page.start(links.FIRST)
 spec = sidebar.sidebar()
-parts.problems()
-outcome = parts.run(spec)
+page.problems()
+outcome = views.run(spec)
 if outcome is not None:
     views.headline(outcome)
     left, right = st.columns([3, 2], gap="large")
@@ -19,7 +18,7 @@ if outcome is not None:
         views.accuracies(outcome, theme)
     with right:
         views.bets(outcome, theme)
-    parts.top_first()
+    page.top_first()
     views.numbers(outcome)
     views.weights(outcome, theme)
     left, right = st.columns(2, gap="large")

@@ -1,15 +1,14 @@
 """Accuracy and optimality gap over epsilon, many mechanisms at once, while they are computed."""
 
-from dpviz.dashboard.kit import parts
-from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.shell import page, sidebar
 from dpviz.dashboard.trade_off import controls as sweep_controls
 from dpviz.dashboard.trade_off import curves, presets, running, settings, tuning
 
-theme = parts.page("Trade-off")
+theme = page.start("Trade-off")
 settings.before()
 spec = sidebar.sidebar(settings.OWN, settings.read)
 chosen = settings.read(spec)
-parts.problems()
+page.problems()
 view = running.start(spec, chosen, theme)
 running.live(view, curves.headline, every=running.PICTURES)
 sweep_controls.draw(spec, chosen)

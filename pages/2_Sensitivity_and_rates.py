@@ -1,15 +1,14 @@
 """Where the noise comes from: sensitivity over training and over every setting, and the papers' rates beside both."""
 
-from dpviz.dashboard.kit import parts
 from dpviz.dashboard.sensitivity import excess_risk, rates, recursion, scaling
-from dpviz.dashboard.shell import fields, sidebar
+from dpviz.dashboard.shell import fields, page, sidebar
 
-theme = parts.page("Sensitivity and rates")
+theme = page.start("Sensitivity and rates")
 more = (*excess_risk.CONTROLS, *rates.CONTROLS)
 spec = sidebar.sidebar(("algorithm", "over", *(c.key for c in more)))
 over = scaling.over_choice(spec)
 fields.check((recursion.algorithm_choice(spec), over, *more))
-parts.problems()
+page.problems()
 recursion.over_training(spec, theme)
 recursion.one_picture(spec, theme)
 scaling.curves(spec, theme, over)

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import parts
+from dpviz.dashboard.kit import guarantee, progress
 from dpviz.dashboard.rows import influence_map, inspected, noised_rows, person, retraining, selection
-from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.shell import links, page, sidebar
 
-theme = parts.page("Influence and noise")
+theme = page.start("Influence and noise")
 spec = sidebar.sidebar(selection.OWN, selection.check)
 reports = st.container()
-seen = parts.working(spec, inspected.inspect)
+seen = progress.working(spec, inspected.inspect)
 if seen is not None:
     influence = inspected.row_influence(spec)
     chosen = selection.choose(seen, influence.newton_norm)
@@ -26,7 +26,8 @@ if seen is not None:
     noised_rows.idea(seen, influence, theme)
     retraining.draw(seen, influence, chosen, theme)
     influence_map.rows(seen, influence, chosen)
-    parts.guarantee(seen.calibration)
+    guarantee.badge(seen.calibration)
+    links.examine(spec.mechanism)
     retraining.how(seen)
 with reports:
-    parts.problems()
+    page.problems()

@@ -1,14 +1,13 @@
 """From a sensitivity to noise: accountants, relations, composition, and what is left to an attacker."""
 
 from dpviz.dashboard.accounting import comparison, curves
-from dpviz.dashboard.kit import parts
-from dpviz.dashboard.shell import fields, sidebar
+from dpviz.dashboard.shell import fields, page, sidebar
 
-theme = parts.page("Privacy accounting")
+theme = page.start("Privacy accounting")
 spec = sidebar.sidebar((comparison.KEY, *(c.key for c in curves.CONTROLS)))
 choice = comparison.compare_choice(spec)
 fields.check((choice, *curves.CONTROLS))
-parts.problems()
+page.problems()
 found = comparison.chosen(spec, choice)
 if found is not None:
     mechanism, released, calibration = found

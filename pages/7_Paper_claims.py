@@ -1,15 +1,15 @@
 """Paper claims: every claim as a card with a test that can come out false."""
 
 from dpviz.dashboard.claims import cards
-from dpviz.dashboard.kit import parts
-from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.kit import panels
+from dpviz.dashboard.shell import page, sidebar
 
-theme = parts.page("Paper claims")
+theme = page.start("Paper claims")
 spec = sidebar.sidebar(own=cards.OWN)
 shown, full = cards.choose(spec)
-parts.problems()
+page.problems()
 cards.overview(shown, full, spec.seed)
 if not shown:
-    parts.empty("No claim of the four papers is about this mechanism. Choose “All four papers”, or another mechanism.")
+    panels.empty("No claim of the four papers is about this mechanism. Choose “All four papers”, or another mechanism.")
 for claim in shown:
     cards.card(claim, full, spec.seed, theme, opened=len(shown) <= 3)

@@ -4,12 +4,11 @@ import streamlit as st
 
 from dpviz.dashboard.data import dataset as data_page
 from dpviz.dashboard.data import upload
-from dpviz.dashboard.kit import parts
-from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.shell import page, sidebar
 
-theme = parts.page("Data")
+theme = page.start("Data")
 spec = sidebar.sidebar()
-parts.problems()
+page.problems()
 dataset = data_page.chosen(spec)
 if dataset is not None:
     data_page.headline(dataset, spec)

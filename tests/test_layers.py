@@ -28,6 +28,9 @@ ALLOWED: dict[str, set[str]] = {
 _ENGINE = set(ALLOWED) - {"figures"}
 ALLOWED |= {"dpviz": _ENGINE, "dashboard": {*ALLOWED, "dpviz"}, "cli": {*_ENGINE, "dpviz", "dashboard"}}
 
+#: the same among the folders of dashboard/; every other folder is a page's own, which no other page imports
+SUBROOMS: dict[str, set[str]] = {"kit": set(), "work": {"kit"}, "shell": {"kit", "work"}}
+
 
 def imports(path: Path) -> set[str]:
     names: set[str] = set()
@@ -54,6 +57,13 @@ def test_imports_point_one_way(path: Path) -> None:
     ours = {tuple(name.split(".")) for name in found if name.split(".")[0] == "dpviz"}
     rooms = {room(parts) if (ROOT / "dpviz" / parts[1]).is_dir() else "dpviz" for parts in ours if len(parts) > 1}
     assert rooms - {here} <= ALLOWED[here]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "dpviz/dashboard").glob("*/*.py")), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_folders_of_the_dashboard_import_one_way_and_pages_stand_alone(path: Path) -> None:
+    folders = {p.name for p in (ROOT / "dpviz" / "dashboard").iterdir() if p.is_dir()}
+    found = {parts[2] for parts in (n.split(".") for n in imports(path)) if parts[:2] == ["dpviz", "dashboard"] and parts[2:]}
+    assert found & folders - {path.parent.name} <= SUBROOMS.get(path.parent.name, set(SUBROOMS))
 
 
 def test_every_room_is_named_and_nothing_lies_loose() -> None:

@@ -1,4 +1,1 @@
-"""What pages are put together from: the sidebar, cached runs, the address, and parts that look the same everywhere.
-
-Besides app.py and pages/ the only room that imports streamlit.
-"""
+"""What pages are put together from: kit, work, shell, and one folder per page. Streamlit is imported here only."""

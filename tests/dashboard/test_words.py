@@ -12,8 +12,8 @@ import pytest
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.dashboard.kit import words
-from dpviz.dashboard.kit.parts import csv
+from dpviz.dashboard.kit import repeat, words
+from dpviz.dashboard.kit.tables import csv
 from dpviz.privacy.budget import Budget, Status
 
 CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
@@ -61,13 +61,13 @@ SPECS = [
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_python_call_repeats_the_run(spec: dpviz.RunSpec) -> None:
     scope: dict[str, object] = {}
-    exec(words.python_call(spec).rsplit("\n", 1)[0], scope)
+    exec(repeat.python_call(spec).rsplit("\n", 1)[0], scope)
     assert scope["result"].spec.key() == spec.key()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_shell_call_repeats_the_run(spec: dpviz.RunSpec, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(words.shell_call(spec))[1:]) == 0
+    assert main(shlex.split(repeat.shell_call(spec))[1:]) == 0
     assert f"{dpviz.run(spec).accuracy.mean():.4f}" in capsys.readouterr().out
 
 

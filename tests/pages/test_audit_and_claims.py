@@ -19,6 +19,7 @@ from dpviz.dashboard.audit import all_mechanisms, attack
 from dpviz.dashboard.claims import cards
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.tasks import Task
+from dpviz.papers.claims import list_claims
 
 PAGES = Path(__file__).parents[2] / "pages"
 
@@ -117,18 +118,16 @@ def test_claims_are_tested_on_request_and_kept() -> None:
 
 def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
     page = opened("Paper_claims")
-    assert len(page.header) == len(dpviz.claims.list_claims())
+    assert len(page.header) == len(list_claims())
     page = opened("Paper_claims", about="nobody")
     assert any(w.value.startswith("**about**") for w in page.warning)
     page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
     assert page.info
 
 
-@pytest.mark.parametrize(
-    "name", [c.id for c in dpviz.claims.list_claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")]
-)
+@pytest.mark.parametrize("name", [c.id for c in list_claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")])
 def test_pictures_of_findings(name: str) -> None:
-    claim = dpviz.claims.list_claims()[name]
+    claim = list_claims()[name]
     cards.submit([claim], False, 0)
     page = settled(opened("Paper_claims", about=claim.paper))
     page.toggle(key=f"show-{name}").set_value(True).run()

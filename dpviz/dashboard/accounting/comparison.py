@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, guarantee, panels, tables, words
+from dpviz.dashboard.shell import links
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import noise_comparison
@@ -35,12 +36,12 @@ def compare_choice(spec: RunSpec) -> Choice:
 def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibration] | None:
     """The mechanism, what it releases and how it is calibrated; None, with words, where nothing can be accounted for."""
     if not choice.options:
-        parts.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
+        panels.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
         return None
     name = choice.draw()
     found = noise_comparison.accounted(spec, name)
     if found is None:
-        parts.empty(
+        panels.empty(
             f"{words.markdown(list_mechanisms()[name].label)} with these settings adds no Gaussian noise that could be "
             f"compared; choose another."
         )
@@ -71,7 +72,8 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, 
                 f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(released.worst)}."
             )
         )
-    parts.guarantee(cal)
+    guarantee.badge(cal)
+    links.examine(spec.mechanism)
     items = [
         lines.Bar(
             o.name,
@@ -82,13 +84,13 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, 
         )
         for o in found
     ]
-    look = parts.method_look(mechanism.id, theme)
+    look = charts.method_look(mechanism.id, theme)
     summary = (
         f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
         + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in found if math.isfinite(o.sigma))
         + "."
     )
-    parts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
+    charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
     for o in found:
         if o.note:
             st.caption(words.markdown(f"{o.name}: {o.note}."))
@@ -145,9 +147,9 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})
     fig = lines.bars(
-        items, parts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118), most=100.0
+        items, charts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118), most=100.0
     )
-    parts.chart(fig, "accountant-accuracy", summary, lambda: table)
+    charts.chart(fig, "accountant-accuracy", summary, lambda: table)
 
 
 def papers(spec: RunSpec) -> None:
@@ -155,7 +157,7 @@ def papers(spec: RunSpec) -> None:
     st.header("What each paper would add, and what is needed", anchor=False)
     setting, budget = setting_of(spec), spec.budget
     rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
-    parts.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
+    tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
     st.caption(
         words.markdown(
             f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "

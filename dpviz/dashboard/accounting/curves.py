@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell.fields import Choice, Number
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
@@ -31,7 +31,7 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases,
     if cal.noise_scale <= 0:
         return
     found = tables.renyi_curve(released, cal.noise_scale, cal.budget.delta)
-    look, x = parts.method_look(mechanism.id, theme), found.table["alpha"] - 1
+    look, x = charts.method_look(mechanism.id, theme), found.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, found.table["divergence"], Look("", theme.majority, "dash", "x"))]
     said = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
@@ -46,7 +46,7 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases,
         f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({found.relation.value}): "
         f"{'; '.join(said)}. Without a detour through Rényi the proved ε is {words.three(found.epsilon)} under replace-one."
     )
-    parts.chart(fig, "renyi", summary, lambda: found.table)
+    charts.chart(fig, "renyi", summary, lambda: found.table)
     with st.expander("How is this computed?"):
         st.latex(
             r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
@@ -62,7 +62,7 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Cal
     """delta(eps) at this noise, by every proof."""
     st.header("The whole curve: δ for every ε", anchor=False)
     table = tables.delta_curve(released, cal.noise_scale, cal.budget.delta)
-    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], parts.method_look(mechanism.id, theme))]
+    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(mechanism.id, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
             drawn.append(lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x")))
@@ -77,7 +77,7 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Cal
         "At this noise every (ε, δ) on or above the line holds, all at once. "
         f"At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
     )
-    parts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"))
+    charts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"))
 
 
 def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
@@ -104,7 +104,7 @@ def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
         + "; ".join(f"{name} {words.three(at[name])}" for name in table.columns[1:])
         + "."
     )
-    parts.chart(fig, "composition", summary, lambda: table)
+    charts.chart(fig, "composition", summary, lambda: table)
     for name, why in found.refused.items():
         st.caption(words.markdown(f"{name}: {why}."))
 
@@ -121,7 +121,7 @@ def relations(theme: Theme, released: Releases, cal: Calibration) -> None:
         "The same noise, σ = " + words.three(cal.noise_scale) + ": " + "; ".join(f"{b.name}: {b.words}" for b in items) + "."
     )
     fig = lines.bars(items, Look("", theme.families["gradient"], "solid", "x"), theme, x="ε at the same δ")
-    parts.chart(fig, "relations", summary, lambda: table)
+    charts.chart(fig, "relations", summary, lambda: table)
 
 
 def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:
@@ -143,7 +143,7 @@ def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:
         f"bet is won {words.percent(found.accuracy)} of the time at most; the pair {words.budget(found.budget)} alone, without "
         f"the whole curve, would allow {words.percent(found.accuracy_by_budget)}."
     )
-    parts.chart(fig, "test", summary, lambda: table)
+    charts.chart(fig, "test", summary, lambda: table)
     with st.expander("How is this computed?"):
         st.latex(
             r"1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)},\qquad "

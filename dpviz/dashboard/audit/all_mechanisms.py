@@ -14,7 +14,7 @@ from dpviz.auditing import audit, worst_case
 from dpviz.auditing.result import EXCEEDED
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.spec import RunSpec
@@ -61,9 +61,9 @@ def board(spec: RunSpec, theme: Theme) -> None:
                 f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim "
                 "anything: no violation found."
             )
-            parts.chart(pictures.board(shown, theme), "board", summary, lambda: table)
+            charts.chart(pictures.board(shown, theme), "board", summary, lambda: table)
             with st.expander("As a table"):
-                parts.table(
+                tables.table(
                     [(r[0], *(words.three(v) for v in r[1:5]), f"{r[5]}: {r[6]}" if r[6] else r[5]) for r in rows],
                     ("", "Claimed ε", "Proved ε", "Audited ε, at least", "If Gaussian, at least", "Verdict"),
                 )

@@ -17,7 +17,7 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, whole
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool, tasks
 from dpviz.dashboard.work.job import State
@@ -250,7 +250,7 @@ def _clouds(result: AuditResult, theme: Theme) -> None:
         f"{apart:.2g} standard "
         "deviations apart."
     )
-    parts.chart(pictures.clouds(result.cloud, theme), "clouds", summary, lambda: result.cloud)
+    charts.chart(pictures.clouds(result.cloud, theme), "clouds", summary, lambda: result.cloud)
 
 
 def _curve(result: AuditResult, theme: Theme) -> None:
@@ -266,7 +266,7 @@ def _curve(result: AuditResult, theme: Theme) -> None:
         f"{counts.false_negatives:g} in {counts.trials:,}"
         + (f"; {label} allows what lies below the dotted line." if label else ".")
     )
-    parts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
+    charts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
 
 
 def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import State
@@ -128,17 +128,17 @@ def _finding(found: Finding, theme: Theme, opened: bool) -> None:
     if not st.toggle("Numbers and picture", value=opened, key=f"show-{name}"):
         return
     if verdict.numbers:
-        parts.table(verdict.numbers, ("", "Now"))
-    looks = {m: parts.method_look(m, theme) for m in found.claim.mechanisms if m in list_mechanisms()}
-    looks |= {m: parts.method_look(m, theme) for m in ("non-private", "majority")}
+        tables.table(verdict.numbers, ("", "Now"))
+    looks = {m: charts.method_look(m, theme) for m in found.claim.mechanisms if m in list_mechanisms()}
+    looks |= {m: charts.method_look(m, theme) for m in ("non-private", "majority")}
     for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
         series = ", ".join(dict.fromkeys(part["series"]))
         limit = "" if verdict.picture.limit is None else f"; dotted line: {verdict.picture.limit_label}"
         of = "" if series == verdict.picture.y or series == verdict.picture.y.removesuffix(", %") else f" of {series}"
         bands = " Bands are one standard deviation." if (part["high"] - part["low"]).gt(0).any() else ""
         summary = f"{panel}: {verdict.picture.y}{of}{limit}.{bands}"
-        looks_here = looks | {m: parts.method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
-        parts.chart(
+        looks_here = looks | {m: charts.method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
+        charts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
         )
     st.caption(words.markdown(f"Rule: {verdict.rule}"))

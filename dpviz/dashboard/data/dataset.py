@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.base import train_size
@@ -34,9 +34,9 @@ def chosen(spec: RunSpec) -> Dataset | None:
     try:
         return load_dataset(spec.dataset, intercept=spec.intercept)
     except InvalidInput as problem:
-        parts.failed(f"{problem.field}: {problem.cause}", problem.fix)
+        panels.failed(f"{problem.field}: {problem.cause}", problem.fix)
     except MemoryError:
-        parts.failed("this set needs more memory than there is", "Choose a smaller one.")
+        panels.failed("this set needs more memory than there is", "Choose a smaller one.")
     return None
 
 
@@ -84,7 +84,7 @@ def balance(dataset: Dataset, theme: Theme) -> None:
     names = dataset.label_names
     summary = f"{counts[0]:,} rows are {names[0]} (−1), {counts[1]:,} are {names[1]} (+1)."
     table = pd.DataFrame({"label": names, "rows": counts})
-    parts.chart(data.label_balance(counts, names, theme), "balance", summary, lambda: table)
+    charts.chart(data.label_balance(counts, names, theme), "balance", summary, lambda: table)
 
 
 def lengths(dataset: Dataset, theme: Theme) -> None:
@@ -95,7 +95,7 @@ def lengths(dataset: Dataset, theme: Theme) -> None:
         f"All rows lie in the unit ball: lengths from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
         "One person can move a gradient no further."
     )
-    parts.chart(
+    charts.chart(
         data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "length": norms})
     )
 
@@ -103,13 +103,13 @@ def lengths(dataset: Dataset, theme: Theme) -> None:
 def preview(dataset: Dataset) -> None:
     """The first rows as people read them and as they are trained on."""
     st.header("What is trained on", anchor=False)
-    parts.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
+    panels.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
     st.markdown("**As read**")
     st.dataframe(dataset.frame.head(_SHOWN), width="stretch")
     encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
     st.markdown("**As encoded**: what the model sees; y is the label.")
     st.dataframe(encoded.round(4), width="stretch")
-    parts.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
+    tables.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
 
 
 def unique(names: tuple[str, ...]) -> list[str]:
@@ -158,7 +158,7 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
     shown = min(data.MOST, dataset.d)
     summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
-    parts.chart(fig, "ranges", summary, lambda: feature_table(dataset))
+    charts.chart(fig, "ranges", summary, lambda: feature_table(dataset))
 
 
 def feature_table(dataset: Dataset) -> pd.DataFrame:
@@ -174,7 +174,7 @@ def cards(spec: RunSpec) -> None:
     st.header("All datasets", anchor=False)
     failed = st.session_state.pop(_FAILED, None)
     if failed is not None:
-        parts.failed(f"{failed.field}: {failed.cause}", failed.fix)
+        panels.failed(f"{failed.field}: {failed.cause}", failed.fix)
     for name, upload in session.held().items():
         with st.container(border=True):
             st.markdown(f"**{words.markdown(upload.title)}**, your upload, {upload.rows:,} rows. Nobody else sees it.")

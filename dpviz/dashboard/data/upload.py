@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
@@ -89,7 +89,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     st.markdown(f"**{words.markdown(title)}**: {len(frame):,} rows, {frame.shape[1]:,} columns, {gaps:,} rows with gaps.")
     for note in table.notes:
         st.caption(words.markdown(note))
-    parts.not_private("The first rows as read.")
+    panels.not_private("The first rows as read.")
     st.dataframe(frame.head(5), width="stretch")
     names = [str(c) for c in frame.columns]
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 
 import numpy as np
 
 from dpviz.experiments.curves import Needed
-from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import STARTS
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
@@ -117,26 +115,6 @@ def preprocessing(declared: bool) -> str:
         "Preparing the rows looks at the data: each column's range and the list of categories are read from all rows, "
         "before any noise and outside every ε."
     )
-
-
-def python_call(spec: RunSpec) -> str:
-    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
-    default = RunSpec(spec.dataset)
-    always = ("dataset", "mechanism", "epsilon")
-    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    knobs = spec.build().defaults()
-    values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
-    given = [f"{name}={value!r}" for name, value in values.items() if name in always or value != getattr(default, name)]
-    return "import dpviz\n\nresult = dpviz.run(dpviz.RunSpec(" + ", ".join(given) + "))\nresult.accuracy.mean()"
-
-
-def shell_call(spec: RunSpec) -> str:
-    """The same run from a shell."""
-    query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
-    options = " ".join(
-        f"--set {k.split('.', 1)[1]}={v}" if "." in k else f"--{k.replace('_', '-')} {v}" for k, v in query.items()
-    )
-    return f"dpviz run {options}"
 
 
 def markdown(text: str) -> str:

@@ -6,16 +6,27 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, guarantee, panels, progress, repeat, tables, words
+from dpviz.dashboard.shell import links, sidebar
+from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.datasets.table.encoding import add_intercept
+from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, odds, plane
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.privacy.budget import Status, attack_accuracy, corner, trade_off
+
+
+def run(spec: RunSpec) -> Outcome | None:
+    """The outcome of a run; None where there is none, said so."""
+    done = progress.working(spec, cached_runs.outcome)
+    if done is not None:
+        cached_runs.prepare(spec, sidebar.EPSILONS)
+    return done
 
 
 def headline(done: Outcome) -> None:
@@ -25,13 +36,14 @@ def headline(done: Outcome) -> None:
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
-    parts.guarantee(done.calibration)
+    guarantee.badge(done.calibration)
+    links.examine(done.spec.mechanism)
 
 
 def accuracies(done: Outcome, theme: Theme) -> None:
     """Accuracy of every noise draw between the two baselines."""
     st.header("Accuracy over noise draws", anchor=False)
-    method = parts.method_look(done.spec.mechanism, theme)
+    method = charts.method_look(done.spec.mechanism, theme)
     fig = accuracy.accuracy_distribution(
         done.accuracy, done.non_private.accuracy, done.majority.accuracy, method, theme, expected=done.expected_accuracy
     )
@@ -41,7 +53,7 @@ def accuracies(done: Outcome, theme: Theme) -> None:
         f"({words.spread(done.accuracy)}, one standard deviation){expected}; "
         f"no privacy {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
     )
-    parts.chart(fig, "accuracy", summary, lambda: per_draw(done))
+    charts.chart(fig, "accuracy", summary, lambda: per_draw(done))
 
 
 def bets(done: Outcome, theme: Theme) -> None:
@@ -49,12 +61,12 @@ def bets(done: Outcome, theme: Theme) -> None:
     st.header("What ε means", anchor=False)
     cal = done.calibration
     if cal.status is Status.NONE:
-        parts.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
+        panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
     if cal.proved is None:
-        parts.empty(
+        panels.empty(
             "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
-            + parts.ABOUT
+            + guarantee.ABOUT
             + "”."
         )
         return
@@ -64,7 +76,7 @@ def bets(done: Outcome, theme: Theme) -> None:
         f"100 such bets at most {100 * win:.0f} are won; tossing a coin wins 50."
     )
     data = pd.DataFrame({"bets won at most, %": [100 * win], "epsilon": [cal.proved.epsilon], "delta": [cal.proved.delta]})
-    parts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
+    charts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
 
 
 def numbers(done: Outcome) -> None:
@@ -86,7 +98,7 @@ def numbers(done: Outcome) -> None:
         expected = words.percent(done.expected_accuracy)
         rows.insert(1, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
     label = list_mechanisms()[done.spec.mechanism].label
-    parts.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
+    tables.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
     noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
     bound = (
         f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
@@ -126,7 +138,7 @@ def lines(done: Outcome, theme: Theme) -> bool:
         (axis, axis),
         scores[:-1],
         scores[-1],
-        parts.method_look(done.spec.mechanism, theme),
+        charts.method_look(done.spec.mechanism, theme),
         theme,
         names=dataset.plane,
         classes=dataset.label_names,
@@ -138,8 +150,8 @@ def lines(done: Outcome, theme: Theme) -> bool:
         f"{crossed} of {len(done.theta)} draws cut the picture"
         + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
-    parts.not_private("The points are the data, and the thick line was trained without noise.")
-    parts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+    panels.not_private("The points are the data, and the thick line was trained without noise.")
+    charts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
     return True
 
 
@@ -149,15 +161,15 @@ def weights(done: Outcome, theme: Theme) -> None:
     dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
     names, base = dataset.feature_names, done.non_private.theta
     if base is None or len(names) != done.theta.shape[1]:
-        parts.empty(
+        panels.empty(
             f"The network’s {done.theta.shape[1]:,} weights do not belong to one feature each, and networks that say the same "
             "can have different weights (hidden units can change places), so there is nothing to set side by side."
         )
         return
     if not done.theta.any():
-        parts.empty("This method releases a label and no weights.")
+        panels.empty("This method releases a label and no weights.")
         return
-    fig = weight_figure.weights(done.theta, base, names, parts.method_look(done.spec.mechanism, theme), theme)
+    fig = weight_figure.weights(done.theta, base, names, charts.method_look(done.spec.mechanism, theme), theme)
     strongest = int(np.abs(base).argmax())
     values = done.theta[:, strongest]
     length = float(np.linalg.norm(done.theta - base, axis=1).mean())
@@ -168,7 +180,7 @@ def weights(done: Outcome, theme: Theme) -> None:
         f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
         f"{words.three(values.min())} and {words.three(values.max())} with noise."
     )
-    parts.chart(fig, "weights", summary, lambda: weight_table(done, names))
+    charts.chart(fig, "weights", summary, lambda: weight_table(done, names))
 
 
 def gap(done: Outcome, theme: Theme) -> None:
@@ -177,10 +189,10 @@ def gap(done: Outcome, theme: Theme) -> None:
     convex = get_model(done.spec.model).convex
     gaps = np.maximum(done.optimality_gap, 0.0) if convex else done.optimality_gap
     if np.abs(gaps).max() < 1e-12:
-        parts.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
+        panels.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
         return
     reference = "the minimum" if convex else "the best long training"
-    fig = accuracy.optimality_gap(gaps, parts.method_look(done.spec.mechanism, theme), theme, reference=reference)
+    fig = accuracy.optimality_gap(gaps, charts.method_look(done.spec.mechanism, theme), theme, reference=reference)
     summary = (
         f"Training objective of each noise draw minus {done.non_private.objective:.4g}, that of {words.minimum(convex)}: "
         f"{words.three(_gap(done))} on average, from {words.three(gaps.min())} to {words.three(gaps.max())}."
@@ -190,7 +202,7 @@ def gap(done: Outcome, theme: Theme) -> None:
         below = int((gaps < 0).sum())
         if below:
             summary += f" Here {below} of {len(gaps)} draws did."
-    parts.chart(fig, "gap", summary, lambda: per_draw(done))
+    charts.chart(fig, "gap", summary, lambda: per_draw(done))
 
 
 def attacker(done: Outcome, theme: Theme) -> None:
@@ -210,7 +222,7 @@ def attacker(done: Outcome, theme: Theme) -> None:
     )
     fig = odds.attacker_curve(alarms, reached, (float(alarms[best]), float(reached[best])), theme)
     data = pd.DataFrame({"false alarms": alarms, "true detections, at most": reached})
-    parts.chart(fig, "attacker", summary, lambda: data)
+    charts.chart(fig, "attacker", summary, lambda: data)
 
 
 def how(done: Outcome) -> None:
@@ -233,7 +245,7 @@ def how(done: Outcome) -> None:
         f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_family}), from sensitivity {cal.sensitivity:.6g}: "
         f"{cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
-    parts.computed(done.spec, formulas, sources)
+    repeat.computed(done.spec, formulas, sources)
 
 
 def per_draw(done: Outcome) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import streamlit as st
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import inspected, selection
 from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.selection import Chosen
@@ -50,7 +50,7 @@ def headline(seen: Inspected, influence: Influence) -> None:
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
-    parts.not_private("Everything on this page is computed from real rows, without noise. No ε covers it.")
+    panels.not_private("Everything on this page is computed from real rows, without noise. No ε covers it.")
 
 
 def met(seen: Inspected) -> str:
@@ -121,7 +121,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
         f"step{rough}).{size} The ring is the chosen person.{axes} Click a point to choose a person; "
         "the box and lasso tools above the picture choose a group, a double click lets it go."
     )
-    parts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
+    charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
     if chosen.group.any():
         group(seen, influence, chosen)
 
@@ -141,7 +141,7 @@ def group(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
         lines.append(("Pass the rule at the start", *(words.percent(float(view.passes[w].mean())) for w in (at, slice(None)))))
     if seen.epsilon is not None:
         lines.append(("Median individual ε", *(words.three(float(np.median(seen.epsilon[w]))) for w in (at, slice(None)))))
-    parts.table(lines, ("The chosen group", "group", "all training rows"))
+    tables.table(lines, ("The chosen group", "group", "all training rows"))
     st.button("Let the group go", on_click=selection.forget_group)
 
 
@@ -201,14 +201,14 @@ def table(seen: Inspected, influence: Influence) -> pd.DataFrame:
 def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
     st.header("All rows as a table", anchor=False)
-    parts.not_private("Real rows.")
+    panels.not_private("Real rows.")
     shown = table(seen, influence)
     if chosen.group.any():
         shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)
     selection.remember_shown(selection.TABLE, shown["row id"].to_numpy())
     st.dataframe(
-        parts.harmless(shown),
+        tables.harmless(shown),
         key=selection.TABLE,
         hide_index=True,
         height=360,
@@ -220,4 +220,4 @@ def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     )
     whose = " of the group" if chosen.group.any() else ""
     st.caption(f"{part}{whose}. A click on a heading sorts, a tick at the left chooses the person.")
-    parts.download(lambda: whole, "rows")
+    tables.download(lambda: whole, "rows")

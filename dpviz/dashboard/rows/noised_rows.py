@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.rows.influence_map import met
 from dpviz.dashboard.rows.inspected import Inspected
@@ -34,7 +34,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
     st.header("Which points received noise", anchor=False)
     cal = seen.calibration
-    parts.not_private("Which rows met noise is decided by, and tells about, real rows.")
+    panels.not_private("Which rows met noise is decided by, and tells about, real rows.")
     said = met(seen)
     st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
     where = list_mechanisms()[seen.spec.mechanism].noise_enters.rstrip(".")
@@ -64,21 +64,21 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
 
 def _no_rule(seen: Inspected) -> None:
     if seen.calibration.noise_scale == 0:
-        parts.empty("No noise, so no row met any.")
+        panels.empty("No noise, so no row met any.")
     elif rule := list_mechanisms()[seen.spec.mechanism].row_rule:
         stopped = int((seen.rows["rule_margin"] > 0).sum())
-        parts.empty(
+        panels.empty(
             f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(seen.rows):,} rows "
             "asked for more than their budget before the end, mean over the noise draws."
         )
     elif seen.ever is None:
         seen_in = "individual ε and influence" if seen.individual is not None else "influence"
-        parts.empty(
+        panels.empty(
             "This method has no rule that picks rows: its noise goes where the line above says and covers all rows together, "
             f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
         )
     else:
-        parts.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
+        panels.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
 
 
 def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
@@ -102,7 +102,7 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     if chosen.group.any():
         summary += f" Of the {int(chosen.group.sum()):,} rows of the group {int(view.passes[chosen.group].sum()):,} pass."
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
-    parts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view))
+    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view))
     for note in view.notes:
         st.caption(words.markdown(note))
 
@@ -146,7 +146,7 @@ def rounds(seen: Inspected, theme: Theme) -> None:
         f"first and {words.three(per_round[-1])} in the last round, mean over {len(seen.timeline)} noise draws."
     )
     table = pd.DataFrame({"round": np.arange(1, count + 1), f"{seen.timeline_counts}, mean": per_round})
-    parts.chart(noise_timeline(seen.timeline, theme, seen.timeline_counts), "timeline", summary, lambda: table)
+    charts.chart(noise_timeline(seen.timeline, theme, seen.timeline_counts), "timeline", summary, lambda: table)
 
 
 def budgets(seen: Inspected) -> None:
@@ -173,7 +173,7 @@ def budgets(seen: Inspected) -> None:
         here = " (now)" if epsilon == seen.spec.epsilon else ""
         lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
     head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that meet noise of their own"
-    parts.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
+    tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
 
 
 def _cheap(seen: Inspected) -> bool:
@@ -205,13 +205,13 @@ def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
         f"{words.three(high) if k else 'more than any'} or more. {among} {words.percent(float(wrong.mean()))} of all rows, are "
         f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
     )
-    parts.not_private("Influence is read off real rows, and which rows pass gives data away.")
+    panels.not_private("Influence is read off real rows, and which rows pass gives data away.")
     # the last row that meets noise stands at the threshold, and what meets noise is drawn to its right
     fig = rule_histogram(
         influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
     )
     data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "meets noise": ~passes})
-    parts.chart(fig, "idea-rows", summary, lambda: data)
+    charts.chart(fig, "idea-rows", summary, lambda: data)
     method = _follows(seen.spec, float(share))
     if method is None:
         return
@@ -221,12 +221,12 @@ def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
         for other in sorted({0.0, float(share), 1.0}):
             spec = _follows(seen.spec, other)
             assert spec is not None
-            done = parts.working(spec, cached_runs.outcome, f"idea-{other:g}")
+            done = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
             if done is None:
                 return
             mean = f"{words.percent(float(done.accuracy.mean()))} ({words.spread(done.accuracy)})"
             lines.append((f"{other:.0%}", mean, words.percent(done.non_private.accuracy), words.percent(done.majority.accuracy)))
-        parts.table(lines, ("Share noised", f"{label}, test accuracy", "no privacy", "majority"))
+        tables.table(lines, ("Share noised", f"{label}, test accuracy", "no privacy", "majority"))
         st.caption("No guarantee holds for any of these: which rows pass depends on the data, and rows that pass are not hidden.")
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from scipy.special import expit
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import inspected, selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
 from dpviz.dashboard.rows.inspected import Inspected
@@ -39,10 +39,10 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     right.text_input("Compare with row id", key="other", placeholder="nobody")
     st.button("The most influential row", on_click=_most_influential)
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
-    parts.not_private("A real row, and what the model would be without it.")
+    panels.not_private("A real row, and what the model would be without it.")
     lines = [*_verdict(seen, people), *_influence(seen, influence, people), *_noise(seen, people), *_privacy(seen, people)]
     heads = [f"row {seen.row_ids[i]}" for i in people]
-    parts.table([(name, *values) for name, values in lines], ("", *heads))
+    tables.table([(name, *values) for name, values in lines], ("", *heads))
     st.caption(
         "Bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
         "50 %. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
@@ -56,9 +56,9 @@ def readable(seen: Inspected, chosen: Chosen) -> None:
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     frame = dataset_of(seen.spec).frame
     with st.expander("The row in the data's own units", expanded=len(frame.columns) <= 16):
-        parts.not_private("A real row.")
+        panels.not_private("A real row.")
         heads = [f"row {seen.row_ids[i]}" for i in people]
-        parts.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
+        tables.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
 
 
 def _most_influential() -> None:
@@ -233,11 +233,11 @@ def finder(seen: Inspected, influence: Influence) -> None:
 def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
     n = len(seen.row_ids)
     if not len(found):
-        parts.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
+        panels.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
         return
     found = found[np.argsort(-influence.newton_norm[found], kind="stable")]
     ids = seen.row_ids[found]
-    parts.not_private("Real rows.")
+    panels.not_private("Real rows.")
     st.markdown(
         f"{len(found):,} of {n:,} training rows, by influence"
         + (", the first 200 shown." if len(found) > 200 else ".")
@@ -248,7 +248,7 @@ def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np
     shown.insert(0, "row id", ids[:200])
     selection.remember_shown(selection.FOUND, ids)
     st.dataframe(
-        parts.harmless(shown),
+        tables.harmless(shown),
         key=selection.FOUND,
         hide_index=True,
         selection_mode="single-row",
@@ -267,16 +267,16 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
         return
     st.header("The row before and after noise", anchor=False)
     if after is None:
-        parts.empty(released)
+        panels.empty(released)
         return
     if released:
         st.caption(words.markdown(released))
     dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
     before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
-    parts.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
+    panels.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
     if np.array_equal(before, noisy):
         changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
-        parts.empty(
+        panels.empty(
             f"Row {row_id} stays as it was: no draw put noise on it. In the first one {len(changed):,} of {len(after):,} changed."
         )
         if len(changed):
@@ -304,9 +304,9 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
         fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
     else:
         fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
-    parts.chart(fig, "before-after", summary, lambda: data)
+    charts.chart(fig, "before-after", summary, lambda: data)
     if image is None:
         order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
-        parts.table(
+        tables.table(
             [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order], ("moved most, own units", "before", "after")
         )

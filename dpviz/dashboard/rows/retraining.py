@@ -8,7 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, progress, repeat, words
 from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.selection import Chosen
@@ -37,7 +37,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
-    truth = parts.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
+    truth = progress.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
     if truth is not None:
         scatter(seen, influence, truth, whose, theme)
 
@@ -74,7 +74,7 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
     )
     same = int(at[truth.norm.argmax()]) == int(at[length.argmax()])
     summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
-    parts.not_private("Every point is a real row.")
+    panels.not_private("Every point is a real row.")
     if not convex and len(at) > 2:
         _order(influence, length, truth)
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
@@ -89,7 +89,7 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
             "certificate of the exact value": truth.certificate,
         }
     )
-    parts.chart(fig, "validation", summary, lambda: data)
+    charts.chart(fig, "validation", summary, lambda: data)
 
 
 def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
@@ -128,7 +128,7 @@ def how(seen: Inspected) -> None:
         )
     if seen.individual is not None:
         sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
-    parts.computed(seen.spec, formulas, sources)
+    repeat.computed(seen.spec, formulas, sources)
     st.markdown("Influence and retraining from Python:")
     st.code(
         "influence = dpviz.influence_of(dpviz.setup_for(result.spec).problem)\ninfluence.frame()  # one row per training row\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
@@ -54,7 +54,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
     st.header("Excess risk: observed, bounded, and as published", anchor=False)
     over = _controls()
     if over.key == "d" and not setting_of(spec).linear:
-        parts.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
+        panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return
     grid = _grid(spec, over)
     found = _measured(spec, over, grid)
@@ -77,7 +77,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         )
         for c in published
     ]
-    parts.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(found[middle]))}", "constants"))
+    tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(found[middle]))}", "constants"))
     _how(spec, over, grid)
 
 
@@ -110,7 +110,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     if not fresh:
         st.caption("These are the points of the previous setting.")
     convex = rate_curves.speaks_of(spec)
-    parts.not_private(f"Excess risk compares with the training objective of {words.minimum(convex)}.")
+    panels.not_private(f"Excess risk compares with the training objective of {words.minimum(convex)}.")
     if not convex:
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     return found
@@ -143,7 +143,7 @@ def _picture(
         f"observed, mean of {len(found[0].gap)} draws: slope {words.two(slope)}",
         x,
         y,
-        replace(parts.method_look(spec.mechanism, theme), symbol="circle"),
+        replace(charts.method_look(spec.mechanism, theme), symbol="circle"),
         points=True,
         low=[max(a - s, a / 10) for a, s in zip(y, spread, strict=True)],
         high=[a + s for a, s in zip(y, spread, strict=True)],
@@ -165,7 +165,7 @@ def _picture(
             "only slopes compare."
         )
     fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks)
-    parts.chart(fig, f"excess-{over.key}", summary, lambda: table)
+    charts.chart(fig, f"excess-{over.key}", summary, lambda: table)
     return slope
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell.fields import Choice, Number
 from dpviz.experiments.spec import RunSpec
 from dpviz.papers import rates
@@ -38,7 +38,7 @@ def table(spec: RunSpec) -> None:
     """A paper's table with the reader's numbers."""
     st.header("The papers' tables, live", anchor=False)
     if not speaks_of(spec):
-        parts.empty(NO_RATES)
+        panels.empty(NO_RATES)
         return
     here = facts_of(spec)
     left, right = st.columns(2)
@@ -67,7 +67,7 @@ def table(spec: RunSpec) -> None:
     st.html("<style>.st-key-rate-rows {overflow-x: auto} .st-key-rate-rows table {min-width: 46rem}</style>")
     with st.container(key="rate-rows"):
         st.markdown(_markdown(done))
-    parts.download(lambda: _rate_table(done), f"table-{chosen}")
+    tables.download(lambda: _rate_table(done), f"table-{chosen}")
     st.caption(words.markdown(f"{title} of {source}."))
     with st.expander("What O(·) hides, what each row assumes, and remarks"):
         for e in done:

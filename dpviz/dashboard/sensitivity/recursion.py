@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, guarantee, panels, words
 from dpviz.dashboard.sensitivity import explanation
+from dpviz.dashboard.shell import links
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
@@ -47,7 +48,7 @@ def over_training(spec: RunSpec, theme: Theme) -> None:
     setting = setting_of(spec)
     choice = algorithm_choice(spec)
     if not choice.options:
-        parts.empty(
+        panels.empty(
             "No algorithm here trains this model step by step with a proved distance between two runs; it needs convexity."
         )
         return
@@ -64,7 +65,7 @@ def over_training(spec: RunSpec, theme: Theme) -> None:
         f"the batches that may hold "
         f"it. It ends between {words.three(float(trace.value[-1].min()))} and {words.three(float(trace.value[-1].max()))}."
     )
-    parts.chart(fig, "trace", summary, lambda: _trace_table(trace))
+    charts.chart(fig, "trace", summary, lambda: _trace_table(trace))
     st.markdown(f"**Where does it come from?** {words.markdown(explanation.where(trace, setting))}")
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
@@ -128,7 +129,7 @@ def _one_pass(trace: Any, theme: Theme) -> None:
         f"batch with the replaced "
         "row has its turn (expansion). An early jump is contracted by all batches that follow; a late one is not."
     )
-    parts.chart(fig, "one-pass", summary)
+    charts.chart(fig, "one-pass", summary)
 
 
 def _variants(mechanism: Mechanism, setting: Setting, theme: Theme) -> None:
@@ -143,9 +144,9 @@ def _variants(mechanism: Mechanism, setting: Setting, theme: Theme) -> None:
         cases[label] = replace(mechanism, **chosen).sensitivity_bounds(setting)[0].value
     now = mechanism.sensitivity_bounds(setting)[0].value
     items = [lines.Bar(k, v, words.three(v), strong=v == now) for k, v in cases.items()]
-    look = parts.method_look(mechanism.id, theme)
+    look = charts.method_look(mechanism.id, theme)
     summary = "The same training with its parts switched: " + "; ".join(f"{k}: {words.three(v)}" for k, v in cases.items()) + "."
-    parts.chart(
+    charts.chart(
         lines.bars(items, look, theme, x="worst-case distance at the end"),
         "variants",
         summary,
@@ -160,7 +161,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     bounds = mechanism.sensitivity_bounds(setting)
     cal = mechanism.calibrate(setting, spec.budget)
     if not np.isfinite(cal.sensitivity):
-        parts.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")
+        panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")
         return
     items = [
         lines.Bar(b.label, b.value, words.three(b.value), solid=b.proved, strong=abs(b.value / cal.sensitivity - 1) < 1e-9)
@@ -194,14 +195,15 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
             f"{100 * moves.largest() / cal.sensitivity:.0f} % of the bound: "
             "the rest is slack, or a neighbour that was not tried."
         )
-        parts.not_private("Observed movements come from training on the rows without noise.")
+        panels.not_private("Observed movements come from training on the rows without noise.")
     fig = lines.bars(
-        items, parts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
+        items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
     )
     summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
-    parts.chart(fig, "slack", summary, lambda: pd.DataFrame([{f.name: getattr(b, f.name) for f in fields(b)} for b in bounds]))
+    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([{f.name: getattr(b, f.name) for f in fields(b)} for b in bounds]))
     st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
-    parts.guarantee(cal)
+    guarantee.badge(cal)
+    links.examine(spec.mechanism)
     with st.expander("How is this computed?"):
         for b in bounds:
             st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed, scaling
@@ -38,7 +38,7 @@ def curves(spec: RunSpec, theme: Theme, choice: Choice) -> None:
     labels = [str(c) for c in table.columns if c != over.name]
     mechanism = spec.build()
     if not np.isfinite(table[labels].to_numpy(float)).any():
-        parts.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity, so there is nothing to draw.")
+        panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity, so there is nothing to draw.")
         return
     drawn, slopes = _bounds(spec, theme, over, table, labels)
     seen = _retrained(spec, over)
@@ -51,8 +51,8 @@ def curves(spec: RunSpec, theme: Theme, choice: Choice) -> None:
     fig = lines.curves(drawn, theme, x=over.title, y="sensitivity (L2)", marks=((over.value, "this run"),))
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)
     summary = f"Sensitivity of {mechanism.label} over {over.title}, logarithmic on both axes. Fitted slopes: {fitted}."
-    parts.chart(fig, "falls", summary, lambda: table)
-    parts.table(slopes, _COLUMNS)
+    charts.chart(fig, "falls", summary, lambda: table)
+    tables.table(slopes, _COLUMNS)
     if over.name == "n":
         st.caption(
             "Batches keep their share of the rows while n changes. A batch of a fixed rule such as √n gives flatter curves."
@@ -63,7 +63,7 @@ def _bounds(
     spec: RunSpec, theme: Theme, over: Axis, table: pd.DataFrame, labels: list[str]
 ) -> tuple[list[lines.Line], list[tuple[str, str, str, str]]]:
     """A line for each bound with its slopes, and the line of the slope that one formula gives."""
-    look, drawn, slopes = parts.method_look(spec.mechanism, theme), [], []
+    look, drawn, slopes = charts.method_look(spec.mechanism, theme), [], []
     for k, label in enumerate(labels):
         other = replace(look, colour=shade(look.colour, 0.3 * k), dash=_DASHES[k % len(_DASHES)])
         drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))
@@ -94,5 +94,5 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     )
     if found is None:
         return None
-    parts.not_private("Observed points come from training on the rows without noise, again and again.")
+    panels.not_private("Observed points come from training on the rows without noise, again and again.")
     return scaling.observed_table(found)

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.dashboard.shell import address
+from dpviz.papers.claims import concerning
 
 FIRST = "One private model"
 
@@ -46,3 +47,23 @@ def links(query: Mapping[str, str]) -> None:
     if len(found) > 1:
         for path, label in found.items():
             st.page_link(path, label=label, query_params=dict(query), width="stretch")
+
+
+def examine(mechanism: str, name: str = "") -> None:
+    """Links from an epsilon to the audit of its mechanism and to the papers' claims about it.
+
+    Args:
+        mechanism: id.
+        name: what it is called, where several stand side by side.
+    """
+    with st.container(horizontal=True):
+        to("Audit", f"Attack {name or 'it'}", mechanism=mechanism)
+        claims_about(mechanism)
+
+
+def claims_about(mechanism: str) -> None:
+    """A link to the claims of papers that speak about a mechanism; nothing where there is none."""
+    count = len(concerning(mechanism))
+    if count:
+        text = f"{count} claim{'s' if count > 1 else ''} of papers about it, tested"
+        to("Paper claims", text, about="mechanism", mechanism=mechanism)

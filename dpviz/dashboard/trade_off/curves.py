@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
-from dpviz.dashboard.shell import address, sidebar
+from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.shell import address, links, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
@@ -71,7 +71,7 @@ def picture(view: running.View) -> None:
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
     made, lines, said = view.once(("picture", *(kept["mechanism"].unique() if len(kept) else ())), lambda: _drawn(view, kept))
-    clicked = parts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
+    clicked = charts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
     st.caption("A click on a point opens that run on the first page.")
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
@@ -117,7 +117,7 @@ def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure
         name, status = str(mechanism), str(part["status"].iloc[0])
         unproved = status in (Status.CLAIM.value, Status.NONE.value)
         epsilon = needs.get(name) if view.choices.show == "accuracy" and not dim else None
-        look = parts.method_look(name, view.theme)
+        look = charts.method_look(name, view.theme)
         made.append(figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim))
     return made
 
@@ -187,18 +187,18 @@ def numbers(view: running.View) -> None:
             )
         )
     columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
-    parts.table(rows, columns)
+    tables.table(rows, columns)
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
         for mechanism in dict.fromkeys(summary["mechanism"]):
-            parts.examine(str(mechanism), labels()[mechanism])
+            links.examine(str(mechanism), labels()[mechanism])
 
 
 def take_away(view: running.View) -> None:
     """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
     with st.container(horizontal=True):
-        parts.download(view.table, "draws", "Save every draw (CSV)")
+        tables.download(view.table, "draws", "Save every draw (CSV)")
         st.download_button(
             "Save the settings (TOML)",
             view.sweep.to_toml(),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
@@ -48,7 +48,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
                 disabled=bool(setup.unavailable),
             )
         if setup.unavailable:
-            parts.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
+            panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
         st.markdown(
             words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}: {panel.title}, {panel.rows:,} rows.")
         )
@@ -59,7 +59,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         if chosen.figure == name and view is not None and not setup.unavailable:
             _judged(figure, setup, view)
         else:
-            parts.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
+            tables.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
     _times_section()
 
 
@@ -111,7 +111,7 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
 
 def _table(found: list[tuple[Statement, Verdict]]) -> None:
     rows = [(s.text, _SIGNS[v.shown], _labelled(v.why), s.meaning) for s, v in found]
-    parts.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
+    tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
 
 def _labelled(text: str) -> str:
@@ -186,12 +186,12 @@ def _draw_times(figure: base.Times, job: SweepJob) -> None:
         for m in figure.methods
         if m in wide.index
     ]
-    parts.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
-    parts.download(lambda: measured, "times")
+    tables.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
+    tables.download(lambda: measured, "times")
     if status.state is State.DONE:
         _table([(s, s.check(measured)) for s in figure.statements])
     elif status.state.over:
-        parts.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
+        panels.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
 
 
 def table_of_times(cells: Sequence[Cell], taken: dict[int, float]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import State
@@ -88,13 +88,13 @@ class View:
 def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
     """The page's sweep as a job at work; None where there is none, said so."""
     if not chosen.methods:
-        parts.empty("**No method is chosen.** Choose at least one below.")
+        panels.empty("**No method is chosen.** Choose at least one below.")
         return None
     try:
         sweep = chosen.sweep(spec)
         key = sweep.key()
     except InvalidInput as problem:
-        parts.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
+        panels.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
     work = spec.n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
     if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool.pool().find(key) is None:

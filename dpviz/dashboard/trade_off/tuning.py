@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import charts, panels, words
 from dpviz.dashboard.trade_off import curves, running
 from dpviz.dashboard.trade_off import settings as choices
 from dpviz.dashboard.trade_off.settings import Choices
@@ -33,7 +33,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
     with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
         names = list(tuning.declared(spec))
         if len(names) < 2:
-            parts.empty("This method has nothing to tune.")
+            panels.empty("This method has nothing to tune.")
             return
         pair = chosen.tune or (names[0], names[1])
         columns = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
@@ -131,7 +131,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         percent=percent,
         best=best,
         present=_present(spec, grid),
-        hue=parts.method_look(spec.mechanism, theme).colour,
+        hue=charts.method_look(spec.mechanism, theme).colour,
     )
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
@@ -141,7 +141,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         f"{curves.TITLES[chosen.by].capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
         f"ε = {words.three(spec.epsilon)}: best {value} with {settings}, worst {worst}. A click on a cell uses it."
     )
-    parts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
+    charts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
     st.button(f"Use the best: {settings}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
     for line in running.refused_cells([cell for _, _, cell in grid.cells], status.problems):
         st.caption(line)

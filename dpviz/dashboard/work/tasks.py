@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import parts, words
+from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import Cancelled, Job, State, Status
 
@@ -95,7 +95,7 @@ def controls(task: Task[Any], what: str) -> None:
         kept = "What was found by then is shown." if task.results else "Nothing was found by then."
         st.info(f"**Cancelled** after {task.done:.0%}. {kept}", icon="ℹ️")
     elif task.problem is not None:
-        parts.failed(*task.problem)
+        panels.failed(*task.problem)
 
 
 def progress(task: Task[Any], what: str) -> str:
@@ -139,7 +139,7 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
         st.session_state[f"observed.{section}"] = task.results[-1]
         return task.results[-1], True
     problem = ("cancelled; nothing was kept", "Start it again, or choose something smaller.")
-    parts.failed(*(task.problem or problem))
+    panels.failed(*(task.problem or problem))
     if st.button("Start again", key=f"again.{section}"):
         jobs.pool().again(task)
         st.rerun()

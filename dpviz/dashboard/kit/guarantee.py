@@ -1,0 +1,26 @@
+"""The badge of a guarantee: how far an epsilon is proved, under which relation, by which accountant."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.dashboard.kit import words
+from dpviz.mechanisms import Calibration
+
+ABOUT = "About this guarantee"
+
+
+def badge(cal: Calibration) -> None:
+    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant."""
+    st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
+    lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
+    if cal.claimed is not None and cal.claimed != cal.proved:
+        proved = f"{words.budget(cal.proved)} is proved" if cal.proved else "nothing is proved"
+        lines.append(f"The paper claims {words.budget(cal.claimed)}; {proved}")
+    st.caption(words.markdown(". ".join(lines)) + ".")
+    for condition in cal.conditions:
+        st.markdown(f"- only if {words.markdown(condition)}")
+    if cal.notes:
+        with st.expander(ABOUT):
+            for note in cal.notes:
+                st.markdown(f"- {words.markdown(note)}")
