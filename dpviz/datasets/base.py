@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, whole
@@ -99,11 +97,6 @@ class Dataset:
     def declared(self) -> bool:
         """Whether ranges and categories were declared in advance and not read from the rows."""
         return not self.looked_at
-
-    @cached_property
-    def scratch(self) -> LRUCache[Hashable, Any]:
-        """What is derived from rows that belong to one session: it goes when they go."""
-        return LRUCache(4)
 
     @cached_property
     def sha256(self) -> str:

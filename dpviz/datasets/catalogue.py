@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from cachetools import LRUCache
-
+from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth, whole
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.sources import folder, remote, uploads
@@ -51,16 +49,12 @@ SOURCES = (
     Source(remote.REMOTE.__contains__, remote.load, remote.stamp, remote.rows),
 )
 
-_Kept = tuple[Hashable, Dataset | InvalidInput]
-_cache: LRUCache[Hashable, _Kept] = LRUCache(
-    _CACHE_BYTES, getsizeof=lambda kept: 1000 if isinstance(kept[1], InvalidInput) else _size(kept[1])
-)
-_lock = threading.RLock()
-_loading: dict[Hashable, threading.Lock] = {}
+
+def _size(loaded: Dataset | InvalidInput) -> int:
+    return 1000 if isinstance(loaded, InvalidInput) else int(loaded.X.nbytes + 16 * loaded.frame.size)
 
 
-def _size(dataset: Dataset) -> int:
-    return int(dataset.X.nbytes + 16 * dataset.frame.size)
+_cache: Cache[Dataset | InvalidInput] = Cache("datasets", _CACHE_BYTES, _size)
 
 
 def list_datasets() -> tuple[str, ...]:
@@ -122,32 +116,19 @@ def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> 
     truth("intercept", intercept)
     if uploads.is_upload(name):
         return uploads.get(name).dataset(intercept)
-    source, key = _source(name), (name, intercept)
-    stamp = source.stamp(name)
-    with _lock:
-        turn = _loading.setdefault(key, threading.Lock())
-    with turn:  # a slow set holds up nobody who wants another one
-        with _lock:
-            kept = _cache.get(key)
-        if kept is None or kept[0] != stamp:
-            kept = (stamp, _load(source, name, intercept))
-            with _lock:
-                if _cache.getsizeof(kept) <= _cache.maxsize:
-                    _cache[key] = kept
-                else:
-                    _cache.pop(key, None)
-    if isinstance(kept[1], InvalidInput):
-        raise InvalidInput(kept[1].field, kept[1].cause, kept[1].fix)
-    return kept[1]
+    source = _source(name)
+    loaded = _cache.compute((name, intercept), lambda _: _load(source, name, intercept), owner=name, version=source.stamp(name))
+    if isinstance(loaded, InvalidInput):
+        raise InvalidInput(loaded.field, loaded.cause, loaded.fix)
+    return loaded
 
 
 def peek(name: str, *, intercept: bool = True) -> Dataset | None:
     """A dataset if it is in memory or quick to make; None where a file would have to be read first."""
     if name in BUNDLED or name == "teaching" or name.startswith("census-"):
         return load_dataset(name, intercept=intercept)
-    with _lock:
-        kept = _cache.get((name, intercept))
-    return kept[1] if kept is not None and isinstance(kept[1], Dataset) else None
+    loaded = _cache.get((name, intercept))
+    return loaded if isinstance(loaded, Dataset) else None
 
 
 def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from dpviz.common.memory import Cache
+from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split, load_dataset
 from dpviz.datasets.base import train_size
 from dpviz.experiments.spec import RunSpec, check_delta
@@ -71,8 +70,9 @@ class Setup:
         return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
 
 
-_setups: LRUCache[Hashable, Setup] = LRUCache(1 << 30, getsizeof=lambda b: 3 * b.dataset.X.nbytes + 1)
-_lock = threading.RLock()
+_BYTES = 1 << 30
+# what is derived from the rows counts with them; the last one stays however large it is
+_setups: Cache[Setup] = Cache("training problems", _BYTES, lambda made: min(3 * made.dataset.X.nbytes + 1, _BYTES))
 
 
 def setup_for(spec: RunSpec) -> Setup:
@@ -84,22 +84,17 @@ def setup_for(spec: RunSpec) -> Setup:
     dataset = load_dataset(spec.dataset, intercept=spec.intercept)
     check_delta(spec.delta, train_size(dataset.n))
     key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
-    store: LRUCache[Hashable, Setup] = dataset.scratch if dataset.session_only else _setups
-    with _lock:
-        if key in store:
-            return store[key]
+
+    def make(_: Monitor) -> Setup:
+        split = dataset.split(spec.split_seed)
         # the rows, and what is derived from them, are shared by all models and regularisations
-        for other in store.values():
-            if other.dataset is dataset and np.array_equal(other.split.train, dataset.split(spec.split_seed).train):
-                made = replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
-                break
-        else:
-            split = dataset.split(spec.split_seed)
-            train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
-            made = Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
-        if store.getsizeof(made) <= store.maxsize:
-            store[key] = made
-        return made
+        for other in _setups.values():
+            if other.dataset is dataset and np.array_equal(other.split.train, split.train):
+                return replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
+        train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
+        return Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+
+    return _setups.compute(key, make, owner=spec.dataset)
 
 
 def setting_of(spec: RunSpec) -> Setting:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.common import memory
+from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import reading
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
@@ -285,12 +287,11 @@ def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path) -> None:
 
 
 def test_ready_rows_are_bounded_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    uploads._ready.clear()
-    monkeypatch.setattr(uploads, "READY_BYTES", 4 * 60 * 5 * 8 * 2)
+    ready: memory.Cache[Dataset] = memory.Cache("ready", 4 * 60 * 5 * 8 * 2, lambda d: 4 * d.X.nbytes)
+    monkeypatch.setattr(uploads, "_ready", ready)
     held = [upload(seed) for seed in range(4)]
     hashes = [u.dataset(True).sha256 for u in held]
-    assert len(uploads._ready) <= 2
-    assert sum(bool(u._datasets) for u in held) <= 2
+    assert len(ready.values()) == 2
     assert [dpviz.load_dataset(u.name).sha256 for u in held] == hashes
 
 

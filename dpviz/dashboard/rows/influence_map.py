@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from dpviz.common.memory import Cache
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import inspected, selection
 from dpviz.dashboard.rows.inspected import Inspected
@@ -24,7 +24,9 @@ from dpviz.mechanisms.base import RuleView
 
 Floats = NDArray[np.float64]
 
-_planes: LRUCache[str, tuple[NDArray[np.float32], tuple[float, float]]] = LRUCache(8)
+_planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
+    "principal planes", 64 << 20, lambda made: made[0].nbytes + 64
+)
 
 
 def dataset_of(spec: RunSpec) -> Dataset:
@@ -155,9 +157,7 @@ def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Fl
     columns, titles = [], []
     for name in names:
         if name in selection.COMPONENTS:
-            if key not in _planes:
-                _planes[key] = principal_plane(dataset.X[seen.row_ids])
-            plane, shares = _planes[key]
+            plane, shares = _planes.compute(key, lambda _: principal_plane(dataset.X[seen.row_ids]), owner=seen.spec.dataset)
             k = selection.COMPONENTS.index(name)
             columns.append(plane[:, k].astype(float))
             titles.append(f"{name} ({words.percent(shares[k])})")

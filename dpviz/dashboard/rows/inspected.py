@@ -7,18 +7,16 @@ every epsilon. Free of streamlit. All of it is read off private rows.
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from cachetools import LRUCache
 from numpy.typing import ArrayLike, NDArray
 
 import dpviz
+from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.experiments.setup import setup_for
@@ -29,7 +27,6 @@ from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 MAX_BYTES = 256 << 20
 #: rows x rows x parameters up to which every row is retrained without being asked for
@@ -102,42 +99,15 @@ class Inspected:
         return int(total) + (0 if self.timeline is None else self.timeline.nbytes) + 65536
 
 
-class _Store:
-    """A bounded memory, safe for threads; what is too large for it is computed again."""
-
-    def __init__(self, sizes: Callable[[Any], int]) -> None:
-        self._kept: LRUCache[str, Any] = LRUCache(MAX_BYTES, getsizeof=sizes)
-        self._lock = threading.RLock()
-
-    def get(self, key: str, make: Callable[[], T]) -> T:
-        with self._lock:
-            found = self._kept.get(key)
-        if found is not None:
-            return found
-        made = make()
-        with self._lock:
-            if self._kept.getsizeof(made) <= self._kept.maxsize:
-                self._kept[key] = made
-        return made
-
-    def has(self, key: str) -> bool:
-        with self._lock:
-            return key in self._kept
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
-
-
 def _influence_size(made: Influence) -> int:
     return 12 * 8 * made.problem.n + 16 * len(made.theta) ** 2 + made.problem.rows.X.nbytes
 
 
-_runs = _Store(lambda made: made.size)
-_influences = _Store(_influence_size)
-_retrained = _Store(lambda made: 2 * made.theta.nbytes + 4096)
-_noisy = _Store(lambda made: made.nbytes + 64)
-_counts = _Store(lambda made: 4096)
+_runs: Cache[Inspected] = Cache("runs row by row", MAX_BYTES, lambda made: made.size)
+_influences: Cache[Influence] = Cache("influence", MAX_BYTES, _influence_size)
+_retrained: Cache[Retrained] = Cache("retraining without a row", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
+_noisy: Cache[Floats] = Cache("rows with noise", MAX_BYTES, lambda made: made.nbytes + 64)
+_counts: Cache[tuple[float, int | None]] = Cache("noise at other budgets", 1 << 20, lambda made: 256)
 
 
 def clear() -> None:
@@ -155,7 +125,7 @@ def fit_key(spec: RunSpec) -> str:
 
 def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
     """The run with the story of every row, from memory where it is there."""
-    return _runs.get(spec.key(), lambda: _inspect(spec, monitor))
+    return _runs.compute(spec.key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
@@ -190,12 +160,12 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
 def row_influence(spec: RunSpec) -> Influence:
     """Influence of every training row on the non-private model."""
 
-    def make() -> Influence:
+    def make(listen: Monitor) -> Influence:
         made = influence_of(setup_for(spec).problem)
         _ = made.newton_norm, made.leverage  # what every panel needs
         return made
 
-    return _influences.get(fit_key(spec), make)
+    return _influences.compute(fit_key(spec), make, owner=spec.dataset)
 
 
 def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
@@ -206,7 +176,12 @@ def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) ->
     """
     at, influence = np.asarray(positions, np.intp), row_influence(spec)
     tolerance = 1e-9 if influence.problem.model.convex else NETWORK_TOLERANCE
-    return _retrained.get(_rows_key(spec, at), lambda: influence.leave_one_out(at, tolerance=tolerance, monitor=monitor))
+    return _retrained.compute(
+        _rows_key(spec, at),
+        lambda listen: influence.leave_one_out(at, tolerance=tolerance, monitor=listen),
+        owner=spec.dataset,
+        monitor=monitor,
+    )
 
 
 def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
@@ -219,7 +194,7 @@ def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
     """Whether `retrained` has it in memory."""
     at = np.asarray(positions, np.intp)
-    return _retrained.has(_rows_key(spec, at))
+    return _rows_key(spec, at) in _retrained
 
 
 def _rows_key(spec: RunSpec, at: NDArray[np.intp]) -> str:
@@ -259,13 +234,13 @@ def approximation(influence: Influence) -> str:
 def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
     """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
 
-    def make() -> Floats | NDArray[np.float64]:
+    def make(_: Monitor) -> Floats:
         problem, mechanism = setup_for(spec).problem, spec.build()
         calibration = mechanism.calibrate(problem.setting, spec.budget)
         made = mechanism.noisy_rows(problem, calibration, spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
 
-    found = _noisy.get(f"{spec.key()}|{replica}", make)
+    found = _noisy.compute(f"{spec.key()}|{replica}", make, owner=spec.dataset)
     return found if found.size else None
 
 
@@ -273,10 +248,10 @@ def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
     """Noise scale at another budget, and how many rows the rule in use lets pass before the first step (None: no rule)."""
     there = replace(spec, epsilon=epsilon)
 
-    def make() -> tuple[float, int | None]:
+    def make(_: Monitor) -> tuple[float, int | None]:
         problem, mechanism = setup_for(there).problem, there.build()
         calibration = mechanism.calibrate(problem.setting, there.budget)
         views = mechanism.rule_views(problem, calibration)
         return calibration.noise_scale, None if views is None else int(views[0].passes.sum())
 
-    return _counts.get(there.key(), make)
+    return _counts.compute(there.key(), make, owner=spec.dataset)

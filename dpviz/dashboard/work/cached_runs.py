@@ -14,12 +14,11 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 import dpviz
+from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
-from dpviz.datasets.sources import uploads
 from dpviz.experiments.setup import Baseline
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -56,21 +55,25 @@ class Cancelled(Exception):
     """The computation is not wanted any more."""
 
 
-_store: LRUCache[str, Outcome] = LRUCache(MAX_BYTES, getsizeof=lambda o: o.theta.nbytes + 4096)
+_store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: made.theta.nbytes + 4096)
 _lock = threading.RLock()
 _drawing: WeakSet[threading.Thread] = WeakSet()
 
 
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
     """The outcome of a run, from memory where it is there."""
-    found = stored(spec)
-    return found if found is not None else _ahead.in_front(lambda: _compute(spec, monitor))
+    key = spec.key()
+    found = _store.get(key)
+    if found is not None:
+        return found
+    return _ahead.in_front(
+        lambda: _store.compute(key, lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
+    )
 
 
 def stored(spec: RunSpec) -> Outcome | None:
     """The outcome if it is in memory."""
-    with _lock:
-        return _store.get(spec.key())
+    return _store.get(spec.key())
 
 
 def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
@@ -96,14 +99,13 @@ def somebody_waits() -> bool:
 
 def clear() -> None:
     """Forgets everything."""
-    with _lock:
-        _store.clear()
+    _store.clear()
 
 
 def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
     start = time.perf_counter()
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
-    made = Outcome(
+    return Outcome(
         spec=spec,
         theta=result.theta,
         accuracy=result.accuracy,
@@ -116,12 +118,6 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         majority=result.majority,
         seconds=time.perf_counter() - start,
     )
-    with _lock:
-        for key in [k for k, o in _store.items() if not uploads.there(o.spec.dataset)]:
-            del _store[key]  # what was learned from an upload goes with it
-        if _store.getsizeof(made) <= _store.maxsize:
-            _store[spec.key()] = made
-    return made
 
 
 class _Ahead:
@@ -177,7 +173,8 @@ class _Ahead:
                         raise Cancelled
 
             try:
-                _compute(spec, step_aside)
+                # not inside `compute`: somebody in front who wants the same run must not wait for a thread that steps aside
+                _store.put(spec.key(), _compute(spec, step_aside), owner=spec.dataset)
             except Cancelled:
                 continue
             except (dpviz.InvalidInput, ArithmeticError, RuntimeError, MemoryError):

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import streamlit as st
 
+from dpviz.common import memory
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.job import Job
 from dpviz.datasets.sources import uploads
@@ -39,6 +40,7 @@ class Pool:
         self._starting: list[Job] = []  # wait for one
         self._heavy: list[Job] = []
         self._line: list[Job] = []
+        memory.register(self)
 
     def find(self, key: str) -> Job | None:
         """The job with this key, if it was asked for before."""
@@ -129,6 +131,12 @@ class Pool:
         """Stops everything and forgets it."""
         with self._turn:
             for job in list(self._jobs.values()):
+                self.again(job)
+
+    def forget(self, owner: str) -> None:
+        """Stops and forgets the jobs about a dataset that goes."""
+        with self._turn:
+            for job in [job for job in self._jobs.values() if job.dataset == owner]:
                 self.again(job)
 
     def tidy(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import threading
 import time
 import tomllib
 from collections.abc import Hashable
@@ -13,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cachetools import LRUCache
-
+from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
@@ -28,8 +26,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".test", ".gz")
 _RACY_SECONDS = 2.0
 _MAX_SIDECAR = 1_000_000
 
-_tables: LRUCache[Hashable, Table] = LRUCache(512 << 20, getsizeof=lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
-_lock = threading.RLock()
+_tables: Cache[Table] = Cache("tables of the data folder", 512 << 20, lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
 
 
 @dataclass(frozen=True)
@@ -98,14 +95,12 @@ def load(name: str, intercept: bool) -> Dataset:
         truth("header", header)
     if delimiter is not None:
         delimiter = one_of("delimiter", {v: k for k, v in DELIMITERS.items()}.get(delimiter, delimiter), DELIMITERS)
-    key = (name, _file_stamp(entry.path), header, delimiter, limits)
-    with _lock:
-        table = _tables.get(key)
-    if table is None:
-        table = read_table(_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits)
-        with _lock:
-            if _tables.getsizeof(table) <= _tables.maxsize:
-                _tables[key] = table
+    table = _tables.compute(
+        name,
+        lambda _: read_table(_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits),
+        owner=name,
+        version=(_file_stamp(entry.path), header, delimiter, limits),
+    )
     spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
     said = table.notes
     if not options:

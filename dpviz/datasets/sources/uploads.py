@@ -1,7 +1,8 @@
-"""Tables that belong to one session: they live as long as somebody holds the `Upload`, and no longer.
+"""Tables that belong to one session: they live until `Upload.forget`, or as long as somebody holds the `Upload`.
 
-This module keeps weak references only. Rows made ready for training hang on the `Upload` itself, and the least recently
-used ones are dropped when all together take too much memory; they are made again when they are needed.
+This module keeps weak references only. What is made from the rows is in caches that know the upload's name
+(`dpviz.common.memory`) and goes with the upload. Rows made ready for training are dropped when all together take too much
+memory; they are made again when they are needed.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
+import pandas as pd
+
+from dpviz.common import memory
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
@@ -20,17 +24,17 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.spec import Prepared, TableSpec, prepare
 
 PREFIX = "upload-"
-#: rows ready for training, of all uploads together, counted four times for what is derived from them
 READY_BYTES = 1 << 30
 
 _live: WeakValueDictionary[str, Upload] = WeakValueDictionary()
-_ready: OrderedDict[tuple[str, bool], int] = OrderedDict()
+# rows of all uploads together, counted four times for what is derived from them; the last ones stay however large they are
+_ready: memory.Cache[Dataset] = memory.Cache("rows of uploads", READY_BYTES, lambda d: min(4 * d.X.nbytes, READY_BYTES))
 _lock = threading.RLock()
 _guard: Callable[[str], bool] = lambda name: True  # noqa: E731
 
 
 class Upload:
-    """A person's table and how it becomes a dataset. Hold on to it: with the last reference the rows are gone.
+    """A person's table and how it becomes a dataset. With the last reference, or after `forget`, the rows are gone.
 
     Attributes:
         name: dataset name, "upload-" and random letters; only the session that holds the upload can use it.
@@ -38,6 +42,7 @@ class Upload:
         table: the rows as read.
         spec: how they become a dataset.
         rows: number of rows after gaps.
+        prepared: (columns left out with the reason, number of rows dropped).
     """
 
     def __init__(self, table: Table, spec: TableSpec, title: str = "upload", *, limits: Limits | None = None) -> None:
@@ -48,15 +53,16 @@ class Upload:
         self.name = PREFIX + secrets.token_hex(8)
         self.title, self.table, self.spec = title, table, spec
         self.limits = limits or Limits.from_environment()
-        self._datasets: dict[bool, Dataset] = {}
         _check_room(table, self.limits)
-        self.prepared = _story(self._make(True))
-        self.rows = self.dataset(True).n
+        made = self._prepare(True)
+        self.prepared = dict(made.left_out), made.dropped
+        self.rows = made.dataset.n
+        _ready.put((self.name, True), made.dataset, owner=self.name)
         with _lock:
             _live[self.name] = self
 
-    def _make(self, intercept: bool) -> Prepared:
-        made = prepare(
+    def _prepare(self, intercept: bool) -> Prepared:
+        return prepare(
             self.table.frame,
             self.spec,
             name=self.name,
@@ -66,38 +72,26 @@ class Upload:
             notes=self.table.notes,
             session_only=True,
         )
-        self._keep(intercept, made.dataset)
-        return made
-
-    def _keep(self, intercept: bool, dataset: Dataset) -> None:
-        with _lock:
-            self._datasets[intercept] = dataset
-            _ready[self.name, intercept] = 4 * dataset.X.nbytes
-            while sum(_ready.values()) > READY_BYTES and len(_ready) > 1:
-                (name, other), _ = _ready.popitem(last=False)
-                holder = _live.get(name)
-                if holder is not None:
-                    holder._datasets.pop(other, None)
 
     def dataset(self, intercept: bool) -> Dataset:
-        """The rows ready for training."""
+        """The rows ready for training.
+
+        Raises:
+            InvalidInput: the upload was forgotten.
+        """
+        if memory.gone(self.name):
+            raise _missing(self.name)
+        return _ready.compute((self.name, intercept), lambda _: self._prepare(intercept).dataset, owner=self.name)
+
+    def forget(self) -> None:
+        """Lets go of the rows and of all that was made from them now, whoever still holds this object."""
         with _lock:
-            found = self._datasets.get(intercept)
-            if found is not None:
-                if (self.name, intercept) in _ready:
-                    _ready.move_to_end((self.name, intercept))
-                return found
-        return self._make(intercept).dataset
+            _live.pop(self.name, None)
+        self.table = replace(self.table, frame=pd.DataFrame())
+        memory.forget(self.name)
 
     def __del__(self) -> None:
-        # no lock here: this may run in the middle of anything
-        for intercept in (True, False):
-            _ready.pop((getattr(self, "name", ""), intercept), None)
-
-
-def _story(prepared: Prepared) -> tuple[dict[str, str], int]:
-    """(columns left out with the reason, rows dropped)."""
-    return dict(prepared.left_out), prepared.dropped
+        memory.finalised(self.name)
 
 
 def table_bytes(table: Table) -> int:
@@ -149,14 +143,19 @@ def get(name: str) -> Upload:
     Raises:
         InvalidInput: it is gone, or belongs to another session; the two cannot be told apart from outside.
     """
-    upload = _live.get(name)
-    if upload is None or not _guard(name):
-        raise InvalidInput(
-            "dataset",
-            f"{show(name)} is an upload that this session does not hold",
-            "Uploads live in memory for the session that made them. Upload the file again on the page Data.",
-        )
+    # whoever may not see it must not hold it either: the error, with its traceback, is kept for its session to read
+    upload = _live.get(name) if _guard(name) else None
+    if upload is None:
+        raise _missing(name)
     return upload
+
+
+def _missing(name: str) -> InvalidInput:
+    return InvalidInput(
+        "dataset",
+        f"{show(name)} is an upload that this session does not hold",
+        "Uploads live in memory for the session that made them. Upload the file again on the page Data.",
+    )
 
 
 def stamp(name: str) -> Hashable:

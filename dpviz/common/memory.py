@@ -1,0 +1,244 @@
+"""A cache that knows whose data it holds. Every cache of rows, or of anything computed from rows, is a `Cache`.
+
+A cache is bounded in bytes and may be used by any number of threads. A value that several threads ask for at once is made
+once, and no lock is held meanwhile. Each entry carries its owner: the name of the dataset that it was made from, "" for none.
+When an upload goes, `forget(name)` removes its entries from all caches of this process. Values that are being made from it at
+that moment are given to those who asked for them and are not kept.
+
+Memoised functions of public numbers, such as calibrations, hold nobody's data and may use `functools.lru_cache`.
+
+Key terms:
+    owner: the name of a dataset. Names of uploads are random and never come back, so a forgotten owner stays forgotten.
+    holder: something else that keeps what was made from a dataset, for example the background jobs; see `register`.
+    version: a value that changes when what an entry was made from changes, for example a file's time stamp.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+from cachetools import LRUCache
+
+from dpviz.common.progress import Monitor, silent
+
+T = TypeVar("T")
+
+_LISTEN = 0.1  # seconds between two calls of the monitor of a thread that waits for another one's value
+_REMEMBERED = 10_000  # names of owners that are gone; only computations still under way could bring one back
+
+
+class Holder(Protocol):
+    """Keeps what was made from datasets and can let go of it."""
+
+    def forget(self, owner: str) -> None:
+        """Lets go of everything that was made from this dataset."""
+
+
+@dataclass(frozen=True)
+class _Entry(Generic[T]):
+    value: T
+    size: int
+    owner: str
+    version: Hashable
+
+
+@dataclass
+class _Turn(Generic[T]):
+    """A value that one thread is making."""
+
+    share: float = 0.0  # of the work that is done
+    entry: _Entry[T] | None = None
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+class Cache(Generic[T]):
+    """Values by key, least recently used ones dropped first.
+
+    Attributes:
+        name: what it holds, for `owned` and `held`.
+    """
+
+    def __init__(self, name: str, most: int, size: Callable[[T], int]) -> None:
+        """
+        Args:
+            most: bytes that it may hold; a value that alone is larger is given out and not kept.
+            size: bytes that a value takes, at least 1.
+        """
+        self.name, self._size = name, size
+        self._kept: LRUCache[Hashable, _Entry[T]] = LRUCache(most, getsizeof=lambda entry: entry.size)
+        self._turns: dict[Hashable, _Turn[T]] = {}
+        with _guard:
+            _caches.add(self)
+
+    def get(self, key: Hashable) -> T | None:
+        """The value that is kept, of whatever version; None where there is none."""
+        with _guard:
+            entry = self._kept.get(key)
+        return None if entry is None else entry.value
+
+    def compute(
+        self,
+        key: Hashable,
+        make: Callable[[Monitor], T],
+        *,
+        owner: str = "",
+        version: Hashable = None,
+        monitor: Monitor = silent,
+    ) -> T:
+        """The value that is kept, or what `make` gives, which is then kept.
+
+        A thread that asks while another one makes the value waits for it. Where the other one fails or is cancelled, the
+        next one makes it. So work that pauses for long, such as low-priority jobs, must use `put`.
+
+        Args:
+            make: called with a monitor, which it tells of its progress.
+            owner: name of the dataset that it is made from.
+            version: an entry of another version is made again.
+            monitor: told of the progress of whichever thread makes the value; an exception from it ends the call.
+        """
+        while True:
+            with _guard:
+                entry = self._kept.get(key)
+                if entry is not None and entry.version == version:
+                    return entry.value
+                turn = self._turns.get(key)
+                if turn is None:
+                    mine = self._turns[key] = _Turn()
+                    break
+            while not turn.over.wait(_LISTEN):
+                monitor(turn.share)
+            if turn.entry is not None and turn.entry.version == version:
+                return turn.entry.value
+
+        def listen(done: float) -> None:
+            mine.share = done
+            monitor(done)
+
+        try:
+            value = make(listen)
+            mine.entry = _Entry(value, self._size(value), owner, version)
+        finally:
+            with _guard:
+                del self._turns[key]
+                if mine.entry is not None:
+                    self._keep(key, mine.entry)
+            mine.over.set()
+        return value
+
+    def put(self, key: Hashable, value: T, *, owner: str = "") -> None:
+        """Keeps a value."""
+        entry = _Entry(value, self._size(value), owner, None)
+        with _guard:
+            self._keep(key, entry)
+
+    def _keep(self, key: Hashable, entry: _Entry[T]) -> None:
+        if entry.owner in _gone or entry.size > self._kept.maxsize:
+            self._kept.pop(key, None)
+        else:
+            self._kept[key] = entry
+
+    def __contains__(self, key: Hashable) -> bool:
+        with _guard:
+            return key in self._kept
+
+    def values(self) -> list[T]:
+        """All values that are kept."""
+        with _guard:
+            return [entry.value for entry in self._kept.values()]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        with _guard:
+            self._kept.clear()
+
+
+_lock = threading.Lock()  # of all caches; held for moments, never while a value is made
+_caches: WeakSet[Cache[Any]] = WeakSet()
+_holders: WeakSet[Holder] = WeakSet()
+_gone: OrderedDict[str, None] = OrderedDict()
+_pending: deque[str] = deque()
+
+
+class _Guard:
+    """The lock; whoever gives it back does first what a finaliser could not do meanwhile."""
+
+    def __enter__(self) -> None:
+        _lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _lock.release()
+        _catch_up()
+
+
+_guard = _Guard()
+
+
+def register(holder: Holder) -> None:
+    """Has `forget` tell a holder too, for as long as the holder lives."""
+    _holders.add(holder)
+
+
+def forget(owner: str) -> None:
+    """Removes all that was made from a dataset, from every cache and every holder, before it returns."""
+    with _guard:
+        dropped = _remove(owner)
+    del dropped  # without the lock: what goes with the values may be large
+    for holder in list(_holders):
+        holder.forget(owner)
+
+
+def finalised(owner: str) -> None:
+    """`forget` for a finaliser: it may run in the middle of anything, so holders other than caches are not told."""
+    _pending.append(owner)
+    _catch_up()
+
+
+def _catch_up() -> None:
+    # after the lock was given back, so that what another thread put down meanwhile is not left lying
+    while _pending and _lock.acquire(blocking=False):
+        try:
+            dropped = [_remove(_pending.popleft()) for _ in range(len(_pending))]
+        finally:
+            _lock.release()
+        del dropped
+
+
+def _remove(owner: str) -> list[object]:
+    _gone[owner] = None
+    while len(_gone) > _REMEMBERED:
+        _gone.popitem(last=False)
+    dropped: list[object] = []
+    for cache in _caches:
+        theirs = [key for key, entry in cache._kept.items() if entry.owner == owner]
+        dropped += [cache._kept.pop(key) for key in theirs]
+    return dropped
+
+
+def gone(owner: str) -> bool:
+    """Whether a dataset was forgotten."""
+    return owner in _gone
+
+
+def owned(owner: str) -> dict[str, int]:
+    """Number of entries that were made from a dataset, by the name of the cache; caches without one are left out."""
+    with _guard:
+        counts = {cache.name: sum(e.owner == owner for e in cache._kept.values()) for cache in _caches}
+    return {name: count for name, count in sorted(counts.items()) if count}
+
+
+def held() -> dict[str, int]:
+    """Bytes that each cache holds, by its name."""
+    with _guard:
+        return {cache.name: int(cache._kept.currsize) for cache in sorted(_caches, key=lambda c: c.name)}
+
+
+def clear() -> None:
+    """Empties every cache."""
+    for cache in list(_caches):
+        cache.clear()

@@ -1,0 +1,186 @@
+"""The cache: bounded in bytes, one value for several threads, and nothing left of an owner who went."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from dpviz.common import memory
+from dpviz.common.memory import Cache
+from dpviz.common.progress import Monitor
+
+LONG = 60.0
+
+
+def cache(most: int = 100) -> Cache[bytes]:
+    return Cache("of a test", most, len)
+
+
+def side_by_side(*works: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+
+
+def test_it_holds_no_more_bytes_than_it_may_and_drops_what_was_used_least_recently() -> None:
+    kept = cache(100)
+    for key in range(5):
+        kept.put(key, bytes(30))
+        kept.get(0)
+        assert memory.held()["of a test"] <= 100
+    assert [key for key in range(5) if key in kept] == [0, 3, 4]
+    kept.put("large", bytes(101))
+    assert "large" not in kept, "a value that alone is too large is not kept"
+    assert len(kept.values()) == 3, "and drives nothing out"
+    assert kept.compute("large", lambda _: bytes(101)) == bytes(101)
+
+
+def test_two_threads_that_ask_at_once_make_it_once() -> None:
+    kept, made, asked = cache(), [], threading.Barrier(2)
+    inside = threading.Event()
+
+    def make(_: Monitor) -> bytes:
+        made.append(threading.get_ident())
+        inside.wait(0.2)  # time for the other one to ask
+        assert kept.get("another") is None, "the lock is free while a value is made"
+        return b"value"
+
+    found = []
+
+    def ask() -> None:
+        asked.wait(LONG)
+        found.append(kept.compute("key", make))
+
+    side_by_side(ask, ask)
+    assert len(made) == 1
+    assert found == [b"value", b"value"]
+    assert found[0] is found[1]
+
+
+def test_who_waits_hears_of_progress_can_stop_and_takes_over_after_a_failure() -> None:
+    kept, inside, go = cache(), threading.Event(), threading.Event()
+    heard: list[float] = []
+
+    class Stopped(Exception):
+        pass
+
+    def fail(monitor: Monitor) -> bytes:
+        monitor(0.25)
+        inside.set()
+        go.wait(LONG)
+        raise ArithmeticError
+
+    def first() -> None:
+        with pytest.raises(ArithmeticError):
+            kept.compute("key", fail)
+
+    def stops() -> None:
+        def monitor(done: float) -> None:
+            heard.append(done)
+            raise Stopped
+
+        inside.wait(LONG)
+        with pytest.raises(Stopped):
+            kept.compute("key", lambda _: b"never", monitor=monitor)
+        go.set()
+
+    def takes_over() -> None:
+        inside.wait(LONG)
+        assert kept.compute("key", lambda _: b"second") == b"second"
+
+    side_by_side(first, stops, takes_over)
+    assert heard == [0.25]
+    assert kept.get("key") == b"second"
+
+
+def test_an_owner_who_goes_takes_everything_along_from_all_caches() -> None:
+    first, second = cache(), cache()
+    for kept in (first, second):
+        kept.put("hers", b"1", owner="ann")
+        kept.put("his", b"2", owner="bob")
+        kept.put("nobody's", b"3")
+    assert memory.owned("ann") == {"of a test": 1}
+    memory.forget("ann")
+    assert memory.owned("ann") == {}
+    assert memory.gone("ann")
+    for kept in (first, second):
+        assert [key in kept for key in ("hers", "his", "nobody's")] == [False, True, True]
+
+
+def test_what_is_being_made_when_its_owner_goes_is_not_kept() -> None:
+    kept = cache()
+
+    def make(_: Monitor) -> bytes:
+        memory.forget("carl")
+        return b"made"
+
+    assert kept.compute("key", make, owner="carl") == b"made"
+    assert "key" not in kept
+    kept.put("key", b"late", owner="carl")
+    assert "key" not in kept
+
+
+def test_other_holders_are_told_for_as_long_as_they_live() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.told: list[str] = []
+
+        def forget(self, owner: str) -> None:
+            self.told.append(owner)
+
+    one, two = Holder(), Holder()
+    told = two.told
+    memory.register(one)
+    memory.register(two)
+    del two
+    gc.collect()
+    memory.forget("dora")
+    assert (one.told, told) == (["dora"], [])
+
+
+def test_another_version_is_made_again_and_replaces_the_old_one() -> None:
+    kept = cache()
+    assert kept.compute("file", lambda _: b"old", version=1) == b"old"
+    assert kept.compute("file", lambda _: b"unused", version=1) == b"old"
+    assert kept.compute("file", lambda _: b"new", version=2) == b"new"
+    assert kept.values() == [b"new"]
+
+
+def test_a_finaliser_inside_the_lock_waits_for_its_end() -> None:
+    kept = cache()
+    kept.put("hers", b"1", owner="eve")
+
+    class Last:
+        def __del__(self) -> None:
+            memory.finalised("eve")
+
+    with memory._guard:
+        Last()  # as the garbage collector may do in the middle of anything; a second lock would stand still here
+        gc.collect()
+        assert "hers" in kept._kept
+    assert "hers" not in kept
+    kept.put("again", b"1", owner="frank")
+    memory.finalised("frank")
+    assert "again" not in kept, "outside it is done at once"
+
+
+def test_many_threads_at_once_keep_the_bound_and_the_owners_apart() -> None:
+    kept = cache(50)
+
+    def work(name: str) -> Callable[[], None]:
+        def go() -> None:
+            for k in range(300):
+                assert kept.compute((name, k % 7), lambda _: name.encode() * 5, owner=name) == name.encode() * 5
+                if k % 50 == 49 and name == "c":
+                    memory.forget("z")
+
+        return go
+
+    side_by_side(*(work(name) for name in "abcd"))
+    assert sum(map(len, kept.values())) <= 50
