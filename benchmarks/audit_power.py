@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 from dpviz.auditing import EXCEEDED, audit
 from dpviz.auditing.pairs import make
-from dpviz.mechanisms import Calibration, Fit, Mechanism
-from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms import Fit, Mechanism, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
-from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import power
 from dpviz.privacy.budget import Budget
 
@@ -26,9 +22,9 @@ def weaker(mechanism: Mechanism, share: float) -> Mechanism:
     """The mechanism with less noise than it is calibrated to."""
     base = type(mechanism)
 
-    def fit(self: Mechanism, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **more: Any) -> Fit:
-        less = [dataclasses.replace(c, noise_scale=share * c.noise_scale) for c in calibrations]
-        return base.fit(self, problem, less, streams, **more)
+    def fit(self: Mechanism, training: Training) -> Fit:
+        less = [dataclasses.replace(c, noise_scale=share * c.noise_scale) for c in training.calibrations]
+        return base.fit(self, dataclasses.replace(training, calibrations=less))
 
     return type("Weaker", (base,), {"fit": fit})(**dataclasses.asdict(mechanism))
 

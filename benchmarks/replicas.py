@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz.common.random import spawn
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -38,11 +38,11 @@ def main() -> None:
     mechanism = get_mechanism("dp-gd").from_params({"steps": STEPS})
     calibration = [mechanism.calibrate(problem.setting, Budget(1.0, 1e-6))]
     streams = spawn(0, REPLICAS)
-    mechanism.fit(problem, calibration, streams[:1])  # warm
+    mechanism.fit(Training(problem, calibration, streams[:1]))  # warm
     ratios = []
     for _ in range(ROUNDS):
-        together = seconds(lambda: mechanism.fit(problem, calibration, streams))
-        alone = seconds(lambda: [mechanism.fit(problem, calibration, [s]) for s in streams])
+        together = seconds(lambda: mechanism.fit(Training(problem, calibration, streams)))
+        alone = seconds(lambda: [mechanism.fit(Training(problem, calibration, [s])) for s in streams])
         ratios.append(alone / together)
         print(f"together {together:.2f} s, one by one {alone:.2f} s, ratio {alone / together:.1f}")
     print(f"a replica is {statistics.median(ratios):.1f} times cheaper in company (median of {ROUNDS})")

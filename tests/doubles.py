@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpviz.common.random import generator
-from dpviz.mechanisms import Calibration, Fit, NoiseRecord, knob
-from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
@@ -22,8 +19,9 @@ from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 
 
-def scaled(calibrations: Sequence[Calibration], factor: float) -> list[Calibration]:
-    return [dataclasses.replace(c, noise_scale=c.noise_scale * factor) for c in calibrations]
+def scaled(training: Training, factor: float) -> Training:
+    less = [dataclasses.replace(c, noise_scale=c.noise_scale * factor) for c in training.calibrations]
+    return dataclasses.replace(training, calibrations=less)
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,8 @@ class WeakNoise(OutputGaussian):
     id = "double-weak-noise"
     share: float = knob(0.8, "Share", "Of the declared noise.", low=0.01, high=1.0)
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        return super().fit(problem, scaled(calibrations, self.share), streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        return super().fit(scaled(training, self.share))
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class QuietlyWeakNoise(WeakNoise):
 
     id = "double-quietly-weak-noise"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        made = super().fit(problem, calibrations, streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        made = super().fit(training)
         assert made.law is not None
         return dataclasses.replace(made, law=dataclasses.replace(made.law, scale=made.law.scale / self.share))
 
@@ -88,9 +86,9 @@ class ReusedNoise(DPGD):
 
     id = "double-reused-noise"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        sigma = calibrations[0].noise_scale
-        draw = np.stack([generator(s).standard_normal(problem.m) for s in streams])
+    def fit(self, training: Training) -> Fit:
+        problem, sigma = training.problem, training.calibrations[0].noise_scale
+        draw = np.stack([generator(s).standard_normal(problem.m) for s in training.streams])
         theta = np.zeros_like(draw)
         for _ in range(self.steps):
             gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
@@ -104,8 +102,8 @@ class ForgottenClip(DPGD):
 
     id = "double-forgotten-clip"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        return DPGD(steps=self.steps, clip_norm=100.0).fit(problem, calibrations, streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        return DPGD(steps=self.steps, clip_norm=100.0).fit(training)
 
 
 @dataclass(frozen=True)
@@ -114,8 +112,8 @@ class WarmStart(DPGD):
 
     id = "double-warm-start"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        made = super().fit(problem, calibrations, streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        made, problem = super().fit(training), training.problem
         # gradient descent forgets its start at the rate (1 - eta lam)^T only
         keep = (1 - self.step_size * problem.setting.unit_step * problem.lam) ** self.steps
         return dataclasses.replace(made, theta=made.theta + keep * problem.optimum)
@@ -127,8 +125,9 @@ class EarlyStopping(DPGD):
 
     id = "double-early-stopping"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        sigma, m = calibrations[0].noise_scale, problem.m
+    def fit(self, training: Training) -> Fit:
+        problem, streams, sigma = training.problem, training.streams, training.calibrations[0].noise_scale
+        m = problem.m
         noise = np.stack([generator(s).standard_normal((self.steps, m)) for s in streams])
         theta, best, since = np.zeros((len(streams), m)), np.full(len(streams), np.inf), np.zeros(len(streams), int)
         for t in range(self.steps):
@@ -147,9 +146,10 @@ class FittedScaler(OutputGaussian):
 
     id = "double-fitted-scaler"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
         rows = Rows(problem.rows.X / max(problem.rows.norms.max(), 1e-9), problem.rows.y)
-        return super().fit(Problem(rows, problem.model, problem.lam), calibrations, streams, **kwargs)
+        return super().fit(dataclasses.replace(training, problem=Problem(rows, problem.model, problem.lam)))
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,10 @@ class LocalSensitivity(OutputGaussian):
 
     id = "double-local-sensitivity"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
         largest = float(problem.model.gradient_norms(problem.optimum[None], problem.rows).max())
-        return super().fit(problem, scaled(calibrations, largest), streams, **kwargs)
+        return super().fit(scaled(training, largest))
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,10 @@ class BareIntercept(OutputGaussian):
 
     id = "double-bare-intercept"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        made = super().fit(problem, calibrations, streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        made = super().fit(training)
         theta = made.theta.copy()
-        theta[..., -1] = problem.optimum[-1]
+        theta[..., -1] = training.problem.optimum[-1]
         return dataclasses.replace(made, theta=theta, law=None)
 
 
@@ -182,8 +183,8 @@ class FixedSeed(OutputGaussian):
 
     id = "double-fixed-seed"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        return super().fit(problem, calibrations, [np.random.SeedSequence(1)] * len(streams), **kwargs)
+    def fit(self, training: Training) -> Fit:
+        return super().fit(dataclasses.replace(training, streams=[np.random.SeedSequence(1)] * len(training.streams)))
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,9 @@ class FewSeeds(OutputGaussian):
 
     id = "double-few-seeds"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        seeds = [np.random.SeedSequence(int(generator(s).integers(256))) for s in streams]
-        return super().fit(problem, calibrations, seeds, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        seeds = [np.random.SeedSequence(int(generator(s).integers(256))) for s in training.streams]
+        return super().fit(dataclasses.replace(training, streams=seeds))
 
 
 @dataclass(frozen=True)
@@ -206,8 +207,9 @@ class NaNNoise(OutputGaussian):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         return dataclasses.replace(super().calibrate(setting, budget), noise_scale=float("nan"))
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        return super().fit(problem, [c if c.noise_scale > 0 else c.noiseless() for c in calibrations], streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        compared = [c if c.noise_scale > 0 else c.noiseless() for c in training.calibrations]
+        return super().fit(dataclasses.replace(training, calibrations=compared))
 
 
 @dataclass(frozen=True)
@@ -238,13 +240,14 @@ class ShortRadius(CMSOutput):
 
     id = "double-short-radius"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
         noise = np.empty((len(streams), problem.m))
         for row, stream in zip(noise, streams, strict=True):
             rng = generator(stream)
             direction = rng.standard_normal(problem.m)
             row[:] = rng.exponential() * direction / np.linalg.norm(direction)
-        return Fit((problem.optimum + calibrations[0].noise_scale * noise)[None], NoiseRecord(self.noise_enters))
+        return Fit((problem.optimum + training.scales[0] * noise)[None], NoiseRecord(self.noise_enters))
 
 
 @dataclass(frozen=True)
@@ -253,9 +256,10 @@ class PerCoordinateLaplace(CMSOutput):
 
     id = "double-per-coordinate-laplace"
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        noise = np.stack([generator(s).laplace(size=problem.m) for s in streams])
-        return Fit((problem.optimum + calibrations[0].noise_scale * noise)[None], NoiseRecord(self.noise_enters))
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
+        noise = np.stack([generator(s).laplace(size=problem.m) for s in training.streams])
+        return Fit((problem.optimum + training.scales[0] * noise)[None], NoiseRecord(self.noise_enters))
 
 
 @dataclass(frozen=True)
@@ -277,8 +281,9 @@ class FixedBatches(DPGD):
             details={},
         )
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        sigma, n, m = calibrations[0].noise_scale, problem.n, problem.m
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
+        sigma, n, m = training.scales[0], problem.n, problem.m
         generators = [generator(s) for s in streams]
         orders = [g.permutation(n) if self.shuffled else np.arange(n) for g in generators]
         theta = np.zeros((len(streams), m))

@@ -13,7 +13,7 @@ from support import make_problem, neighbour
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Mechanism, Training
 from dpviz.mechanisms.base import FAMILIES
 from dpviz.models import Rows
 from dpviz.models.problem import Problem
@@ -127,8 +127,8 @@ def test_large_epsilon_approaches_the_noiseless_run(cls: type[Mechanism], model_
     problem = make_problem(n=400, model=model_id)
     built, cals = calibrated(cls, problem, 1e5)
     streams = spawn(3, 2)
-    noisy = built.fit(problem, cals, streams).theta
-    clean = built.fit(problem, [c.noiseless() for c in cals], streams).theta
+    noisy = built.fit(Training(problem, cals, streams)).theta
+    clean = built.fit(Training(problem, [c.noiseless() for c in cals], streams)).theta
     if problem.model.convex:
         assert np.linalg.norm(noisy - clean) <= 0.05 * (1 + np.linalg.norm(clean))
     else:  # long steps take a network elsewhere after any nudge, to a place that is as good
@@ -140,8 +140,8 @@ def test_replicas_do_not_depend_on_their_company(cls: type[Mechanism]) -> None:
     problem = make_problem(n=60)
     built, cals = calibrated(cls, problem, 0.5, 2.0)
     streams = spawn(5, 3)
-    together = built.fit(problem, cals, streams).theta
-    alone = built.fit(problem, cals[1:], streams[2:]).theta
+    together = built.fit(Training(problem, cals, streams)).theta
+    alone = built.fit(Training(problem, cals[1:], streams[2:])).theta
     np.testing.assert_allclose(together[1, 2], alone[0, 0], rtol=1e-4, atol=1e-6)
 
 
@@ -197,7 +197,7 @@ def test_what_is_accounted_as_poisson_is_drawn_so(cls: type[Mechanism]) -> None:
     built, cals = calibrated(cls, problem, 1.0)
     if "poisson" not in f"{cals[0].accountant} {cals[0].query}".lower():
         return
-    visits = built.fit(problem, cals, spawn(3, 40)).record.visits
+    visits = built.fit(Training(problem, cals, spawn(3, 40))).record.visits
     assert visits is not None, "Poisson accounting needs a record of the visits"
     visits = np.broadcast_to(visits, (1, 40, 60))[0]
     binomial = visits.mean() * 0.25  # variance T q (1 - q), for any q <= 3/4
@@ -213,7 +213,9 @@ def test_noise_is_fresh_at_every_step(cls: type[Mechanism], model_id: str) -> No
     empty = Problem(Rows(np.zeros((40, 3)), np.ones(40)), make_problem(model=model_id).model, 0.05)
     built, cals = calibrated(cls, empty, 1.0)
     streams = spawn(7, 200)
-    one, two = (replace(built, **{cls.public_steps: k}).fit(empty, cals, streams, record=False).theta[0] for k in (1, 2))
+    one, two = (
+        replace(built, **{cls.public_steps: k}).fit(Training(empty, cals, streams, record=False)).theta[0] for k in (1, 2)
+    )
     for k in range(empty.m):
         assert one[:, k].std() > 0
         slope = np.cov(one[:, k], two[:, k])[0, 1] / one[:, k].var(ddof=1)

@@ -99,7 +99,7 @@ def _child(request: dict[str, Any]) -> dict[str, Any]:
 def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
     from benchmarks.peers.serving import clock
     from dpviz.common.random import spawn
-    from dpviz.mechanisms import get_mechanism
+    from dpviz.mechanisms import Training, get_mechanism
     from dpviz.models import Rows, get_model
     from dpviz.models.problem import Problem
     from dpviz.privacy.budget import Budget, default_delta
@@ -117,7 +117,7 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
         taken: dict[str, list[float]] = {"wall": [], "cpu": []}
         for _ in range(repeats):
             begun = clock()
-            mechanism.fit(problem, calibrations, spawn(0, SEEDS), record=False)
+            mechanism.fit(Training(problem, calibrations, spawn(0, SEEDS), record=False))
             wall, cpu = clock() - begun
             taken["wall"].append(wall), taken["cpu"].append(cpu)
         out[name] = taken | {"memory": (_status("VmHWM") - before) / (x.nbytes + y.nbytes)}
@@ -127,7 +127,7 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
 def _warm(x: np.ndarray, y: np.ndarray) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
     from dpviz.common.random import spawn
-    from dpviz.mechanisms import get_mechanism
+    from dpviz.mechanisms import Training, get_mechanism
     from dpviz.models import Rows, get_model
     from dpviz.models.problem import Problem
     from dpviz.privacy.budget import Budget
@@ -135,7 +135,7 @@ def _warm(x: np.ndarray, y: np.ndarray) -> None:
     small = Problem(Rows(x[:2000].copy(), y[:2000].copy()), get_model("logistic"), 1e-3)
     for name in (name for group in CLASSES.values() for name in group):
         mechanism = get_mechanism(name)()
-        mechanism.fit(small, [mechanism.calibrate(small.setting, Budget(1.0, 1e-6))], spawn(0, 1), record=False)
+        mechanism.fit(Training(small, [mechanism.calibrate(small.setting, Budget(1.0, 1e-6))], spawn(0, 1), record=False))
 
 
 def _status(field: str) -> int:

@@ -13,7 +13,7 @@ from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
 from dpviz.common.random import STANDARD, spawn
 from dpviz.common.threads import map_streams
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.models import Network, get_model
 from dpviz.models.problem import Problem, accuracy
 from dpviz.privacy.budget import Budget, default_delta
@@ -69,10 +69,10 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     ours, alone, limit = Times(SEEDS * len(EPSILONS)), Times(len(many)), Times(SEEDS * len(EPSILONS))
     theirs = {loader: Times() for loader in ways}
     reached: dict[str, list[float]] = {loader: [] for loader in ways}
-    mechanism.fit(problem, calibrations[:1], streams[:1], record=False)  # warm
+    mechanism.fit(Training(problem, calibrations[:1], streams[:1], record=False))  # warm
     for k in range(rounds):
-        theta = ours.take(lambda: mechanism.fit(problem, calibrations, streams, record=False)).theta
-        alone.take(lambda: mechanism.fit(problem, [calibrations[AT_ONE]], many, record=False))
+        theta = ours.take(lambda: mechanism.fit(Training(problem, calibrations, streams, record=False))).theta
+        alone.take(lambda: mechanism.fit(Training(problem, [calibrations[AT_ONE]], many, record=False)))
         if setting.linear:
             limit.take(lambda: products(n * rate, setting.d, request["steps"]))
         for loader, (mode, count) in ways.items():
@@ -146,7 +146,7 @@ def diffprivlib(track: Track, peer: Peer, rounds: int) -> list[Row]:
         for name, taken in ours.items():
             mechanism = get_mechanism(name)()
             calibrations = [mechanism.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in EPSILONS]
-            theta = taken.take(lambda m=mechanism, c=calibrations: m.fit(problem, c, streams, record=False)).theta
+            theta = taken.take(lambda m=mechanism, c=calibrations: m.fit(Training(problem, c, streams, record=False))).theta
             norms[name] = gradient_norms(problem, name, theta)
             accurate[name] = accuracy(problem.model, theta[-1], track.setup.test).mean()
         for words, (tol, most) in theirs.items():

@@ -14,7 +14,7 @@ from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Laws, Score, choose, fitters
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
-from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise
+from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, Training
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -138,7 +138,7 @@ def watch(
             fits = []
             for v, version in enumerate(versions):
                 done = (k + (side + v / len(versions)) / 2) / len(starts)
-                fits.append(version.fit(here, [calibration], streams, record=False, monitor=_inside(monitor, done)))
+                fits.append(version.fit(Training(here, [calibration], streams, record=False, monitor=_inside(monitor, done))))
             outputs[side].append(np.hstack([_output(f) for f in fits]))
             seen.append(fits[-1].law)
         if laws is None and len(versions) == 1 and seen[0] is not None and seen[1] is not None:
@@ -301,7 +301,7 @@ def _line(
 ) -> tuple[Floats, float] | None:
     """Direction and mid-point between what both sides give without noise: an attacker who needs no runs to learn from."""
     streams, quiet = [np.random.SeedSequence(seed, spawn_key=(3, 0))], [calibration.noiseless()]
-    ends = [_output(mechanism.fit(problem, quiet, streams, record=False))[0] for problem in sides]
+    ends = [_output(mechanism.fit(Training(problem, quiet, streams, record=False)))[0] for problem in sides]
     direction = ends[1] - ends[0]
     return (direction, float(0.5 * (ends[0] + ends[1]) @ direction)) if direction.any() else None
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.influence import influence_of
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, Training
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -143,7 +143,7 @@ def worst_case(mechanism: Mechanism, model: Model, budget: Budget, n: int = 100,
     streams = spawn(0, 1)
 
     def distance(pair: Pair) -> float:
-        fits = [mechanism.fit(p, quiet, streams, record=False) for p in (pair.first, pair.second)]
+        fits = [mechanism.fit(Training(p, quiet, streams, record=False)) for p in (pair.first, pair.second)]
         return float(np.linalg.norm(fits[0].theta - fits[1].theta))
 
     return max((p for p in pairs if p.name in ("quiet", "pushed", "presence")), key=distance)

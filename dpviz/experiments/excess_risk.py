@@ -19,7 +19,7 @@ from dpviz.datasets.base import train_size
 from dpviz.experiments.observed import census_name
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -59,7 +59,7 @@ def excess_risk(
 ) -> list[Excess]:
     """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
     calibrations = [mechanism.calibrate(problem.setting, b) for b in budgets]
-    fit = mechanism.fit(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor)
+    fit = mechanism.fit(Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
     if not np.isfinite(fit.theta).all():
         raise InvalidInput("mechanism", "training diverged with these settings", "Use a smaller step size.")
     e, s, m = fit.theta.shape

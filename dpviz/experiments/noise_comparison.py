@@ -17,7 +17,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
+from dpviz.mechanisms import Calibration, Mechanism, Training, list_mechanisms
 from dpviz.models import Setting
 from dpviz.models.problem import accuracy
 from dpviz.privacy.accounting.releases import Releases
@@ -76,7 +76,7 @@ def accuracy_by_noise(
     """(E, S) test accuracies of a mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`."""
     shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
-    fit = mechanism.fit(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
+    fit = mechanism.fit(Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor))
     return np.stack([accuracy(shared.problem.model, theta, shared.test) for theta in fit.theta])
 
 

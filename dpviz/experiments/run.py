@@ -16,7 +16,7 @@ from dpviz.common.random import prob_positive, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, get_model
 from dpviz.models.problem import accuracy
@@ -115,7 +115,7 @@ def run_epsilons(
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
         fit = mechanism.fit(
-            problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done)
+            Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done))
         )
     if not np.isfinite(fit.theta).all():
         raise InvalidInput(

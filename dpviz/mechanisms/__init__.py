@@ -1,6 +1,6 @@
 """One file per mechanism. `list_mechanisms()` finds them all; nothing else is edited when one is added."""
 
-from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, NoiseRecord, OutputNoise, knob
+from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, NoiseRecord, OutputNoise, Training, knob
 from dpviz.mechanisms.registry import get_mechanism, list_mechanisms
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Mechanism",
     "NoiseRecord",
     "OutputNoise",
+    "Training",
     "get_mechanism",
     "knob",
     "list_mechanisms",

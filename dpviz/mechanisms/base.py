@@ -17,7 +17,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms.knobs import Knob, knob
-from dpviz.mechanisms.results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView, scales
+from dpviz.mechanisms.results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Bound, Releases
@@ -37,12 +37,39 @@ __all__ = [
     "OutputNoise",
     "RuleView",
     "Streams",
+    "Training",
     "knob",
-    "scales",
     "silent",
 ]
 
 Streams = Sequence[np.random.SeedSequence]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a mechanism is given to train len(calibrations) x len(streams) replicas together.
+
+    Replica (e, s) uses the standard draws of stream s, scaled by the noise of calibration e.
+
+    Attributes:
+        problem: training rows, model and regularisation.
+        calibrations: E of them, all of the same mechanism.
+        streams: S independent streams of random numbers.
+        record: whether to keep what happened to each row; sweeps leave it out.
+        monitor: told of progress; raises to cancel.
+    """
+
+    problem: Problem
+    calibrations: Sequence[Calibration]
+    streams: Streams
+    record: bool = True
+    monitor: Monitor = silent
+
+    @property
+    def scales(self) -> Floats:
+        """(E,) noise scales."""
+        return np.array([c.noise_scale for c in self.calibrations])
+
 
 #: families in the order in which they are shown; one hue each
 FAMILIES = ("reference", "output", "objective", "gradient", "input", "local")
@@ -139,23 +166,8 @@ class Mechanism:
         """
         raise NotImplementedError
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        """Trains len(calibrations) x len(streams) replicas together.
-
-        Replica (e, s) uses the standard draws of stream s, scaled by the noise of calibration e.
-
-        Args:
-            record: whether to keep what happened to each row; sweeps leave it out.
-            monitor: told of progress; raises to cancel.
-        """
+    def fit(self, training: Training) -> Fit:
+        """Trains all replicas of `training` together."""
         raise NotImplementedError
 
     def individual(

@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
-from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, silent
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import epsilons
@@ -76,8 +76,9 @@ def along_gradients(
     )
 
 
-def room_for_path(budgets: int, seeds: int, steps: int, m: int) -> Floats | None:
+def room_for_path(training: Training, steps: int) -> Floats | None:
     """(E, S', T, m) for the iterates of as many seeds as fit into memory; None where not even one does."""
+    budgets, seeds, m = len(training.calibrations), len(training.streams), training.problem.m
     fits = min(seeds, _PATH_BYTES // (8 * budgets * steps * m))
     return np.empty((budgets, fits, steps, m)) if fits else None
 

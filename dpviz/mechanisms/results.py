@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,8 +157,3 @@ class Fit:
     record: NoiseRecord
     law: OutputNoise | None = None
     constant_label: Floats | None = None
-
-
-def scales(calibrations: Sequence[Calibration]) -> Floats:
-    """(E,) noise scales."""
-    return np.array([c.noise_scale for c in calibrations])

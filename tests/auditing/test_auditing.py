@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,14 +25,12 @@ from dpviz.auditing import (
 from dpviz.auditing.pairs import differing_row, make
 from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, Fit, Mechanism
-from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms import Fit, Mechanism, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.mechanisms.reference.non_private import NonPrivate
 from dpviz.models import get_model
-from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 SVM = get_model("svm")
@@ -72,8 +68,8 @@ def test_without_a_law_four_fifths_are_caught_as_often_as_counted_errors_can() -
 
     @dataclass(frozen=True)
     class Weak(DPGD):
-        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-            return super().fit(problem, scaled(calibrations, 0.8), streams, **kwargs)
+        def fit(self, training: Training) -> Fit:
+            return super().fit(scaled(training, 0.8))
 
     budget = Budget(2.0, 1e-5)
     honest, weak = (
@@ -89,9 +85,9 @@ def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
 
     @dataclass(frozen=True)
     class Half(OutputGaussian):
-        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-            made = super().fit(problem, calibrations, streams, **kwargs)
-            made.theta[:, ::2] = problem.optimum
+        def fit(self, training: Training) -> Fit:
+            made = super().fit(training)
+            made.theta[:, ::2] = training.problem.optimum
             return made
 
     budget = Budget(1.0, 1e-5)

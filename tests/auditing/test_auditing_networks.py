@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +13,7 @@ import dpviz
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit, label_flip, most_influential, worst_case
 from dpviz.auditing.pairs import differing_row, make
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, Fit, knob
-from dpviz.mechanisms.base import Streams
+from dpviz.mechanisms import Fit, Training, knob
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import get_model
@@ -33,8 +30,8 @@ class HalfTheNoise(DPGD):
     id = "double-half-the-noise"
     share: float = knob(0.5, "Share", "Of the declared noise.", low=0.01, high=1.0)
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, **kwargs: Any) -> Fit:
-        return super().fit(problem, scaled(calibrations, self.share), streams, **kwargs)
+    def fit(self, training: Training) -> Fit:
+        return super().fit(scaled(training, self.share))
 
 
 @pytest.mark.parametrize("pair", ["quiet", "pushed"])

@@ -17,7 +17,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.privacy.budget import Budget, default_delta
 
 
@@ -87,7 +87,7 @@ def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
     problem = setup_for(RunSpec(dataset="census-300")).problem
     built = get_mechanism("cms-objective")()
     calibrations = [built.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in races.EPSILONS]
-    theta = built.fit(problem, calibrations, spawn(0, 2), record=False).theta
+    theta = built.fit(Training(problem, calibrations, spawn(0, 2), record=False)).theta
     assert races.gradient_norms(problem, "cms-objective", theta).max() <= 1e-11
     # control: another point is no minimiser
     assert races.gradient_norms(problem, "cms-objective", theta + 1e-6).min() > 1e-11

@@ -11,6 +11,7 @@ from support import make_problem, neighbour
 
 import dpviz
 from dpviz.common.random import generator, spawn, substreams
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_agd import _Runs
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -98,7 +99,7 @@ def test_replicas_match_a_straight_run(model_id: str, epsilon: float) -> None:
     problem = make_problem(n=300, d=3, model=model_id)
     built = build()
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (epsilon, 2.0)]
-    fit = built.fit(problem, cals, spawn(3, 3))
+    fit = built.fit(Training(problem, cals, spawn(3, 3)))
     w, steps, paid = reference(problem, cals[0], spawn(3, 3)[2], built)
     np.testing.assert_allclose(fit.theta[0, 2], w, rtol=1e-5, atol=1e-6)
     assert fit.record.visits is not None
@@ -133,7 +134,7 @@ def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.Mo
     kept: list[_Runs] = []
     monkeypatch.setattr(_Runs, "_draw", drawing)
     monkeypatch.setattr(_Runs, "choose", choosing)
-    built.fit(problem, [cal], spawn(0, 20))
+    built.fit(Training(problem, [cal], spawn(0, 20)))
     spent = np.concatenate(list(ledgers.values()))
     assert spent.shape == (20,)
     assert (spent <= cal.details["rho_total"] * (1 + 1e-12)).all()

@@ -14,6 +14,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -81,7 +82,7 @@ def test_both_noises_have_their_exact_scale() -> None:
     one, two = (build(rounds=1, inner_steps=k, sampling_rate=0.25) for k in (1, 2))
     cal = two.calibrate(problem.setting, Budget(0.05, 1e-6))
     z1, z2 = cal.details["noise_multiplier_full"], cal.details["noise_multiplier_inner"]
-    x1, x2 = (b.fit(problem, [cal], spawn(0, seeds)).theta[0] for b in (one, two))
+    x1, x2 = (b.fit(Training(problem, [cal], spawn(0, seeds))).theta[0] for b in (one, two))
     step, shrink = problem.setting.unit_step, 1 + problem.setting.unit_step * 0.1
     v = -x1 * shrink / step
     limit = np.minimum(2.0, 0.25 * np.linalg.norm(x1, axis=1))[:, None]
@@ -99,7 +100,7 @@ def test_noiseless_run_reaches_the_minimum(model_id: str, noise: str) -> None:
     problem = make_problem(n=100, d=3, lam=0.1, model=model_id)
     built = build(rounds=60, inner_steps=20, step_size=0.5, noise=noise)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
-    theta = built.fit(problem, [cal], spawn(0, 2)).theta[0]
+    theta = built.fit(Training(problem, [cal], spawn(0, 2))).theta[0]
     np.testing.assert_allclose(theta, np.broadcast_to(problem.optimum, theta.shape), atol=2e-3)
 
 
@@ -122,7 +123,7 @@ def test_visits_count_full_gradients_and_batches() -> None:
     problem = make_problem(n=2000)
     for noise, mean in (("accounted", 4 + 4 * 25 * 0.2), ("published", 4 + 100 / 2000)):
         built = build(rounds=4, inner_steps=25, sampling_rate=0.2, noise=noise)
-        visits = built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-6))], spawn(0, 3)).record.visits
+        visits = built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-6))], spawn(0, 3))).record.visits
         assert visits is not None
         assert visits.mean() == pytest.approx(mean, rel=0.01)
 

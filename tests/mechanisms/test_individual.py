@@ -12,6 +12,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.influence import influence_of
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -38,7 +39,7 @@ def individual(
 ) -> IndividualEpsilon:
     built = dpviz.list_mechanisms()[mechanism].from_params(params)
     calibration = built.calibrate(problem.setting, Budget(epsilon, delta))
-    fit = built.fit(problem, [calibration], spawn(0, 2))
+    fit = built.fit(Training(problem, [calibration], spawn(0, 2)))
     found = built.individual(problem, calibration, fit.theta[0], fit.record.at(0))
     assert found is not None
     return found
@@ -137,7 +138,7 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     built = dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 7, "clip_norm": 0.3, "step_size": 1.0})
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     streams = spawn(4, 1)
-    fit = built.fit(problem, [cal], streams)
+    fit = built.fit(Training(problem, [cal], streams))
     # the same path again, step by step
     rng = np.random.Generator(np.random.PCG64(streams[0]))
     theta, energy = np.zeros((1, 3)), np.zeros(30)
@@ -151,7 +152,7 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     assert found is not None
     np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
-    assert built.fit(problem, [cal], streams, record=False).record.gradient_energy is None
+    assert built.fit(Training(problem, [cal], streams, record=False)).record.gradient_energy is None
 
 
 def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
@@ -278,7 +279,7 @@ def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, para
     problem = make_problem(n=12, d=3, lam=0.05, seed=3)
     built = dpviz.list_mechanisms()[mechanism].from_params(params)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(problem, [cal], spawn(0, 2))
+    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     assert found is not None
     assert fit.record.path is not None
@@ -309,11 +310,11 @@ def test_the_path_is_the_one_that_was_released() -> None:
     built = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 3.0})
     longer = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 2.0})
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    path = built.fit(problem, [cal], spawn(5, 3)).record.path
+    path = built.fit(Training(problem, [cal], spawn(5, 3))).record.path
     assert path is not None
     assert path.shape == (1, 3, 15, 3)
     np.testing.assert_array_equal(path[0, :, 0], 0)
-    np.testing.assert_array_equal(path[0, :, 10], longer.fit(problem, [cal], spawn(5, 3)).theta[0])
+    np.testing.assert_array_equal(path[0, :, 10], longer.fit(Training(problem, [cal], spawn(5, 3))).theta[0])
 
 
 def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +328,7 @@ def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatc
     built = dpviz.list_mechanisms()["dp-sgd"]()
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     monkeypatch.setattr(shared, "_PATH_BYTES", 100)
-    fit = built.fit(problem, [cal], spawn(0, 2))
+    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
     assert fit.record.path is None
     assert built.individual(problem, cal, fit.theta[0], fit.record) is None
 
@@ -337,7 +338,7 @@ def test_published_single_row_steps_have_no_individual_epsilon() -> None:
     for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
         built = dpviz.list_mechanisms()[mechanism].from_params(params)
         cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-        fit = built.fit(problem, [cal], spawn(0, 1))
+        fit = built.fit(Training(problem, [cal], spawn(0, 1)))
         assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
 
 
@@ -346,7 +347,7 @@ def test_filtered_rows_spend_their_budget_and_no_more(when_spent: str) -> None:
     problem = make_problem(n=30, d=3)
     built = dpviz.list_mechanisms()["renyi-filter"].from_params({"full_steps": 5, "stretch": 6.0, "when_spent": when_spent})
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(problem, [cal], spawn(0, 2))
+    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
     record = fit.record.at(0)
     assert record.gradient_energy is not None
     assert record.visits is not None

@@ -15,7 +15,7 @@ import dpviz
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.encoding import min_max, unit_rows
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input.fukuchi_input import symmetric_draw
 from dpviz.models import Rows, get_model
 from dpviz.models.feature_derivative import linear_mixed
@@ -184,9 +184,9 @@ def test_fukuchi_draws_what_it_declares() -> None:
     flat, tight = (Problem(Rows(x, y), get_model("logistic"), lam) for lam in (1e9, 1e-9))
     cal = built.calibrate(flat.setting, Budget(20.0, 1e-5))
     p, q, sigma = 0.5 * y.sum(), 0.25 * n, cal.noise_scale
-    far = built.fit(flat, [cal], streams, record=False).theta[0, :, 0]
+    far = built.fit(Training(flat, [cal], streams, record=False)).theta[0, :, 0]
     vector = (far * n * (1e9 + q / n) - p) / sigma
-    near = built.fit(tight, [cal], streams, record=False).theta[0, :, 0]
+    near = built.fit(Training(tight, [cal], streams, record=False)).theta[0, :, 0]
     matrix = ((p + sigma * vector) / near - q) / sigma
     assert q / sigma > 10  # no eigenvalue was floored
     for draws in (vector, matrix):
@@ -199,7 +199,7 @@ def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
     problem = make_problem(n=200, d=4)
     built = get_mechanism("fukuchi-input")()
     cal = built.calibrate(problem.setting, BUDGET).noiseless()
-    theta = built.fit(problem, [cal], spawn(0, 1)).theta[0, 0]
+    theta = built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0]
     X, y, n = problem.rows.X, problem.rows.y, 200
     gradient = (-X.T @ y / 2 + X.T @ X @ theta / 4) / n + problem.lam * theta
     assert np.linalg.norm(gradient) < 1e-12
@@ -220,7 +220,7 @@ def test_rows_are_perturbed_as_declared(name: str) -> None:
     draws = (noisy - problem.rows.X) / spread
     assert has_unit_variance(draws)
     assert not has_unit_variance(0.95 * draws)
-    record = built.fit(problem, [cal], [stream]).record
+    record = built.fit(Training(problem, [cal], [stream])).record
     assert record.noise_norm is not None
     unit = 0.5 if name == "fukuchi-input" else 1.0
     np.testing.assert_allclose(record.noise_norm[0, 0], unit * np.linalg.norm(noisy - problem.rows.X, axis=1), rtol=1e-4)
@@ -234,7 +234,7 @@ def test_input_perturbation_is_descent_on_the_perturbed_rows(sharing: str, model
     built = get_mechanism("input-perturbation")(sharing=sharing, steps=15)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
     streams = spawn(1, 2)
-    theta = built.fit(problem, cals, streams).theta
+    theta = built.fit(Training(problem, cals, streams)).theta
     for e, cal in enumerate(cals):
         for s, stream in enumerate(streams):
             noisy = built.noisy_rows(problem, cal, stream)
@@ -252,7 +252,7 @@ def test_dbdp_reads_batches_of_perturbed_rows() -> None:
     built = get_mechanism("dbdp")(steps=9)
     cal = built.calibrate(problem.setting, Budget(3.0, 1e-5))
     streams = spawn(1, 2)
-    fit = built.fit(problem, [cal], streams)
+    fit = built.fit(Training(problem, [cal], streams))
     assert fit.record.visits is not None
     assert fit.record.visits.sum(axis=2).tolist() == [[9 * 15, 9 * 15]]  # ceil(sqrt(200)) = 15 rows a step
     assert fit.record.visits.max() <= 9
@@ -260,7 +260,9 @@ def test_dbdp_reads_batches_of_perturbed_rows() -> None:
     noisy = built.noisy_rows(problem, cal, streams[1])
     assert noisy is not None
     copy = Problem(Rows(noisy, problem.rows.y), problem.model, problem.lam)
-    np.testing.assert_allclose(built.fit(copy, [cal.noiseless()], streams).theta[0, 1], fit.theta[0, 1], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        built.fit(Training(copy, [cal.noiseless()], streams)).theta[0, 1], fit.theta[0, 1], rtol=1e-3, atol=1e-4
+    )
     whole = get_mechanism("dbdp")(batch=100.0)
     assert whole.calibrate(problem.setting, BUDGET).details == pytest.approx(
         whole.calibrate(problem.setting, BUDGET).details | {"q": 1.0, "batch_size": 200.0}
@@ -279,4 +281,4 @@ def test_work_can_be_cancelled() -> None:
         built = get_mechanism(name)()
         cal = built.calibrate(problem.setting, BUDGET)
         with pytest.raises(Cancelled):
-            built.fit(problem, [cal], [*spawn(0, 10)], monitor=stop)
+            built.fit(Training(problem, [cal], [*spawn(0, 10)], monitor=stop))

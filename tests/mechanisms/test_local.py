@@ -12,6 +12,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -86,7 +87,7 @@ def test_duchi_trains_on_such_reports(params: dict[str, object]) -> None:
     problem = Problem(Rows(np.eye(1, d), np.ones(1)), get_model("logistic"), 0.1)
     built = build("ldp-duchi", **params)
     cal = built.calibrate(problem.setting, Budget(1.5))
-    theta = built.fit(problem, [cal], spawn(2, seeds)).theta[0]
+    theta = built.fit(Training(problem, [cal], spawn(2, seeds))).theta[0]
     z = theta * problem.setting.L / (0.5 if not params else 1.0)
     np.testing.assert_allclose(np.linalg.norm(z, axis=1), cal.details["B"], rtol=1e-4)
     keep = 1 / (1 + math.exp(-1.5))
@@ -106,7 +107,7 @@ def test_gaussian_reports_have_their_exact_noise(params: dict[str, object]) -> N
     built = build("ldp-gaussian", **params)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(2 * 3.7306316348159436, rel=1e-9)
-    theta = built.fit(problem, [cal], spawn(1, seeds)).theta[0]
+    theta = built.fit(Training(problem, [cal], spawn(1, seeds))).theta[0]
     # with zero records and a huge lam the model is the mean noise times a known factor
     factor = 0.5 / lam if not params else -problem.setting.unit_step
     mean_noise = theta / factor * math.sqrt(n) / cal.noise_scale
@@ -123,15 +124,15 @@ def test_row_noise_is_recorded(params: dict[str, object]) -> None:
     problem = make_problem(n=2000, d=5)
     built = build("ldp-gaussian", **params)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
-    record = built.fit(problem, cals, spawn(0, 3)).record
+    record = built.fit(Training(problem, cals, spawn(0, 3))).record
     assert record.noise_norm is not None
     assert record.noise_norm.shape == (2, 3, 2000)
     for e, cal in enumerate(cals):
         assert stats.kstest((record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue > ALPHA
         assert stats.kstest((0.9 * record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue < ALPHA
-    bare = built.fit(problem, cals, spawn(0, 3), record=False)
+    bare = built.fit(Training(problem, cals, spawn(0, 3), record=False))
     assert bare.record.noise_norm is None
-    np.testing.assert_array_equal(bare.theta, built.fit(problem, cals, spawn(0, 3)).theta)
+    np.testing.assert_array_equal(bare.theta, built.fit(Training(problem, cals, spawn(0, 3))).theta)
 
 
 @pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
@@ -139,7 +140,7 @@ def test_duchi_row_noise_is_the_distance_to_the_report(params: dict[str, object]
     problem = make_problem(n=500, d=5)
     built = build("ldp-duchi", **params)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    record = built.fit(problem, [cal], spawn(0, 2)).record
+    record = built.fit(Training(problem, [cal], spawn(0, 2))).record
     assert record.noise_norm is not None
     b = cal.details["B"]
     assert np.all(record.noise_norm <= b + 1 + 1e-9)
@@ -150,7 +151,7 @@ def test_surrogate_without_noise_is_its_own_minimiser(model_id: str) -> None:
     problem = make_problem(n=300, d=4, model=model_id)
     built = build("ldp-gaussian")
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
-    theta = built.fit(problem, [cal], spawn(0, 1)).theta[0, 0]
+    theta = built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0]
     v, (slope, beta) = problem.rows.signed, {"logistic": (0.5, 0.25), "svm": (1.0, 1.0)}[model_id]
     expected = np.linalg.solve(beta * v.T @ v / 300 + problem.lam * np.eye(4), slope * v.mean(axis=0))
     np.testing.assert_allclose(theta, expected, rtol=1e-5)
@@ -160,7 +161,7 @@ def test_plain_training_without_noise_is_the_non_private_model() -> None:
     problem = make_problem(n=300, d=4)
     built = build("ldp-gaussian", training="plain")
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
-    np.testing.assert_allclose(built.fit(problem, [cal], spawn(0, 1)).theta[0, 0], problem.optimum, atol=1e-8)
+    np.testing.assert_allclose(built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0], problem.optimum, atol=1e-8)
 
 
 def test_correction_removes_the_shrinkage() -> None:
@@ -172,8 +173,8 @@ def test_correction_removes_the_shrinkage() -> None:
         built = build("ldp-gaussian", floor=0.01, training=training)
         cal = built.calibrate(problem.setting, budget)
         assert cal.noise_scale > 0.5
-        noisy = built.fit(problem, [cal], streams).theta[0].mean(axis=0)
-        clean = built.fit(problem, [cal.noiseless()], streams[:1]).theta[0, 0]
+        noisy = built.fit(Training(problem, [cal], streams)).theta[0].mean(axis=0)
+        clean = built.fit(Training(problem, [cal.noiseless()], streams[:1])).theta[0, 0]
         lengths.append(np.linalg.norm(noisy) / np.linalg.norm(clean))
     assert abs(lengths[0] - 1) < 0.1
     assert lengths[1] < 0.7
@@ -217,7 +218,7 @@ def test_reports_answer_to_cancelling(name: str) -> None:
     problem = make_problem()
     built = build(name)
     with pytest.raises(KeyboardInterrupt):
-        built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop)
+        built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop))
 
 
 @pytest.mark.parametrize("training", ["surrogate", "plain"])
@@ -227,7 +228,7 @@ def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: 
     built = build(name, training=training)
     cal = built.calibrate(problem.setting, Budget(2.0, 1e-5))
     streams = spawn(6, 2)
-    fit = built.fit(problem, [cal], streams)
+    fit = built.fit(Training(problem, [cal], streams))
     shown = built.noisy_rows(problem, cal, streams[1])
     assert shown is not None
     assert fit.record.noise_norm is not None
@@ -270,7 +271,7 @@ def test_a_network_learns_from_reported_features_and_labels(name: str, monkeypat
     monkeypatch.setattr(type(built), "learn", learn)
     calibration = built.calibrate(problem.setting, Budget(2.0, 1e-6))
     assert calibration.sensitivity == pytest.approx(2 * 2**0.5)
-    fit = built.fit(problem, [calibration], spawn(0, 1))
+    fit = built.fit(Training(problem, [calibration], spawn(0, 1)))
     (reports,) = seen
     record = np.append(x, 1.0)
     error = reports.mean(axis=0) - record

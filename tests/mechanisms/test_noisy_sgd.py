@@ -15,6 +15,7 @@ from support import make_problem
 from dpviz.common.random import generator, spawn
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient._noisy_sgd import poisson
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
@@ -92,7 +93,7 @@ def test_gaussian_noise_has_its_declared_law(mechanism: DPSGD | DPLSSGD) -> None
     problem = blank()
     assert mechanism.steps == 1
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
-    theta = mechanism.fit(problem, [cal], spawn(8, 2000)).theta[0]
+    theta = mechanism.fit(Training(problem, [cal], spawn(8, 2000))).theta[0]
     noise = (theta / (mechanism.step_size * problem.setting.unit_step)).ravel()
     assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.5 * problem.n))
 
@@ -109,7 +110,7 @@ def test_song_noise_has_its_declared_law() -> None:
     mechanism, problem = SongSGD(batch=40), blank()
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == 2 / (1.0 * 40)
-    theta = mechanism.fit(problem, [cal], spawn(8, 4000)).theta[0]
+    theta = mechanism.fit(Training(problem, [cal], spawn(8, 4000))).theta[0]
     radius = np.linalg.norm(theta, axis=1) / (mechanism.step_size * problem.setting.unit_step)
     assert kstest(radius / cal.noise_scale, gamma(5).cdf).pvalue > ALPHA
     assert kstest(radius / (0.95 * cal.noise_scale), gamma(5).cdf).pvalue < ALPHA
@@ -121,12 +122,12 @@ def test_every_step_draws_anew_and_budgets_share_draws() -> None:
     one, two = DPSGD(sampling_rate=0.5, epochs=0.5), DPSGD(sampling_rate=0.5, epochs=1.0)
     assert (one.steps, two.steps) == (1, 2)
     scale = two.calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
-    theta = two.fit(problem, [two.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(8, 2000)).theta[0]
+    theta = two.fit(Training(problem, [two.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(8, 2000))).theta[0]
     sums = theta / (two.step_size * problem.setting.unit_step)
     statistic = (sums**2).sum() / (2 * scale**2)
     assert 2 * min(chi2.cdf(statistic, sums.size), chi2.sf(statistic, sums.size)) > ALPHA, "two draws, not one twice"
     cals = [one.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
-    pair = one.fit(problem, cals, spawn(1, 3)).theta
+    pair = one.fit(Training(problem, cals, spawn(1, 3))).theta
     np.testing.assert_allclose(pair[0] / cals[0].noise_scale, pair[1] / cals[1].noise_scale, rtol=1e-12)
 
 
@@ -159,7 +160,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     problem = make_problem(n=300, d=6)
     mechanism = DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
-    fit = mechanism.fit(problem, [cal], spawn(5, 1))
+    fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     from dpviz.common.random import substreams
 
     draw = poisson(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
@@ -189,9 +190,9 @@ def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
     assert cal.noise_scale == pytest.approx(
         DPGD(steps=30, step_size=1.0).calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale, rel=2e-5
     )
-    clean = mechanism.fit(problem, [cal.noiseless()], spawn(0, 1)).theta[0, 0]
+    clean = mechanism.fit(Training(problem, [cal.noiseless()], spawn(0, 1))).theta[0, 0]
     gd = DPGD(steps=30, step_size=1.0)
-    reference = gd.fit(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1)).theta[0, 0]
+    reference = gd.fit(Training(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1))).theta[0, 0]
     np.testing.assert_allclose(clean, reference, atol=1e-5)
 
 
@@ -252,7 +253,7 @@ def test_song_batches_are_disjoint_and_never_short() -> None:
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(3 * 2 / sizes.min())
     assert cal.proved == Budget(1.0)
-    fit = mechanism.fit(problem, [cal], spawn(0, 2))
+    fit = mechanism.fit(Training(problem, [cal], spawn(0, 2)))
     assert fit.record.visits is not None
     assert np.all(fit.record.visits == 3)
 
@@ -289,7 +290,7 @@ def test_bassily_faithful_run(rule: str) -> None:
     problem = make_problem(n=30, d=3, lam=0.1)
     mechanism = BassilySGD(mode="faithful", rule=rule, radius=2.0)
     cals = [mechanism.calibrate(problem.setting, Budget(e, 1e-5)) for e in (1.0, 1e5)]
-    fit = mechanism.fit(problem, cals, spawn(2, 3))
+    fit = mechanism.fit(Training(problem, cals, spawn(2, 3)))
     assert np.all(np.linalg.norm(fit.theta, axis=2) <= 2.0 + 1e-9)
     record = fit.record
     assert record.visits is not None
@@ -300,9 +301,9 @@ def test_bassily_faithful_run(rule: str) -> None:
     # mean length of a standard draw in three dimensions, times the noise scale
     mean = record.noise_norm[0].sum() / (3 * 900 * cals[0].noise_scale)
     assert mean == pytest.approx(math.sqrt(8 / math.pi), rel=0.05)
-    alone = mechanism.fit(problem, cals[1:], spawn(2, 3)[1:2]).theta[0, 0]
+    alone = mechanism.fit(Training(problem, cals[1:], spawn(2, 3)[1:2])).theta[0, 0]
     np.testing.assert_allclose(fit.theta[1, 1], alone, rtol=1e-9, atol=1e-12)
-    clean = mechanism.fit(problem, [c.noiseless() for c in cals], spawn(2, 3)).theta
+    clean = mechanism.fit(Training(problem, [c.noiseless() for c in cals], spawn(2, 3))).theta
     gap = problem.objective(clean[0]) - problem.optimal_value
     assert gap.max() < 0.3
 

@@ -12,7 +12,7 @@ from support import make_problem
 from threadpoolctl import threadpool_limits
 
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism, get_mechanism
+from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
@@ -127,7 +127,7 @@ def two_sided(law: stats.rv_continuous, value: float) -> float:
 def test_noise_has_the_declared_law(name: str) -> None:
     problem = make_problem(n=50, d=4, lam=0.1)
     built, (cal,) = calibrated(name, problem, 1.0)
-    theta = built.fit(problem, [without_output_noise(cal)], spawn(3, 6000)).theta[0]
+    theta = built.fit(Training(problem, [without_output_noise(cal)], spawn(3, 6000))).theta[0]
     b = noise_behind(problem, theta, cal) / cal.noise_scale
     if cal.noise_family == "gamma-sphere":  # |b| ~ Gamma(m, 1), direction uniform
         draw = np.linalg.norm(b, axis=1)
@@ -149,8 +149,8 @@ def test_amp_adds_output_noise_of_its_own() -> None:
     problem = make_problem(n=50, d=4, lam=0.1)
     built, (cal,) = calibrated("amp", problem, 1.0)
     streams = spawn(3, 4000)
-    inner = built.fit(problem, [without_output_noise(cal)], streams).theta[0]
-    draw = ((built.fit(problem, [cal], streams).theta[0] - inner) / cal.details["sigma_output"]).ravel()
+    inner = built.fit(Training(problem, [without_output_noise(cal)], streams)).theta[0]
+    draw = ((built.fit(Training(problem, [cal], streams)).theta[0] - inner) / cal.details["sigma_output"]).ravel()
     total = float((draw**2).sum())
     assert two_sided(stats.chi2(len(draw)), total) > ALPHA
     for factor in (0.95**2, 1.05**2):
@@ -166,7 +166,7 @@ def test_amp_stops_at_a_gradient_norm_that_depends_on_n_alone() -> None:
         gamma = 9000.0**-power
         assert {c.details["gamma"] for c in cals} == {gamma}
         quiet = [without_output_noise(c) for c in cals]
-        theta = built.fit(problem, quiet, spawn(0, 2)).theta
+        theta = built.fit(Training(problem, quiet, spawn(0, 2))).theta
         draws = np.stack([np.random.Generator(np.random.PCG64(s)).standard_normal(problem.m) for s in spawn(0, 2)])
         for e, cal in enumerate(cals):
             left = noise_behind(problem, theta[e], cal) - cal.noise_scale * draws
@@ -177,7 +177,7 @@ def test_amp_stops_at_a_gradient_norm_that_depends_on_n_alone() -> None:
 def test_switched_off_noise_gives_the_regularised_minimiser(name: str) -> None:
     problem = make_problem(n=200, d=4, lam=0.05)
     built, (cal,) = calibrated(name, problem, 0.5)
-    theta = built.fit(problem, [cal.noiseless()], spawn(0, 2)).theta[0]
+    theta = built.fit(Training(problem, [cal.noiseless()], spawn(0, 2))).theta[0]
     clean = newton(problem.rows.signed, Logistic(), cal.details["Lam"] / problem.n)[0]
     tolerance = 1e-9 if name != "amp" else 2 * cal.details["gamma"] / problem.lam
     np.testing.assert_allclose(theta, np.tile(clean, (2, 1)), atol=tolerance)
@@ -207,7 +207,7 @@ def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
     problem = make_problem(n=60)
     for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
         built, (cal,) = calibrated(name, problem, 1.0)
-        fit = built.fit(problem, [cal], spawn(0, 2))
+        fit = built.fit(Training(problem, [cal], spawn(0, 2)))
         found = built.individual(problem, cal, fit.theta[0], fit.record)
         assert (found is not None) is known
         if found is not None:

@@ -13,6 +13,7 @@ import dpviz
 from dpviz.common.random import spawn, standard_gaussian
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run import calibrate
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.output import _sgd
 from dpviz.models.problem import Problem
@@ -192,7 +193,7 @@ def test_training_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in TRAINED:
         built = build(name)
         with pytest.raises(KeyboardInterrupt):
-            built.fit(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop)
+            built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(found, "train", lambda *a, **k: calls.append(1) or original(*a, **k))
     problem, built = make_problem(n=80), build(name)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.1, 1.0, 10.0)]
-    fit = built.fit(problem, cals, spawn(1, 4))
+    fit = built.fit(Training(problem, cals, spawn(1, 4)))
     assert len(calls) == 1
     assert fit.law is not None
     shared = name in ("nsgd", "outpert-gd")
@@ -248,8 +249,8 @@ def test_noise_has_its_declared_size(name: str) -> None:
     built = build(name, **({"passes": 1} if name == "bolt-on-psgd" else {"epochs": 1}))
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     streams = spawn(4, 8000)
-    fit = built.fit(problem, [cal], streams, record=False)
-    clean = built.fit(problem, [cal.noiseless()], streams, record=False)
+    fit = built.fit(Training(problem, [cal], streams, record=False))
+    clean = built.fit(Training(problem, [cal.noiseless()], streams, record=False))
     noise = fit.theta[0] - clean.theta[0]
     low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size)
 

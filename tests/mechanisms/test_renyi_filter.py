@@ -11,6 +11,7 @@ from support import make_problem, neighbour
 
 import dpviz
 from dpviz.common.random import generator, spawn, substreams
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.renyi_filter import _Filter
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -57,7 +58,7 @@ def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -
     t = int(cal.details["steps"])
     # slopes at 0: 1/2 for the logistic loss, 1 for the hinge; a row of length 1 affords (C/slope)^2 as many steps
     assert t == {("logistic", 1.0): 80, ("logistic", 0.3): 20, ("svm", 1.0): 20, ("svm", 0.3): 20}[model_id, clip]
-    fit = built.fit(problem, [cal], spawn(4, 2))
+    fit = built.fit(Training(problem, [cal], spawn(4, 2)))
     stream = spawn(4, 2)[1]
     noise = generator(substreams(stream, 2)[1])
     theta, step, budget = np.zeros(3), problem.setting.unit_step, 2 * clip**2
@@ -124,7 +125,9 @@ def test_within_the_guaranteed_steps_it_is_dp_gd() -> None:
         build(full_steps=15, stretch=0.01),
         dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 15, "step_size": 1.0}),
     )
-    thetas = [b.fit(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1)).theta for b in (mine, other)]
+    thetas = [
+        b.fit(Training(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1))).theta for b in (mine, other)
+    ]
     np.testing.assert_allclose(thetas[0], thetas[1], rtol=1e-12)
 
 
@@ -150,8 +153,10 @@ def test_each_step_has_the_declared_noise() -> None:
     built = build(full_steps=1, stretch=0.01)
     cal = built.calibrate(problem.setting, BUDGET)
     streams = spawn(0, 5000)
-    moved = built.fit(problem, [cal], streams, record=False).theta[0]
-    noise = (moved - built.fit(problem, [cal.noiseless()], streams[:1]).theta[0]) / (problem.setting.unit_step * cal.noise_scale)
+    moved = built.fit(Training(problem, [cal], streams, record=False)).theta[0]
+    noise = (moved - built.fit(Training(problem, [cal.noiseless()], streams[:1])).theta[0]) / (
+        problem.setting.unit_step * cal.noise_scale
+    )
     law, total = stats.chi2(noise.size), float((noise**2).sum())
     assert 1e-6 < law.cdf(total) < 1 - 1e-6
     assert law.cdf(total * 0.95**2) < 1e-6
@@ -163,10 +168,10 @@ def test_large_tables_in_single_precision_give_the_same_to_rounding(name: str, m
     problem = make_problem(n=400, d=5)
     built = dpviz.list_mechanisms()[name].from_params({"clip_norm": 0.4})
     cal = built.calibrate(problem.setting, BUDGET)
-    double = built.fit(problem, [cal], spawn(2, 3))
+    double = built.fit(Training(problem, [cal], spawn(2, 3)))
     monkeypatch.setattr(import_module("dpviz.mechanisms.gradient._groups"), "_SINGLE_FROM", 0)
     assert any("single precision" in note for note in built.calibrate(problem.setting, BUDGET).notes)
-    single = built.fit(problem, [cal], spawn(2, 3))
+    single = built.fit(Training(problem, [cal], spawn(2, 3)))
     assert 0 < np.abs(single.theta - double.theta).max() < 2e-5 * np.abs(double.theta).max()
     assert single.record.visits is not None
     assert double.record.visits is not None

@@ -12,7 +12,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import generator, spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input import _pidp
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status
@@ -137,7 +137,7 @@ def test_flip_shows_in_runs() -> None:
     assert np.abs(problem.optimum).min() > 0.01
     built, flip = get_mechanism("dbdp-pi")(rounds=2, step_size=0.01), 0.5 * math.log(6)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-6)) for e in (0.9 * flip, 1.1 * flip)]
-    record = built.fit(problem, cals, spawn(0, 3)).record
+    record = built.fit(Training(problem, cals, spawn(0, 3))).record
     assert record.times_noised is not None
     assert record.passed is not None
     assert record.times_noised[0].sum() == 60
@@ -204,7 +204,7 @@ def test_dbdp_pi_follows_algorithm_2(reading: str, epsilons: tuple[float, ...], 
     built = get_mechanism("dbdp-pi")(rounds=3, local_steps=7, rule=reading, scaling=scaling)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in epsilons]
     streams = spawn(3, 2)
-    fit = built.fit(problem, cals, streams)
+    fit = built.fit(Training(problem, cals, streams))
     seen = []
     for e, cal in enumerate(cals):
         for s, stream in enumerate(streams):
@@ -267,7 +267,7 @@ def test_pidp_follows_algorithm_1(reading: str, start: str, model_id: str) -> No
     )
     cals = [built.calibrate(problem.setting, Budget(e, 1e-3)) for e in (0.5, 2.0)]
     streams = spawn(3, 2)
-    fit = built.fit(problem, cals, streams)
+    fit = built.fit(Training(problem, cals, streams))
     share = []
     for e, cal in enumerate(cals):
         for s, stream in enumerate(streams):
@@ -292,9 +292,9 @@ def test_pidp_refuses_early_only_what_the_rule_refuses(monkeypatch: pytest.Monke
         return early[-1]
 
     monkeypatch.setattr(_pidp, "refused", watched)
-    fast = built.fit(problem, calibrations, streams)
+    fast = built.fit(Training(problem, calibrations, streams))
     monkeypatch.setattr(_pidp, "refused", lambda g, *_: np.zeros(len(g), bool))
-    slow = built.fit(problem, calibrations, streams)
+    slow = built.fit(Training(problem, calibrations, streams))
     passed = slow.record.passed
     assert passed is not None
     assert 0 < passed.sum() < passed.size  # the rule says both, and some of its answers come early
@@ -302,14 +302,14 @@ def test_pidp_refuses_early_only_what_the_rule_refuses(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(fast.theta, slow.theta)
     # control: refusing everything would be seen
     monkeypatch.setattr(_pidp, "refused", lambda g, *_: np.ones(len(g), bool))
-    assert not np.array_equal(built.fit(problem, calibrations, streams).theta, slow.theta)
+    assert not np.array_equal(built.fit(Training(problem, calibrations, streams)).theta, slow.theta)
 
 
 def test_literal_pidp_never_skips_noise() -> None:
     problem = make_problem(n=3000, d=20, lam=1e-3)
     built = get_mechanism("pidp-sgd")()
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.1, 1.0, 10.0)]
-    record = built.fit(problem, cals, spawn(0, 20)).record
+    record = built.fit(Training(problem, cals, spawn(0, 20))).record
     assert record.passed is not None
     assert record.passed.sum() == 0
     assert max(c.details["log10_pass_bound"] for c in cals) < -6
@@ -326,7 +326,7 @@ def test_story_adds_up(name: str, params: dict[str, object]) -> None:
     problem = make_problem(n=40, d=3)
     built = get_mechanism(name).from_params({**params, "rounds": 4, "local_steps": 6})
     cals = [built.calibrate(problem.setting, Budget(e, 1e-3)) for e in (0.3, 3.0)]
-    record = built.fit(problem, cals, spawn(0, 3)).record
+    record = built.fit(Training(problem, cals, spawn(0, 3))).record
     visits, noised, passed = record.visits, record.times_noised, record.passed
     assert visits is not None
     assert noised is not None
@@ -338,13 +338,13 @@ def test_story_adds_up(name: str, params: dict[str, object]) -> None:
     assert record.timeline.shape == (2, 3, 4)
     assert np.array_equal(record.timeline.sum(axis=2), noised.sum(axis=2))
     assert np.array_equal(record.noise_norm > 0, noised > 0)
-    silenced = built.fit(problem, [c.noiseless() for c in cals], spawn(0, 3))
+    silenced = built.fit(Training(problem, [c.noiseless() for c in cals], spawn(0, 3)))
     assert silenced.record.noise_norm is not None
     assert silenced.record.noise_norm.sum() == 0
     assert np.array_equal(silenced.theta[0], silenced.theta[1])
-    bare = built.fit(problem, cals, spawn(0, 3), record=False)
+    bare = built.fit(Training(problem, cals, spawn(0, 3), record=False))
     assert bare.record.visits is None
-    np.testing.assert_array_equal(bare.theta, built.fit(problem, cals, spawn(0, 3)).theta)
+    np.testing.assert_array_equal(bare.theta, built.fit(Training(problem, cals, spawn(0, 3))).theta)
 
 
 def test_gradient_noise_has_its_declared_scale() -> None:
@@ -353,7 +353,7 @@ def test_gradient_noise_has_its_declared_scale() -> None:
     still = Problem(type(problem.rows)(np.zeros((50, 5)), problem.rows.y), problem.model, 0.05)
     built = get_mechanism("pidp-sgd")(rounds=1, local_steps=1)
     cal = built.calibrate(still.setting, BUDGET)
-    moved = built.fit(still, [cal], spawn(1, 5000)).theta[0] * -still.setting.L / cal.noise_scale
+    moved = built.fit(Training(still, [cal], spawn(1, 5000))).theta[0] * -still.setting.L / cal.noise_scale
     for draws, fine in ((moved, True), (0.95 * moved, False)):
         tail = stats.chi2.cdf((draws**2).sum(), draws.size)
         assert bool(5e-7 < tail < 1 - 5e-7) is fine
@@ -377,7 +377,7 @@ def test_views_show_the_rule_that_was_used(name: str, params: dict[str, object],
     assert views is not None
     assert {v.name for v in views} == {"as written", "as intended"}
     assert [v.used for v in views] == [True, False]
-    margin = built.fit(problem, [cal], spawn(0, 1)).record.rule_margin
+    margin = built.fit(Training(problem, [cal], spawn(0, 1))).record.rule_margin
     assert margin is not None
     assert np.array_equal(views[0].passes, margin[0, 0] <= 0)
     for view in views:

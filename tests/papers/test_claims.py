@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ import pytest
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.mechanisms import Calibration, Mechanism, get_mechanism
+from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -201,11 +201,11 @@ class Toward(Mechanism):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         return get_mechanism("dp-gd").from_params({}).calibrate(setting, budget)
 
-    def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+    def fit(self, training: Training) -> Fit:
         sign = float(getattr(self, "sign", 1.0))
-        draws = np.array([np.random.default_rng(s).standard_normal(problem.m) for s in streams])
-        theta = sign * problem.optimum + 1e-4 * draws
-        return Fit(np.repeat(theta[None], len(calibrations), axis=0), NoiseRecord("x"))
+        draws = np.array([np.random.default_rng(s).standard_normal(training.problem.m) for s in training.streams])
+        theta = sign * training.problem.optimum + 1e-4 * draws
+        return Fit(np.repeat(theta[None], len(training.calibrations), axis=0), NoiseRecord("x"))
 
 
 def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
@@ -259,8 +259,8 @@ def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
 
     @dataclass(frozen=True)
     class Coin(Toward):
-        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
-            theta = super().fit(problem, calibrations, streams).theta.copy()
+        def fit(self, training: Training) -> Fit:
+            theta = super().fit(training).theta.copy()
             theta *= np.random.default_rng(1).choice([-1.0, 1.0], theta.shape[1])[:, None]
             return Fit(theta, NoiseRecord("x"))
 
@@ -294,9 +294,9 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
     class Mixed(Toward):
         jump: ClassVar[bool]
 
-        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
-            theta = super().fit(problem, calibrations, streams).theta.copy()
-            for e, cal in enumerate(calibrations):
+        def fit(self, training: Training) -> Fit:
+            theta = super().fit(training).theta.copy()
+            for e, cal in enumerate(training.calibrations):
                 level = np.log(cal.budget.epsilon / 0.02) / np.log(100)
                 # between the minimiser and its mirror image a random share of the draws is right
                 right = level > 0.5 if self.jump else np.random.default_rng(e).random(theta.shape[1]) < level
@@ -316,9 +316,9 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
 def test_the_fastest_is_found() -> None:
     @dataclass(frozen=True)
     class Slow(Toward):
-        def fit(self, problem: Problem, calibrations: Sequence[Calibration], streams: Any, **_: Any) -> Fit:
+        def fit(self, training: Training) -> Fit:
             time.sleep(0.15)
-            return super().fit(problem, calibrations, streams)
+            return super().fit(training)
 
     quick, slow = toward(1.0), lambda knobs: Slow()
     others = dict.fromkeys(("rsgd_ar", "nsgd", "outpert_gd", "dp_sgd", "dp_agd"), slow)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -64,9 +64,7 @@ class Plan:
         return len(self.divisor)
 
 
-def train(
-    problem: Problem, scale: Floats, streams: Streams, plan: Plan, *, record: bool, monitor: Monitor, path: Floats | None = None
-) -> tuple[Floats, NDArray[np.int32] | None]:
+def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[Floats, NDArray[np.int32] | None]:
     """(E, S, m) parameters, and (1, S, n) visits where they are recorded.
 
     `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
@@ -75,9 +73,10 @@ def train(
     parameters of all budgets. Products of small batches run in single precision; parameters, noise and updates stay in
     double.
     """
+    problem, streams, scale = training.problem, training.streams, training.scales
     n, m, e = problem.n, problem.m, len(scale)
     lengths = np.broadcast_to(plan.lengths, (e, plan.steps))
-    visits = np.zeros((1, len(streams), n), np.int32) if record else None
+    visits = np.zeros((1, len(streams), n), np.int32) if training.record else None
     rows = problem.rows
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
     problem.model.prepare(rows, precision)
@@ -105,7 +104,7 @@ def train(
         return theta
 
     heavy = plan.divisor.mean() * e * m >= _THREAD_WORK
-    trained = map_streams(work, len(streams), monitor, parallel=bool(heavy))
+    trained = map_streams(work, len(streams), training.monitor, parallel=bool(heavy))
     return np.stack(trained, axis=1), visits
 
 
@@ -240,7 +239,7 @@ class PoissonSGD(Mechanism):
         """The steps of a calibration, for other accountants to look at."""
         return Steps(calibration.details["noise_multiplier"], self.sampling_rate, self.steps)
 
-    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
+    def plan(self, training: Training) -> Plan:
         """How this method trains."""
         raise NotImplementedError
 
@@ -256,18 +255,10 @@ class PoissonSGD(Mechanism):
             **more,  # type: ignore[arg-type]
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        plan = self.plan(problem, calibrations)
-        path = room_for_path(len(calibrations), len(streams), plan.steps, problem.m) if record else None
-        theta, visits = train(problem, scales(calibrations), streams, plan, record=record, monitor=monitor, path=path)
+    def fit(self, training: Training) -> Fit:
+        plan = self.plan(training)
+        path = room_for_path(training, plan.steps) if training.record else None
+        theta, visits = train(training, plan, path)
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, path=path))
 
     def individual(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -122,22 +121,17 @@ class BassilySGD(PoissonSGD):
         noise = bound**2 + setting.m * sigma[:, None] ** 2  # Theorem 2.1: |C| = 2 radius
         return 2 * self.radius / np.sqrt(t * noise)
 
-    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
-        return self.poisson_plan(problem, self.lengths(problem.setting, scales(calibrations), self.steps), radius=self.radius)
+    def plan(self, training: Training) -> Plan:
+        return self.poisson_plan(
+            training.problem, self.lengths(training.problem.setting, training.scales, self.steps), radius=self.radius
+        )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
         if self.mode == "accounted":
-            return super().fit(problem, calibrations, streams, record=record, monitor=monitor)
-        n, m, e, s = problem.n, problem.m, len(calibrations), len(streams)
-        sigma = scales(calibrations) / n
+            return super().fit(training)
+        problem, streams = training.problem, training.streams
+        n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
+        sigma = training.scales / n
         lengths = self.lengths(problem.setting, sigma, n * n)
         pairs = [[generator(part) for part in substreams(stream, 2)] for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
@@ -145,7 +139,7 @@ class BassilySGD(PoissonSGD):
         visits, strength = np.zeros((s, n)), np.zeros((s, n))
         every = np.arange(s)
         for start in range(0, n * n, _CHUNK):
-            monitor(start / (n * n))
+            training.monitor(start / (n * n))
             size = min(_CHUNK, n * n - start)
             drawn = np.stack([sampling.integers(n, size=size) for sampling, _ in pairs])
             draws = np.stack([noise.standard_normal((size, m)) for _, noise in pairs])
@@ -155,11 +149,11 @@ class BassilySGD(PoissonSGD):
                 direction = (gradient + problem.lam * theta).reshape(e, s, m) + sigma[:, None, None] * draws[:, k]
                 theta -= (lengths[:, start + k, None, None] * direction).reshape(e * s, m)
                 theta *= self.radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), self.radius)[:, None]
-            if record:
+            if training.record:
                 for r in every:
                     visits[r] += np.bincount(drawn[r], minlength=n)
                     strength[r] += np.bincount(drawn[r], np.linalg.norm(draws[r], axis=1), minlength=n)
-        if not record:
+        if not training.record:
             return Fit(theta.reshape(e, s, m), NoiseRecord(self.noise_enters))
         noisy = (sigma > 0)[:, None, None]
         return Fit(
@@ -168,7 +162,7 @@ class BassilySGD(PoissonSGD):
                 self.noise_enters,
                 visits=visits[None],
                 times_noised=visits[None] * noisy,
-                noise_norm=scales(calibrations)[:, None, None] * strength[None],
+                noise_norm=training.scales[:, None, None] * strength[None],
             ),
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -126,15 +126,8 @@ class DPAGD(Mechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, calibrations, streams = training.problem, training.calibrations, training.streams
         e, n = len(calibrations), problem.n
         parts = seed_groups(len(streams))
         for kind in {precision(problem.setting), np.float32}:
@@ -147,13 +140,13 @@ class DPAGD(Mechanism):
                 runs.choose(tick)
             return runs.theta.reshape(e, -1, problem.m), runs.updates.reshape(e, -1, 1)
 
-        done = map_streams(work, len(parts), monitor, parallel=n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= PARALLEL_FROM)
         theta, updates = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
             NoiseRecord(
                 self.noise_enters + " A visit is one step taken; losses are also read at every choice.",
-                visits=np.broadcast_to(updates, (e, len(streams), n)) if record else None,
+                visits=np.broadcast_to(updates, (e, len(streams), n)) if training.record else None,
             ),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import generator
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient._descent_notes import unfinished
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms.individual import along_gradients
@@ -107,32 +106,23 @@ class DPGD(Mechanism):
         """The value of the open constant at which the published noise is exactly enough, 4 eps^2/(mu*^2 ln(1/delta))."""
         return 4 * budget.epsilon**2 / (gaussian_mu(budget) ** 2 * math.log(1 / budget.delta))
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        parts = seed_groups(len(streams))
+    def fit(self, training: Training) -> Fit:
+        problem, parts = training.problem, seed_groups(len(training.streams))
         problem.model.prepare(problem.rows, precision(problem.setting))
 
         def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
-            return self._train(problem, scales(calibrations), streams[parts[g]], record, tick)
+            return self._train(training, parts[g], tick)
 
-        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
         theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         visits = np.full((1, 1, problem.n), float(self.steps))
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if record else None))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if training.record else None))
 
-    def _train(
-        self, problem: Problem, sigmas: Floats, streams: Streams, record: bool, tick: Tick
-    ) -> tuple[Floats, NDArray[np.float32]]:
-        """(E, S, m) parameters and (E, S, n) sums of the rows' squared clipped gradient norms."""
-        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
-        sigma = np.repeat(sigmas, s)[:, None]
+    def _train(self, training: Training, part: slice, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+        """(E, S', m) parameters and (E, S', n) sums of the rows' squared clipped gradient norms, for a part of the seeds."""
+        problem, streams, record = training.problem, training.streams[part], training.record
+        n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
+        sigma = np.repeat(training.scales, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         step = self.step_size * problem.setting.unit_step

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Floats, knob
+from dpviz.mechanisms.base import Calibration, Floats, Training, knob
 from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
 from dpviz.models import Setting
-from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 
@@ -50,7 +48,7 @@ class DPLSSGD(PoissonSGD):
         )
         return replace(base, notes=base.notes + notes, details={**base.details, "noise_power_kept": kept})
 
-    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
-        lengths = np.full(self.steps, self.step_size * problem.setting.unit_step)
+    def plan(self, training: Training) -> Plan:
+        lengths = np.full(self.steps, self.step_size * training.problem.setting.unit_step)
         # the regulariser is smoothed too: A^-1 grad F = 0 exactly where grad F = 0
-        return self.poisson_plan(problem, lengths, smooth=lambda gradient: smooth(gradient, self.smoothing))
+        return self.poisson_plan(training.problem, lengths, smooth=lambda gradient: smooth(gradient, self.smoothing))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.base import Training, knob
 from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
-from dpviz.models.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -26,5 +24,5 @@ class DPSGD(PoissonSGD):
 
     step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
 
-    def plan(self, problem: Problem, calibrations: Sequence[Calibration]) -> Plan:
-        return self.poisson_plan(problem, np.full(self.steps, self.step_size * problem.setting.unit_step))
+    def plan(self, training: Training) -> Plan:
+        return self.poisson_plan(training.problem, np.full(self.steps, self.step_size * training.problem.setting.unit_step))

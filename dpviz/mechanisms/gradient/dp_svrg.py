@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient._descent_notes import unfinished
 from dpviz.mechanisms.gradient._noisy_sgd import poisson
 from dpviz.mechanisms.individual import along_path, room_for_path
@@ -204,20 +204,13 @@ class DPSVRG(Mechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, calibrations, streams, record = training.problem, training.calibrations, training.streams, training.record
         n, e = problem.n, len(calibrations)
         visits = np.zeros((1, len(streams), n), np.int32) if record else None
         problem.model.prepare(problem.rows)
         keep = record and self.noise == "accounted"
-        path = room_for_path(e, len(streams), self.rounds * self.inner_steps, problem.m) if keep else None
+        path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
         def work(s: int, tick: Callable[[float], None]) -> Floats:
             seen = visits[0, s] if visits is not None else None
@@ -225,7 +218,7 @@ class DPSVRG(Mechanism):
             return self._train(problem, calibrations, streams[s], seen, here, tick)
 
         heavy = n * e * problem.m >= 1_000_000 and self.noise == "accounted"
-        trained = map_streams(work, len(streams), monitor, parallel=heavy)
+        trained = map_streams(work, len(streams), training.monitor, parallel=heavy)
         return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, path=path))
 
     def individual(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient._descent_notes import unfinished
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
 from dpviz.mechanisms.individual import along_gradients
@@ -134,23 +133,15 @@ class RenyiFilter(Mechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        parts = seed_groups(len(streams))
+    def fit(self, training: Training) -> Fit:
+        problem, record, parts = training.problem, training.record, seed_groups(len(training.streams))
         steps = self.steps(problem.setting)
         problem.model.prepare(problem.rows, precision(problem.setting))
 
         def work(g: int, tick: Tick) -> tuple[NDArray[Any], ...]:
-            return self._train(problem, scales(calibrations), streams[parts[g]], steps, record, tick)
+            return self._train(training, parts[g], steps, tick)
 
-        done = map_streams(work, len(parts), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
         theta, timeline, visits, margin, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
@@ -170,12 +161,11 @@ class RenyiFilter(Mechanism):
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
         return along_gradients(problem, calibration, record, self.full_steps, min(self.clip_norm, problem.setting.G))
 
-    def _train(
-        self, problem: Problem, sigmas: Floats, streams: Streams, steps: int, record: bool, tick: Tick
-    ) -> tuple[NDArray[Any], ...]:
-        """(E, S, m) parameters, (E, S, T) active rows, and (E, S, n) visits, margins and spent squared gradients."""
-        n, m, e, s = problem.n, problem.m, len(sigmas), len(streams)
-        sigma = np.repeat(sigmas, s)[:, None]
+    def _train(self, training: Training, part: slice, steps: int, tick: Tick) -> tuple[NDArray[Any], ...]:
+        """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins and spent squared gradients."""
+        problem, streams, record = training.problem, training.streams[part], training.record
+        n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
+        sigma = np.repeat(training.scales, s)[:, None]
         sources = [substreams(stream, 2) for stream in streams]
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))

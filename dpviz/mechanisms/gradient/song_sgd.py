@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import generator, substreams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient._noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -75,15 +75,8 @@ class SongSGD(Mechanism):
             details={"smallest_batch": float(smallest), "steps": float(self.passes * (len(self.edges(setting.n)) - 1))},
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
         edges = self.edges(problem.n)
         sizes = np.tile(np.diff(edges), self.passes).astype(float)
         per_pass = len(edges) - 1
@@ -107,7 +100,7 @@ class SongSGD(Mechanism):
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,
         )
-        theta, visits = train(problem, scales(calibrations), streams, plan, record=record, monitor=monitor)
+        theta, visits = train(training, plan)
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Training, knob
 from dpviz.mechanisms.input import _input
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
@@ -98,17 +97,10 @@ class DBDP(Mechanism):
         # Theorem 1's q is met from above, to a whole number of rows
         return min(n, math.ceil(self._q(n) * n - 1e-9))
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, streams, record = training.problem, training.streams, training.record
         n, d = problem.rows.X.shape
-        sigma, size = scales(calibrations), self._batch_size(n)
+        sigma, size = training.scales, self._batch_size(n)
         theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
         step = self.step_size * problem.setting.unit_step
         lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
@@ -119,7 +111,7 @@ class DBDP(Mechanism):
             order = generator(substreams(stream, 1)[0])
             current = theta[:, s].copy()
             for t in range(self.steps):
-                monitor((s + t / self.steps) / len(streams))
+                training.monitor((s + t / self.steps) / len(streams))
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 visits[0, s, chosen] += 1
                 gradient = problem.model.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size

@@ -15,12 +15,10 @@ from dpviz.mechanisms.base import (
     Fit,
     Floats,
     Mechanism,
-    Monitor,
     RuleView,
     Streams,
+    Training,
     knob,
-    scales,
-    silent,
 )
 from dpviz.mechanisms.input import _input
 from dpviz.mechanisms.input import _single_record as single
@@ -156,37 +154,22 @@ class DBDPPI(Mechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        return self._train(problem, calibrations, streams, record, monitor, None)
+    def fit(self, training: Training) -> Fit:
+        return self._train(training, None)
 
-    def _train(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        record: bool,
-        monitor: Monitor,
-        published: Floats | None,
-    ) -> Fit:
+    def _train(self, training: Training, published: Floats | None) -> Fit:
         """Algorithm 2; `published` (n, d) receives D_priv of the last replica."""
+        problem, calibrations, streams = training.problem, training.calibrations, training.streams
         model, lam, e, s = problem.model, problem.lam, len(calibrations), len(streams)
-        sigma = scales(calibrations)[:, None]
+        sigma = training.scales[:, None]
         draws = single.draw(streams, problem.n, self.steps, problem.rows.X.shape[1])
         solve = single.solver(problem, problem.optimum)  # line 2: the inverse Hessian of the pre-trained model
         outer = np.tile(self._start(problem, streams), (e, 1))  # line 3, (E S, m)
         local = outer.copy()
-        story = single.Story(e, s, problem.n, self.rounds, record)
+        story = single.Story(e, s, problem.n, self.rounds, training.record)
         step = self.step_size * problem.setting.unit_step
         for k in range(self.steps):
-            monitor(k / self.steps)
+            training.monitor(k / self.steps)
             index = draws.index[:, k]  # line 7
             rows = single.replicate(problem.rows, index, e)
             contribution = solve(single.gradient(model, outer, rows, lam)) / problem.n  # line 8
@@ -202,7 +185,7 @@ class DBDPPI(Mechanism):
             if (k + 1) % self.local_steps == 0:
                 outer = local.copy()  # line 15
         margin = None
-        if record:  # distance to the rule's threshold before the first step, in units of epsilon
+        if training.record:  # distance to the rule's threshold before the first step, in units of epsilon
             size = self._log_statistic(problem, self._start(problem, streams[:1])[0], solve, self.rule)
             margin = np.stack([size - c.budget.epsilon for c in calibrations])[:, None]
         return Fit(outer.reshape(e, s, problem.m), story.record(self.noise_enters, margin))
@@ -270,5 +253,5 @@ class DBDPPI(Mechanism):
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 2 publishes: the last perturbed version of a row, or the original."""
         published = problem.rows.X.copy()
-        self._train(problem, [calibration], [stream], False, silent, published)
+        self._train(Training(problem, [calibration], [stream], record=False), published)
         return published

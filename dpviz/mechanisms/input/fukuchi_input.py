@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training
 from dpviz.mechanisms.input._input import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -80,18 +80,11 @@ class FukuchiInput(Mechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, streams, record = training.problem, training.streams, training.record
         n, d = problem.rows.X.shape
         a, k = _quadratic(problem.setting)
-        scale = scales(calibrations)
+        scale = training.scales
         vector, matrix = a * problem.rows.signed.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
 
         def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
@@ -108,7 +101,9 @@ class FukuchiInput(Mechanism):
                 out[e] = basis @ ((basis.T @ (vector + sigma * vector_draw)) / (n * values))
             return out, lengths
 
-        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True)
+        trained, lengths = zip(
+            *map_streams(work, len(streams), training.monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True
+        )
         theta = np.stack(trained, axis=1)
         once = np.ones((1, 1, n))
         noisy = (scale > 0).astype(float)[:, None, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Training, knob
 from dpviz.mechanisms.input import _input
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
@@ -113,16 +113,9 @@ class InputPerturbation(Mechanism):
             details=details,
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        n, sigma = problem.n, scales(calibrations)
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
+        n, sigma = problem.n, training.scales
         start = problem.model.initial(problem.m, streams)
         step = self.step_size * problem.setting.unit_step
         # what all seeds share is made before the workers start, so that they do not make it twice
@@ -139,13 +132,15 @@ class InputPerturbation(Mechanism):
             return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
 
         heavy = n * problem.m * len(sigma) >= _THREAD_WORK
-        trained, lengths = zip(*map_streams(work, len(streams), monitor, parallel=heavy, most=_input.AT_ONCE), strict=True)
+        trained, lengths = zip(
+            *map_streams(work, len(streams), training.monitor, parallel=heavy, most=_input.AT_ONCE), strict=True
+        )
         theta = np.stack(trained, axis=1)
         visits = np.full((1, 1, n), float(self.steps))
         return Fit(
             theta,
             _input.once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
-            if record
+            if training.record
             else NoiseRecord(self.noise_enters),
         )
 

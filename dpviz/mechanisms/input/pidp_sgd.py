@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.influence.functions import error_bound
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, RuleView, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, RuleView, Streams, Training, knob
 from dpviz.mechanisms.input import _input, _pidp
 from dpviz.mechanisms.input import _single_record as single
 from dpviz.models import Model, Setting
@@ -178,28 +178,21 @@ class PIDPSGD(Mechanism):
         """The threshold rule's bound on max_i |[c]_i|."""
         return self.threshold * _input.nominal_lipschitz(setting, self.lipschitz) / (setting.n * setting.lam)
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, calibrations, streams, record = training.problem, training.calibrations, training.streams, training.record
         model, lam, m, e, s = problem.model, problem.lam, problem.m, len(calibrations), len(streams)
-        sigma = scales(calibrations)[:, None]
+        sigma = training.scales[:, None]
         draws = single.draw(streams, problem.n, self.steps, m, kinds=2)
         outer = np.tile(self._start(problem, streams), (e, 1))  # line 2, (E S, m)
         local = outer.copy()
         story = single.Story(e, s, problem.n, self.rounds, record)
         step = self.step_size * problem.setting.unit_step
         first = self._statistic(problem, streams) if record or self.rule == "fraction" else None
-        solve = single.solvers(problem, outer, partial(monitor, 0.0))
+        solve = single.solvers(problem, outer, partial(training.monitor, 0.0))
         for k in range(self.steps):
-            monitor(k / self.steps)
+            training.monitor(k / self.steps)
             if k % self.local_steps == 0 and self.rule != "fraction":
-                solve = single.solvers(problem, outer, partial(monitor, k / self.steps))  # line 4
+                solve = single.solvers(problem, outer, partial(training.monitor, k / self.steps))  # line 4
             index = draws.index[:, k]  # line 6
             rows = single.replicate(problem.rows, index, e)
             if self.rule == "fraction":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.special import expit, gammaln
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms.local._local import ROOT2, SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.models import Setting
@@ -100,17 +99,10 @@ class LDPDuchi(LocalMechanism):
             details=details,
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
         # noise switched off is the limit of large epsilon
-        epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in calibrations])
+        epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in training.calibrations])
         lengths = np.zeros((len(epsilon), len(streams), problem.n))
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
@@ -119,8 +111,10 @@ class LDPDuchi(LocalMechanism):
         def work(k: int, tick: Tick) -> Floats:
             return train(problem, epsilon, streams[k], lengths[:, k], tick)
 
-        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
-        if not record:
+        theta = np.stack(
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1
+        )
+        if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))

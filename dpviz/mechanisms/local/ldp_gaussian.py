@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.mechanisms.local._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
 from dpviz.models import Setting
@@ -96,16 +95,9 @@ class LDPGaussian(LocalMechanism):
             },
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        s = scales(calibrations)
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
+        s = training.scales
         lengths = np.zeros((len(streams), problem.n))
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
@@ -120,8 +112,10 @@ class LDPGaussian(LocalMechanism):
                 return self._plain(problem, s, streams[k], lengths[k], tick)
             return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
 
-        theta = np.stack(map_streams(work, len(streams), monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1)
-        if not record:
+        theta = np.stack(
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1
+        )
+        if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(

@@ -6,7 +6,6 @@ F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import LinearModel, Setting
 from dpviz.models.problem import Problem
@@ -39,16 +38,8 @@ class ObjectivePerturbation(Mechanism):
     needs_strong_convexity = True
     needs_linear = True
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        theta = minimise(problem, calibrations, streams, GRADIENT_NORM, monitor)
+    def fit(self, training: Training) -> Fit:
+        theta = minimise(training, GRADIENT_NORM)
         return Fit(theta, NoiseRecord(self.noise_enters))
 
     def individual(
@@ -62,24 +53,17 @@ class ObjectivePerturbation(Mechanism):
         return problem.model.sum_gradient(theta, problem.rows)
 
 
-def minimise(
-    problem: Problem,
-    calibrations: Sequence[Calibration],
-    streams: Streams,
-    tolerance: float,
-    monitor: Monitor,
-    *,
-    strict: bool = False,
-) -> Floats:
+def minimise(training: Training, tolerance: float, *, strict: bool = False) -> Floats:
     """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
+    problem, calibrations, streams = training.problem, training.calibrations, training.streams
     model, n, m = problem.model, problem.n, problem.m
     if not isinstance(model, LinearModel):
         raise InvalidInput("model", "objective perturbation is defined for linear models only", "Choose a linear model.")
     draws = STANDARD[calibrations[0].noise_family](streams, m)
-    linear = scales(calibrations)[:, None, None] * draws / n
+    linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.details["Lam"] / n for c in calibrations], len(streams))
     theta = model.minimise_perturbed(
-        problem.rows, lam, linear.reshape(-1, m), tolerance=tolerance, strict=strict, progress=monitor
+        problem.rows, lam, linear.reshape(-1, m), tolerance=tolerance, strict=strict, progress=training.monitor
     )
     return theta.reshape(len(calibrations), len(streams), m)
 

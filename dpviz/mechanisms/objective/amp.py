@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.objective._objective import QUERY, ObjectivePerturbation, at_most, gradient_bound, kink_notes, minimise
 from dpviz.mechanisms.objective.objective_tight import regularisation
 from dpviz.models import Setting
@@ -111,18 +110,11 @@ class AMP(ObjectivePerturbation):
         """gamma: a function of n alone, and never loosened when a solver fails."""
         return float(n) ** -self.stop_power  # the publication recommends 1/n^2
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        theta = minimise(problem, calibrations, streams, self.stopping_norm(problem.n), monitor, strict=True)
-        output = np.array([c.details["sigma_output"] if c.noise_scale > 0 else 0.0 for c in calibrations])
-        draws = standard_gaussian([substreams(stream, 1)[0] for stream in streams], problem.m)
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
+        theta = minimise(training, self.stopping_norm(problem.n), strict=True)
+        output = np.array([c.details["sigma_output"] if c.noise_scale > 0 else 0.0 for c in training.calibrations])
+        draws = standard_gaussian([substreams(stream, 1)[0] for stream in training.streams], problem.m)
         return Fit(theta + output[:, None, None] * draws, NoiseRecord(self.noise_enters))
 
     def individual(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.output._output import ROUNDING, check_finite, release
 from dpviz.mechanisms.output._sgd import permutations, train
 from dpviz.models import Setting
@@ -214,16 +213,9 @@ class Permuted(MiniBatch):
     def releases(self, setting: Setting) -> Releases:
         return Releases(self.position_sensitivities(setting), self.batches(setting)[2])
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        return release(self.centre(problem, streams, monitor), calibrations, streams, self.visited(problem))
+    def fit(self, training: Training) -> Fit:
+        centre = self.centre(training.problem, training.streams, training.monitor)
+        return release(training, centre, self.visited(training.problem))
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)

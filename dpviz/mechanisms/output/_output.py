@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, scales
+from dpviz.mechanisms.base import Fit, Floats, NoiseRecord, OutputNoise, Training
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.releases import Bound
@@ -20,15 +19,14 @@ from dpviz.privacy.sensitivity.bounds import cms, cms_refined, minimiser_radius
 ROUNDING: Words = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
 
 
-def release(centre: Floats, calibrations: Sequence[Calibration], streams: Streams, record: NoiseRecord) -> Fit:
+def release(training: Training, centre: Floats, record: NoiseRecord) -> Fit:
     """centre + scale x standard draw, for every calibration and stream.
 
     Args:
         centre: (m,) or (S, m) parameters before noise.
     """
-    family = calibrations[0].noise_family
-    noise = STANDARD[family](streams, centre.shape[-1])
-    scale = scales(calibrations)
+    family, scale = training.calibrations[0].noise_family, training.scales
+    noise = STANDARD[family](training.streams, centre.shape[-1])
     theta = centre + scale[:, None, None] * noise
     return Fit(np.ascontiguousarray(theta), record, law=OutputNoise(centre, scale, family))
 

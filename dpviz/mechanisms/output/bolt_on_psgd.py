@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.output._output import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.mechanisms.output._sgd import permutations, train
 from dpviz.models import Setting
@@ -186,17 +185,10 @@ class BoltOnPSGD(Mechanism):
         m, _, _ = balanced_batches(problem.n, self.batch_size)
         return train(problem, self._steps(problem.setting), m, permutations(streams, problem.n), monitor=monitor)
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
         visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.passes)))
-        return release(self.centre(problem, streams, monitor), calibrations, streams, visits)
+        return release(training, self.centre(problem, training.streams, training.monitor), visits)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Monitor, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Streams, Training, knob
 from dpviz.mechanisms.output._minibatch import MiniBatch
 from dpviz.mechanisms.output._output import ROUNDING, release
 from dpviz.models import Setting
@@ -63,16 +62,9 @@ class NSGD(MiniBatch):
     def releases(self, setting: Setting) -> Releases:
         return Releases.one(float(self.position_sensitivities(setting).max()))
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        return release(self.centre(problem, None, monitor)[0], calibrations, streams, self.visited(problem))
+    def fit(self, training: Training) -> Fit:
+        centre = self.centre(training.problem, None, training.monitor)[0]
+        return release(training, centre, self.visited(training.problem))
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.repeat(self.centre(problem, None), len(streams), axis=0)

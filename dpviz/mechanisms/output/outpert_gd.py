@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.output._output import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.mechanisms.output._sgd import train
 from dpviz.models import Setting
@@ -131,17 +130,10 @@ class OutPertGD(Mechanism):
         steps = np.full(self.steps, self._step(problem.setting))
         return train(problem, steps, 1, monitor=monitor)[0]
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
         visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.steps)))
-        return release(self.centre(problem, monitor), calibrations, streams, visits)
+        return release(training, self.centre(problem, training.monitor), visits)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.broadcast_to(self.centre(problem), (len(streams), problem.m))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.output.cms_output import EXACT, REFINED
@@ -62,16 +61,8 @@ class OutputGaussian(Mechanism):
     def releases(self, setting: Setting) -> Releases:
         return Releases.one(minimiser_sensitivity(setting, self.refined)[0])
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        return release(problem.optimum, calibrations, streams, NoiseRecord(self.noise_enters))
+    def fit(self, training: Training) -> Fit:
+        return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
         bound = output_excess(noise_scale, setting.m, setting.L)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import generator
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, knob, scales, silent
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status
@@ -45,18 +44,11 @@ class Majority(Mechanism):
             notes=() if self.private else ("The papers' floor is not private; switch on the private count for ε-DP.",),
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
         standard = np.array([generator(s).laplace() for s in streams])
-        votes = problem.rows.y.sum() + np.outer(scales(calibrations), standard)
-        theta = np.zeros((len(calibrations), len(streams), problem.m))
+        votes = problem.rows.y.sum() + np.outer(training.scales, standard)
+        theta = np.zeros((len(training.calibrations), len(streams), problem.m))
         visits = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits), constant_label=np.where(votes >= 0, 1.0, -1.0))
 

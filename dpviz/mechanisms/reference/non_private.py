@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, silent
+from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Training
 from dpviz.models import Setting
-from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 
@@ -40,14 +38,7 @@ class NonPrivate(Mechanism):
             notes=("ε does not matter here: nothing is protected.",),
         )
 
-    def fit(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        streams: Streams,
-        *,
-        record: bool = True,
-        monitor: Monitor = silent,
-    ) -> Fit:
-        theta = np.broadcast_to(problem.optimum, (len(calibrations), len(streams), problem.m)).copy()
+    def fit(self, training: Training) -> Fit:
+        problem = training.problem
+        theta = np.broadcast_to(problem.optimum, (len(training.calibrations), len(training.streams), problem.m)).copy()
         return Fit(theta, NoiseRecord(self.noise_enters))

@@ -16,7 +16,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import prob_positive, spawn
 from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Mechanism, get_mechanism
+from dpviz.mechanisms import Mechanism, Training, get_mechanism
 from dpviz.models.problem import accuracy
 from dpviz.privacy.budget import Budget
 
@@ -160,7 +160,7 @@ class Lab:
         problem = shared.problem
         calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in epsilons]
         with np.errstate(over="ignore", invalid="ignore"):
-            fit = mechanism.fit(problem, calibrations, spawn(self.seed, seeds), record=False, monitor=self.monitor)
+            fit = mechanism.fit(Training(problem, calibrations, spawn(self.seed, seeds), record=False, monitor=self.monitor))
         shape = fit.theta.shape
         flat = fit.theta.reshape(-1, shape[2])
         broken = np.asarray(~np.isfinite(flat).all(axis=1))  # training ran away: a model of zeros is what one would use instead
