@@ -4,6 +4,7 @@ from dpviz.auditing.game import audit, audit_pairs, watch
 from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
 from dpviz.auditing.scores import SCORES
+from dpviz.auditing.survey import Surveyed
 
 __all__ = [
     "EXCEEDED",
@@ -13,6 +14,7 @@ __all__ = [
     "SCORES",
     "AuditResult",
     "Pair",
+    "Surveyed",
     "audit",
     "audit_pairs",
     "battery",

@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 from support_pages import settled
 
 import dpviz
+from dpviz.auditing import survey
 from dpviz.auditing.scores import SCORES
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.audit import all_mechanisms, attack
+from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import cards
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.tasks import Task
@@ -98,7 +99,7 @@ def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
 
 def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: dpviz.list_mechanisms()[name] for name in ("output-gaussian", "dbdp-pi", "input-perturbation", "majority")}
-    monkeypatch.setattr(all_mechanisms, "mechanisms", lambda: few)
+    monkeypatch.setattr(survey, "list_mechanisms", lambda: few)
     page = opened("Audit", mechanism="output-gaussian", runs="200")
     next(b for b in page.button if b.label == "Audit them all").click().run()
     said = words(settled(page))
