@@ -103,7 +103,10 @@ def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:
     """
     total = len(ids)
     fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
-    wanted = whole(name, number_from_text(name, text, fix=fix), 0, 10**12)
+    try:
+        wanted = whole(name, number_from_text(name, text), 0, 10**12)
+    except InvalidInput:
+        raise InvalidInput(name, f"must be the id of a training row, got {show(text.strip())}", fix) from None
     at = int(np.searchsorted(ids, wanted))
     if at >= total or ids[at] != wanted:
         why = "is a test row and not a training row" if 0 <= wanted < n else f"is not among the {total:,} training rows"
