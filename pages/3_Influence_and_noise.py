@@ -3,8 +3,9 @@
 import streamlit as st
 
 from dpviz.dashboard.kit import guarantee, progress
-from dpviz.dashboard.rows import influence_map, inspected, noised_rows, person, retraining, selection
+from dpviz.dashboard.rows import influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import links, page, sidebar
+from dpviz.experiments import inspected
 
 theme = page.start("Influence and noise")
 spec = sidebar.sidebar(selection.OWN, selection.check)

@@ -66,6 +66,46 @@ def test_folders_of_the_dashboard_import_one_way_and_pages_stand_alone(path: Pat
     assert found & folders - {path.parent.name} <= SUBROOMS.get(path.parent.name, set(SUBROOMS))
 
 
+#: what a view or a page may not import, and what it may not call on a mechanism, a model or a generator
+SCIENCE = ("scipy", "sklearn", "numpy.random", "dpviz.common.random", "dpviz.models.solvers")
+COMPUTES = {"fit", "calibrate", "query", "minimise", "default_rng", "SeedSequence", "Training"}
+
+
+def computing(path: Path) -> list[str]:
+    """What a file does itself that a function of the engine should do for it."""
+    found = [name for name in imports(path) if any(name == s or name.startswith(s + ".") for s in SCIENCE)]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            found += [f"{name}(…), line {node.lineno}"] * (name in COMPUTES)
+        elif isinstance(node, ast.Attribute) and node.attr == "random":
+            found.append(f"….random, line {node.lineno}")
+    return found
+
+
+VIEWS = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", VIEWS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_views_show_and_compute_nothing_themselves(path: Path) -> None:
+    assert computing(path) == []
+
+
+def test_a_view_that_computes_is_noticed(tmp_path: Path) -> None:
+    lines = [
+        "from scipy import stats",
+        "import numpy.random",
+        "import numpy as np; np.random.rand()",
+        "from dpviz.common.random import spawn",
+        "mechanism.calibrate(setting, budget)",
+        "Training(problem, calibrations, streams)",
+    ]
+    for line in lines:
+        view = tmp_path / "view.py"
+        view.write_text(line)
+        assert computing(view), line
+
+
 def test_every_room_is_named_and_nothing_lies_loose() -> None:
     folders = {path.name for path in (ROOT / "dpviz").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(ALLOWED) - {"dpviz"}

@@ -13,6 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split, load_dataset
 from dpviz.datasets.base import train_size
 from dpviz.experiments.spec import RunSpec, check_delta
+from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem, accuracy
 
@@ -100,3 +101,8 @@ def setup_for(spec: RunSpec) -> Setup:
 def setting_of(spec: RunSpec) -> Setting:
     """Public facts about a run (rows, features, bounds of the loss), without training anything."""
     return setup_for(spec).problem.setting
+
+
+def calibration_of(spec: RunSpec) -> Calibration:
+    """How a run's noise is set and what is guaranteed, without training anything."""
+    return spec.build().calibrate(setting_of(spec), spec.budget)

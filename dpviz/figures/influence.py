@@ -21,25 +21,6 @@ _SCALES = {
 }
 
 
-def principal_plane(rows: Floats) -> tuple[NDArray[np.float32], tuple[float, float]]:
-    """Rows in the plane of their two principal components, and the share of the variance on each axis.
-
-    The sign of an axis is fixed by its largest loading, so that the picture does not flip from run to run.
-
-    Args:
-        rows: (n, d), d >= 1; with d = 1 the second axis is 0.
-    """
-    centred = rows - rows.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    axes = vectors[:, ::-1][:, :2]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    points = np.zeros((len(rows), 2), np.float32)
-    points[:, : axes.shape[1]] = centred @ axes
-    total = max(float(values.sum()), 1e-300)
-    top = [*(float(v) / total for v in values[::-1][:2]), 0.0]
-    return points, (top[0], top[1])
-
-
 def training_map(
     points: NDArray[np.floating],
     influence: Floats,

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.models import Model, Rows
@@ -59,6 +60,10 @@ class Retrained:
     def norm(self) -> Floats:
         """(k,) lengths of `change`."""
         return np.linalg.norm(self.change, axis=1)
+
+    def rank_correlation(self, lengths: Floats) -> float:
+        """How far (k,) predicted lengths put the rows in the order of `norm`: Spearman's coefficient, in [-1, 1]."""
+        return float(spearmanr(lengths, self.norm).statistic)
 
     def on_loss(self, rows: Rows) -> Floats:
         """(k,) changes of the mean loss over `rows`, without the regulariser."""

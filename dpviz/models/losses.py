@@ -94,6 +94,10 @@ class Logistic:
         margin += 1.0
         return np.divide(-1.0, margin, out=margin)
 
+    def probability(self, margin: Array) -> Array:
+        """Probability 1/(1 + e^-m) that the model gives to the label on whose side a margin is."""
+        return -self.slope(-margin)
+
     def curvature(self, margin: Array) -> Array:
         slope = self.slope(margin)
         return -slope * (1.0 + slope)

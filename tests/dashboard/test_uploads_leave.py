@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 
 from dpviz.common import memory
-from dpviz.dashboard.rows import influence_map, inspected, selection
+from dpviz.dashboard.rows import influence_map, selection
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments import inspected
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.figures.influence import WEBGL_FROM, against_truth, principal_plane, rule_histogram, training_map
+from dpviz.experiments.inspected import principal_plane
+from dpviz.figures.influence import WEBGL_FROM, against_truth, rule_histogram, training_map
 from dpviz.figures.noised import noise_timeline, pictures, row_before_after
 from dpviz.figures.style import THEMES, Theme
 

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.dashboard.rows import inspected
+from dpviz.experiments import inspected
 from dpviz.experiments.setup import setup_for
 from dpviz.models import get_model
 

@@ -14,8 +14,8 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.work import cached_runs
+from dpviz.experiments import inspected
 from dpviz.experiments.setup import setup_for
 from dpviz.models import get_model
 

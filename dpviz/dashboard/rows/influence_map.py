@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.common.memory import Cache
 from dpviz.dashboard.kit import charts, panels, tables, words
-from dpviz.dashboard.rows import inspected, selection
-from dpviz.dashboard.rows.inspected import Inspected
+from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset, load_dataset
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.spec import RunSpec
-from dpviz.figures.influence import principal_plane, training_map
+from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
 Floats = NDArray[np.float64]
-
-_planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
-    "principal planes", 64 << 20, lambda made: made[0].nbytes + 64
-)
 
 
 def dataset_of(spec: RunSpec) -> Dataset:
@@ -153,11 +147,10 @@ def _right(seen: Inspected) -> NDArray[np.bool_]:
 
 def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
     """(n, 2) places of the training rows, titles of the axes, and whether both have a scale in the data's units."""
-    key = inspected.fit_key(replace(seen.spec, model=RunSpec.model, lam=RunSpec.lam, mechanism=RunSpec.mechanism, params={}))
     columns, titles = [], []
     for name in names:
         if name in selection.COMPONENTS:
-            plane, shares = _planes.compute(key, lambda _: principal_plane(dataset.X[seen.row_ids]), owner=seen.spec.dataset)
+            plane, shares = inspected.plane(seen.spec)
             k = selection.COMPONENTS.index(name)
             columns.append(plane[:, k].astype(float))
             titles.append(f"{name} ({words.percent(shares[k])})")

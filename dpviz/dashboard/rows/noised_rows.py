@@ -10,12 +10,12 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
-from dpviz.dashboard.rows import inspected
 from dpviz.dashboard.rows.influence_map import met
-from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.work import cached_runs
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import rule_histogram
 from dpviz.figures.noised import noise_timeline

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pandas as pd
 import streamlit as st
-from scipy.special import expit
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, tables, words
-from dpviz.dashboard.rows import inspected, selection
+from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
-from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.selection import Chosen, Condition
 from dpviz.datasets.table.units import Units
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
@@ -72,11 +72,12 @@ def _cell(value: object) -> str:
 
 def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
     names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[people]
-    probable = isinstance(get_model(seen.spec.model).loss, Logistic)
+    loss = get_model(seen.spec.model).loss
     said = []
     for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
         word = names[int(margin * label >= 0)]
-        said.append(f"{word}, sure to {words.percent(float(expit(abs(margin))))}" if probable else word)
+        sure = f", sure to {words.percent(float(loss.probability(abs(margin))))}" if isinstance(loss, Logistic) else ""
+        said.append(word + sure)
     draws = len(seen.accuracy)
     return [
         ("Label", [label_of(seen, i) for i in people]),

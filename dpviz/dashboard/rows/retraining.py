@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from dpviz.dashboard.kit import charts, panels, progress, repeat, words
-from dpviz.dashboard.rows import inspected
-from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.rows.selection import Chosen
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
 from dpviz.figures.influence import against_truth
 from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
@@ -94,7 +93,7 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
 
 def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
     """How far the influence of a network puts rows in the order in which retraining puts them."""
-    likeness = float(spearmanr(length, truth.norm).statistic)
+    likeness = truth.rank_correlation(length)
     st.markdown(
         f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(length)} rows: 1 is the same order, "
         f"0 is none. The influence is {inspected.approximation(influence)}."

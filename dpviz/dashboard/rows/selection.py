@@ -14,10 +14,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
-from dpviz.dashboard.rows import inspected
-from dpviz.dashboard.rows.inspected import Inspected
 from dpviz.dashboard.shell import address
 from dpviz.datasets import Dataset, load_dataset
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.spec import RunSpec
 
 #: keys of the address beside the run

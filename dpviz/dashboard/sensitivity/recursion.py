@@ -15,7 +15,7 @@ from dpviz.dashboard.shell import links
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
-from dpviz.experiments.setup import setting_of, setup_for
+from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
@@ -159,7 +159,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     st.header("Worst case, closed form and observed", anchor=False)
     setting, mechanism = setting_of(spec), spec.build()
     bounds = mechanism.sensitivity_bounds(setting)
-    cal = mechanism.calibrate(setting, spec.budget)
+    cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
         panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")
         return

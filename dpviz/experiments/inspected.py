@@ -1,7 +1,7 @@
-"""What is known about single training rows: influence, noise, individual epsilon. Computed once, kept within bounds.
+"""One run row by row: influence, noise, rules, individual epsilon, and a plane to draw the rows in.
 
-Keys are `RunSpec.key()` strings. The influence belongs to the non-private fit, so one entry serves every mechanism and
-every epsilon. Free of streamlit. All of it is read off private rows.
+What is computed is kept within bounds, under `RunSpec.key()`. The influence belongs to the non-private fit, so one entry
+serves every mechanism and every epsilon. All of it is read off private rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-import dpviz
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run import run
+from dpviz.experiments.setup import calibration_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
 from dpviz.mechanisms import Calibration
@@ -27,6 +27,7 @@ from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
+Plane = tuple[NDArray[np.float32], tuple[float, float]]  # (n, 2) points, share of the variance on each axis
 
 MAX_BYTES = 256 << 20
 #: rows x rows x parameters up to which every row is retrained without being asked for
@@ -107,12 +108,15 @@ _runs: Cache[Inspected] = Cache("runs row by row", MAX_BYTES, lambda made: made.
 _influences: Cache[Influence] = Cache("influence", MAX_BYTES, _influence_size)
 _retrained: Cache[Retrained] = Cache("retraining without a row", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
 _noisy: Cache[Floats] = Cache("rows with noise", MAX_BYTES, lambda made: made.nbytes + 64)
+_planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
+    "principal planes", 64 << 20, lambda made: made[0].nbytes + 64
+)
 _counts: Cache[tuple[float, int | None]] = Cache("noise at other budgets", 1 << 20, lambda made: 256)
 
 
 def clear() -> None:
     """Forgets everything."""
-    for store in (_runs, _influences, _retrained, _noisy, _counts):
+    for store in (_runs, _influences, _retrained, _noisy, _planes, _counts):
         store.clear()
 
 
@@ -124,12 +128,12 @@ def fit_key(spec: RunSpec) -> str:
 
 
 def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
-    """The run with the story of every row, from memory where it is there."""
+    """The run with what happened to every row, from memory where it is there."""
     return _runs.compute(spec.key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
-    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], monitor=lambda done: monitor(0.9 * done))
+    result = run(spec, monitor=lambda done: monitor(0.9 * done))
     record, n = result.record, result.setup.problem.n
     assert record is not None
     met = record.times_noised
@@ -236,8 +240,7 @@ def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
 
     def make(_: Monitor) -> Floats:
         problem, mechanism = setup_for(spec).problem, spec.build()
-        calibration = mechanism.calibrate(problem.setting, spec.budget)
-        made = mechanism.noisy_rows(problem, calibration, spawn(spec.seed, spec.seeds)[replica])
+        made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
 
     found = _noisy.compute(f"{spec.key()}|{replica}", make, owner=spec.dataset)
@@ -249,9 +252,38 @@ def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
     there = replace(spec, epsilon=epsilon)
 
     def make(_: Monitor) -> tuple[float, int | None]:
-        problem, mechanism = setup_for(there).problem, there.build()
-        calibration = mechanism.calibrate(problem.setting, there.budget)
-        views = mechanism.rule_views(problem, calibration)
+        calibration = calibration_of(there)
+        views = there.build().rule_views(setup_for(there).problem, calibration)
         return calibration.noise_scale, None if views is None else int(views[0].passes.sum())
 
     return _counts.compute(there.key(), make, owner=spec.dataset)
+
+
+def principal_plane(rows: Floats) -> Plane:
+    """Rows in the plane of their two principal components, and the share of the variance on each axis.
+
+    The sign of an axis is fixed by its largest loading, so that the picture does not flip from run to run.
+
+    Args:
+        rows: (n, d), d >= 1; with d = 1 the second axis is 0.
+    """
+    centred = rows - rows.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    axes = vectors[:, ::-1][:, :2]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    points = np.zeros((len(rows), 2), np.float32)
+    points[:, : axes.shape[1]] = centred @ axes
+    total = max(float(values.sum()), 1e-300)
+    top = [*(float(v) / total for v in values[::-1][:2]), 0.0]
+    return points, (top[0], top[1])
+
+
+def plane(spec: RunSpec) -> Plane:
+    """`principal_plane` of a run's training rows: the same for every model, mechanism and budget."""
+    plain = replace(spec, model=RunSpec.model, lam=RunSpec.lam, mechanism=RunSpec.mechanism, params={})
+
+    def make(_: Monitor) -> Plane:
+        setup = setup_for(spec)
+        return principal_plane(setup.dataset.X[setup.split.train])
+
+    return _planes.compute(fit_key(plain), make, owner=spec.dataset)
