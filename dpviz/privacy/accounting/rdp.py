@@ -11,12 +11,19 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive
+from dpviz.privacy.accounting.sampled_moments import log_excess_moments
 from dpviz.privacy.budget import Budget
 
 Floats = NDArray[np.float64]
 
-#: integer orders: 2..256, then sparse for small budgets
-ORDERS: tuple[int, ...] = (*range(2, 257), *(int(256 * 2 ** (k / 4)) for k in range(1, 17)))
+#: whole orders: 2..256, then sparse for small budgets
+WHOLE_ORDERS: tuple[int, ...] = (*range(2, 257), *(int(256 * 2 ** (k / 4)) for k in range(1, 17)))
+
+#: fractional orders: large budgets have their best order near 1, rare and large losses theirs below about 10. Steps of 8 %
+#: of a - 1 up to 2, then of 0.1
+FRACTIONAL_ORDERS: tuple[float, ...] = (*(1 + 0.01 * 1.08**k for k in range(60)), *(k / 10 for k in range(11, 110) if k % 10))
+
+ORDERS: tuple[float, ...] = tuple(sorted({*WHOLE_ORDERS, *FRACTIONAL_ORDERS}))
 
 #: conversions to (epsilon, delta): Canonne, Kamath, Steinke 2020, and Mironov 2017
 CONVERSIONS = ("cks", "mironov")
@@ -27,23 +34,38 @@ def gaussian(mu: float, orders: tuple[float, ...] = ORDERS) -> Floats:
     return np.asarray(orders, float) * positive("mu", mu) ** 2 / 2
 
 
-def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[int, ...] = ORDERS) -> Floats:
-    """R(a) of one step of the Poisson-subsampled Gaussian under add/remove, at integer orders.
+def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """R(a) of one step of the Poisson-subsampled Gaussian under add/remove (Mironov, Talwar, Zhang 2019, section 3.3).
 
-    ln(sum_k C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)))/(a-1)  (Mironov, Talwar, Zhang 2019, section 3.3).
+    Whole orders by their finite sum ln(sum_k C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)))/(a-1), fractional orders by
+    quadrature, rounded up (`sampled_moments`).
 
     Args:
         rate: q, chance of a row to be in the batch, in (0, 1].
         noise_multiplier: z, standard deviation over the largest contribution of a row, > 0.
-        orders: integers >= 2.
+        orders: real numbers above 1; fractional ones from 1.001 to 20.
+
+    Returns:
+        (orders,) divergences, >= 0.
 
     Raises:
         InvalidInput: rate, noise multiplier or orders out of range.
     """
     q = in_range("rate", rate, 1e-12, 1.0)
     z = positive("noise_multiplier", noise_multiplier)
+    whole, fractional, is_whole = _split(orders)
     if q == 1:
         return gaussian(1 / z, orders)
+    curve = np.empty(len(orders))
+    if whole:
+        curve[is_whole] = _whole_orders(q, z, whole)
+    if fractional:
+        a = np.asarray(fractional)
+        curve[~is_whole] = np.logaddexp(0.0, log_excess_moments(q, z, a)) / (a - 1)
+    return curve
+
+
+def _whole_orders(q: float, z: float, orders: tuple[int, ...]) -> Floats:
     table, power, owner = _binomials(orders)
     alpha = np.asarray(orders, float)
     exponent = power * (power - 1) / (2 * z * z)
@@ -59,10 +81,20 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[int, ..
 
 
 @cache
+def _split(orders: tuple[float, ...]) -> tuple[tuple[int, ...], tuple[float, ...], NDArray[np.bool_]]:
+    """Whole orders, fractional orders, and (orders,) which are whole."""
+    is_whole = np.array([a % 1 == 0 for a in orders])
+    fractional = tuple(float(a) for a in orders if a % 1 != 0)
+    if not (min(orders) >= 1.001 and max(fractional, default=2.0) <= 20):
+        raise InvalidInput(
+            "orders", "must be at least 1.001, and at most 20 where fractional", "Give orders such as 1.5, 2 or 128."
+        )
+    return tuple(int(a) for a in orders if a % 1 == 0), fractional, is_whole
+
+
+@cache
 def _binomials(orders: tuple[int, ...]) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """ln C(a, k) for all k = 0..a of all orders a, one after the other, with k and the index of a."""
-    if any(a != int(a) or a < 2 for a in orders):
-        raise InvalidInput("orders", "the subsampled Gaussian is bounded at whole orders of at least 2", "Give integers >= 2.")
     k = np.concatenate([np.arange(a + 1.0) for a in orders])
     owner = np.repeat(np.arange(len(orders)), [a + 1 for a in orders])
     a = np.asarray(orders, float)[owner]

@@ -115,8 +115,8 @@ def epsilon(r: Releases, sigma: float, delta: float) -> float:
 def renyi(r: Releases, sigma: float) -> tuple[Floats, Floats, Neighbouring]:
     """(orders, R at each, relation): the RDP curve of all releases together.
 
-    Replace-one where every row is in each release; add-remove for Poisson batches, at whole orders (Mironov, Talwar,
-    Zhang 2019), from where two hops lead to replace-one.
+    Replace-one where every row is in each release; add-remove for Poisson batches (Mironov, Talwar, Zhang 2019), from
+    where two hops lead to replace-one.
     """
     if r.rate < 1:
         orders = np.array(rdp.ORDERS, float)
