@@ -31,9 +31,9 @@ from benchmarks.peers.growth import growth  # noqa: E402
 from benchmarks.peers.measure import Row, markdown  # noqa: E402
 from benchmarks.peers.rows import Track, track  # noqa: E402
 from benchmarks.peers.whole_figure import whole_figure  # noqa: E402
+from dpviz.common.files import cache_folder  # noqa: E402
 from dpviz.common.threads import processors  # noqa: E402
 from dpviz.common.validate import InvalidInput  # noqa: E402
-from dpviz.experiments.cells import cache_folder  # noqa: E402
 
 PARTS = ("dp-sgd", "mlp", "objective", "figure", "growth")
 

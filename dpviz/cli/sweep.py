@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
 if TYPE_CHECKING:
@@ -165,15 +166,14 @@ def _save(table: pd.DataFrame, target: Path | None) -> None:
         with contextlib.suppress(BrokenPipeError):
             table.to_csv(sys.stdout, index=False)
         return
-    part = target.with_name(f".{target.name}.part")
+    buffer = io.BytesIO()
+    if target.suffix.lower() == ".csv":
+        table.to_csv(buffer, index=False)
+    else:
+        table.to_parquet(buffer, index=False)
     try:
-        if target.suffix.lower() == ".csv":
-            table.to_csv(part, index=False)
-        else:
-            table.to_parquet(part, index=False)
-        os.replace(part, target)  # never half a table under the name that was asked for
+        files.write(target, buffer.getvalue())  # never half a table under the name that was asked for
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Finished cells are kept; call it again.") from error
 
 

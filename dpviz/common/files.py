@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,16 +38,16 @@ def write(path: Path, content: bytes) -> None:
         OSError: it cannot be written; nothing is left behind, and a file that was there stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=PART)
+    part = path.with_name(f"{PART}{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with part.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(part)
+            part.unlink()
         raise
 
 
@@ -60,9 +61,16 @@ def part_folder(parent: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=parent, prefix=PART))
 
 
+def found(folder: Path, pattern: str) -> list[Path]:
+    """Files of a folder by pattern; none where the folder is not there or cannot be read."""
+    with suppress(OSError):
+        return sorted(folder.glob(pattern))
+    return []
+
+
 def remove_stale_parts(folder: Path, seconds: float) -> None:
     """Removes what a process that was killed left half written, once it is older than `seconds`."""
-    for part in folder.glob(f"{PART}*"):
+    for part in found(folder, f"{PART}*"):
         with suppress(OSError):  # another process may remove it too, and a folder may be read-only
             if time.time() - part.stat().st_mtime > seconds:
                 shutil.rmtree(part) if part.is_dir() else part.unlink()

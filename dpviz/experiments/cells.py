@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype, is_string_dtype
+from pyarrow import ArrowException
 
+from dpviz.common import files
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources.uploads import is_upload
@@ -28,6 +30,30 @@ from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 
 STORE_BYTES = 1 << 30
+#: columns of a cell's table, those of `run.tidy`
+COLUMNS = (
+    "dataset",
+    "model",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "lam",
+    "seed",
+    "accuracy",
+    "train_accuracy",
+    "objective",
+    "optimality_gap",
+    "expected_accuracy",
+    "sensitivity",
+    "noise_scale",
+    "claimed_epsilon",
+    "proved_epsilon",
+    "status",
+    "neighbouring",
+    "non_private_accuracy",
+    "majority_accuracy",
+)
+_TEXTS = ("dataset", "model", "mechanism", "status", "neighbouring")
 
 
 @dataclass(frozen=True)
@@ -109,17 +135,10 @@ def seconds(table: pd.DataFrame) -> float:
     return float(table.attrs.get("seconds", float("nan")))
 
 
-def cache_folder() -> Path:
-    """The person's own cache folder: DPVIZ_CACHE, or dpviz in XDG_CACHE_HOME, or ~/.cache/dpviz."""
-    given = os.environ.get("DPVIZ_CACHE")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "dpviz"
-
-
 class CellStore:
     """Finished cells as files: written at once or not at all, checked when read.
+
+    A folder that cannot be read or written is no error: everything is computed, and one notice says so.
 
     Attributes:
         folder: where the files are; made when first written to.
@@ -130,11 +149,12 @@ class CellStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.notices: list[str] = []
+        self._refused = False
 
     @classmethod
     def personal(cls) -> CellStore:
         """The store in `cache_folder()`, which the app and the shell share; the oldest cells beyond 1 GiB are deleted."""
-        store = cls(cache_folder() / "cells")
+        store = cls(files.cache_folder() / "cells")
         store.prune()
         return store
 
@@ -142,7 +162,7 @@ class CellStore:
         return self.folder / f"{key}.cell"
 
     def get(self, cell: Cell) -> pd.DataFrame | None:
-        """A finished cell, or None. A damaged file is renamed, noted, and counts as not there."""
+        """A finished cell, or None. A file that is damaged or is no cell is renamed, noted, and counts as not there."""
         if is_upload(cell.spec.dataset):
             return None
         path = self._path(cell.key())
@@ -151,64 +171,98 @@ class CellStore:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._note(f"Stored results in {self.folder} cannot be read ({error.strerror}); they are computed again.")
+            self._cannot(error)
             return None
-        digest, _, payload = content.partition(b"\n")
-        if hashlib.sha256(payload).hexdigest().encode() != digest:
+        table = _decoded(content, cell)
+        if table is None:
             aside = path.with_suffix(".damaged")
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
                 os.replace(path, aside)
-            self._note(f"A stored result was damaged; it was set aside as {aside.name} and is computed again.")
-            return None
-        return pd.read_parquet(io.BytesIO(payload))
+            self.notices.append(f"A stored result was damaged; it was set aside as {aside.name} and is computed again.")
+        return table
 
     def put(self, cell: Cell, table: pd.DataFrame) -> None:
         """Keeps a finished cell, unless it is of an upload; where that is impossible the work goes on, with a notice."""
         if is_upload(cell.spec.dataset):
             return  # nothing of an upload goes to the disk
-        buffer = io.BytesIO()
-        table.to_parquet(buffer, index=False)
-        payload = buffer.getvalue()
         try:
-            self._write(self._path(cell.key()), hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
+            files.write(self._path(cell.key()), _encoded(table))
         except OSError as error:
-            self._note(f"Results cannot be kept in {self.folder} ({error.strerror}); after a restart they are computed again.")
+            self._cannot(error)
 
-    def _write(self, path: Path, content: bytes) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-    def _note(self, text: str) -> None:
-        if text not in self.notices:
-            self.notices.append(text)
+    def _cannot(self, error: OSError) -> None:
+        if not self._refused:
+            self._refused = True
+            self.notices.append(
+                f"Results cannot be kept in {self.folder} ({error.strerror}); after a restart they are computed again."
+            )
 
     def prune(self, most: int = STORE_BYTES, *, stale: float = 86_400.0) -> None:
         """Deletes the oldest files until at most `most` bytes are left, and half-written ones older than `stale` seconds."""
-        files: list[tuple[float, int, Path]] = []
-        for path in self.folder.glob("*.*"):
-            try:
+        files.remove_stale_parts(self.folder, stale)
+        kept: list[tuple[float, int, Path]] = []
+        for path in [*files.found(self.folder, "*.cell"), *files.found(self.folder, "*.damaged")]:
+            with contextlib.suppress(OSError):
                 status = path.stat()
-            except OSError:
-                continue
-            if path.suffix == ".part" and time.time() - status.st_mtime > stale:
-                path.unlink(missing_ok=True)
-            elif path.suffix in (".cell", ".damaged"):
-                files.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in files)
-        for _, size, path in sorted(files):
+                kept.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in kept)
+        for _, size, path in sorted(kept):
             if total <= most:
                 break
-            path.unlink(missing_ok=True)
-            total -= size
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+def _encoded(table: pd.DataFrame) -> bytes:
+    """A cell's file: the SHA-256 of the rest in hexadecimal, a line break, the table as Parquet."""
+    if len(table) and tuple(table.columns) != COLUMNS:
+        raise ValueError(f"a cell's table has other columns than COLUMNS: {list(table.columns)}")
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    payload = buffer.getvalue()
+    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+
+
+def _decoded(content: bytes, cell: Cell) -> pd.DataFrame | None:
+    """The table in a cell's file; None where the file is damaged or holds anything else than this cell."""
+    digest, _, payload = content.partition(b"\n")
+    if hashlib.sha256(payload).hexdigest().encode() != digest:
+        return None
+    try:
+        table = pd.read_parquet(io.BytesIO(payload))
+    except (
+        ArrowException,
+        ArithmeticError,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+    ):  # what a reader of wrong bytes may raise
+        return None
+    return table if _is_table_of(table, cell) else None
+
+
+def _is_table_of(table: pd.DataFrame, cell: Cell) -> bool:
+    """Whether a table has the columns, kinds, rows and attributes that `cell.attempt()` gives."""
+    refused, took = table.attrs.get("problems", []), table.attrs.get("seconds", 0.0)
+    if not isinstance(took, float) or not isinstance(refused, list) or not all(map(_is_problem, refused)):
+        return False
+    open_ones = sorted((e, s) for e in cell.epsilons for s in cell.replicas if e not in {p[0] for p in refused})
+    if not len(table):
+        return not open_ones
+    return (
+        tuple(table.columns) == COLUMNS
+        and all(is_string_dtype(table[c]) if c in _TEXTS else is_numeric_dtype(table[c]) for c in COLUMNS)
+        and sorted(zip(table["epsilon"], table["seed"], strict=True)) == open_ones
+        and (table[["dataset", "model", "mechanism"]] == [cell.spec.dataset, cell.spec.model, cell.spec.mechanism]).all(axis=None)
+    )
+
+
+def _is_problem(value: object) -> bool:
+    return (
+        isinstance(value, list) and len(value) == 4 and isinstance(value[0], float) and all(isinstance(t, str) for t in value[1:])
+    )
 
 
 def run_cells(

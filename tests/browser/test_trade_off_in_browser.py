@@ -102,7 +102,7 @@ def test_a_killed_server_goes_on_and_a_damaged_cell_is_one_notice(own_server: An
     assert {name for name in kept if after[name] == kept[name]} == set(kept) - {victim}
     assert page.get_by_text("A stored result was damaged").count() == 1
     assert path.with_suffix(".damaged").exists()
-    assert not list((tmp_path / "cells").glob("*.part"))
+    assert not list((tmp_path / "cells").glob(".part-*"))
 
 
 def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Make, tmp_path: Path) -> None:

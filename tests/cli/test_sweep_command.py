@@ -47,7 +47,7 @@ def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame
     captured = capsys.readouterr()
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected, check_dtype=False)
     assert captured.err == ""
-    assert not list(tmp_path.glob(".*.part"))
+    assert not list(tmp_path.glob(".part-*"))
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def left(name: str) -> list[str]:
-    folder = fetch.cache_folder()
+    folder = fetch.folder()
     return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
 
 
@@ -196,7 +196,7 @@ def test_a_failed_download_leaves_words_and_nothing_else(
 
 
 def test_what_a_killed_download_left_is_removed_by_the_next(server: Server) -> None:
-    old, young = fetch.cache_folder() / ".part-old", fetch.cache_folder() / ".part-young"
+    old, young = fetch.folder() / ".part-old", fetch.folder() / ".part-young"
     for part in (old, young):
         (part / "openml.org").mkdir(parents=True)
     os.utime(old, (time.time() - 3600,) * 2)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import io
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments import cells
-from dpviz.experiments.cells import Cell, CellStore, attempts, cache_folder, problems, run_cells, seconds
+from dpviz.experiments.cells import Cell, CellStore, attempts, problems, run_cells, seconds
 from dpviz.mechanisms import get_mechanism
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3)
@@ -74,7 +80,7 @@ def test_training_that_fails_for_some_budgets(monkeypatch: pytest.MonkeyPatch) -
 def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("DPVIZ_CACHE", raising=False)
-    assert cache_folder() == tmp_path / "dpviz"
+    assert CellStore.personal().folder == tmp_path / "dpviz" / "cells"
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "mine"))
     assert CellStore.personal().folder == tmp_path / "mine" / "cells"
 
@@ -85,11 +91,11 @@ def test_the_store_is_bounded_and_clears_what_was_half_written(tmp_path: Path) -
         path = tmp_path / f"{k}.cell"
         path.write_bytes(b"x" * 100)
         os.utime(path, (now - 100 + k, now - 100 + k))
-    (tmp_path / "old.part").write_bytes(b"x")
-    os.utime(tmp_path / "old.part", (now - 200_000, now - 200_000))
-    (tmp_path / "new.part").write_bytes(b"x")
+    (tmp_path / ".part-old").write_bytes(b"x")
+    os.utime(tmp_path / ".part-old", (now - 200_000, now - 200_000))
+    (tmp_path / ".part-new").write_bytes(b"x")
     CellStore(tmp_path).prune(250)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["3.cell", "4.cell", "new.part"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".part-new", "3.cell", "4.cell"]
 
 
 def test_a_store_that_cannot_be_written_is_one_notice(tmp_path: Path) -> None:
@@ -98,5 +104,105 @@ def test_a_store_that_cannot_be_written_is_one_notice(tmp_path: Path) -> None:
     store = CellStore(blocked / "cells")
     tables = list(attempts([CELL, Cell(SPEC, (3.0,), range(3))], store=store))
     assert len(tables) == 2
-    assert len({n.split(" (")[0] for n in store.notices}) == len(store.notices) <= 2
-    assert any("cannot be kept" in n for n in store.notices)
+    assert len(store.notices) == 1
+    assert "cannot be kept" in store.notices[0]
+
+
+@pytest.mark.parametrize("name", ["open", "unlink", "stat", "mkdir", "read_bytes", "glob"])
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EIO])
+def test_whatever_the_folder_refuses_the_numbers_are_there(
+    name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / f"{CELL.key()}.cell").write_bytes(b"x")
+    (tmp_path / "cells" / ".part-left").write_bytes(b"x")
+    os.utime(tmp_path / "cells" / ".part-left", (0, 0))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(Path, name, refuse)
+    store = CellStore.personal()
+    store.prune(most=0)
+    assert [len(t) for t in attempts([CELL], store=store)] == [6]
+    assert len([n for n in store.notices if "cannot be kept" in n]) <= 1
+
+
+def stored(tmp_path: Path) -> tuple[CellStore, Path, pd.DataFrame]:
+    store = CellStore(tmp_path)
+    table = CELL.attempt()
+    store.put(CELL, table)
+    (path,) = tmp_path.glob("*.cell")
+    return store, path, table
+
+
+def with_right_hash(payload: bytes) -> bytes:
+    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+
+
+def parquet(table: pd.DataFrame, **attrs: object) -> bytes:
+    buffer = io.BytesIO()
+    table = table.copy()
+    table.attrs |= attrs
+    table.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def with_attributes(table: pd.DataFrame, attributes: bytes) -> bytes:
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    buffer = io.BytesIO()
+    pq.write_table(arrow.replace_schema_metadata(arrow.schema.metadata | {b"PANDAS_ATTRS": attributes}), buffer)
+    return buffer.getvalue()
+
+
+SPOILED: dict[str, Callable[[pd.DataFrame], bytes]] = {
+    "not Parquet": lambda t: b"a,b\n1,2\n",
+    "nothing": lambda t: b"",
+    "cut": lambda t: parquet(t)[:-20],
+    "half of the middle": lambda t: parquet(t)[:200] + parquet(t)[400:],
+    "a column is missing": lambda t: parquet(t.drop(columns="accuracy")),
+    "a column more": lambda t: parquet(t.assign(more=1.0)),
+    "texts for numbers": lambda t: parquet(t.assign(accuracy="high")),
+    "numbers for texts": lambda t: parquet(t.assign(status=1.0)),
+    "rows are missing": lambda t: parquet(t.iloc[:-1]),
+    "rows twice": lambda t: parquet(pd.concat([t, t])),
+    "another seed": lambda t: parquet(t.assign(seed=7)),
+    "another budget": lambda t: parquet(t.assign(epsilon=t["epsilon"] + 1)),
+    "another mechanism": lambda t: parquet(t.assign(mechanism="cms-output")),
+    "no rows": lambda t: parquet(t.iloc[:0]),
+    "seconds as text": lambda t: parquet(t, seconds="long"),
+    "problems as text": lambda t: parquet(t, problems="many"),
+    "problems in another form": lambda t: parquet(t, problems=[[0.1, "epsilon"]]),
+    "a problem with a budget that was computed": lambda t: parquet(t, problems=[[0.1, "epsilon", "a", "b"]]),
+    "attributes cut": lambda t: with_attributes(t, b'{"seconds": '),
+    "attributes in another form": lambda t: with_attributes(t, b"[1]"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_right_hash_of_something_else_is_set_aside(how: str, tmp_path: Path) -> None:
+    store, path, table = stored(tmp_path)
+    path.write_bytes(with_right_hash(SPOILED[how](table)))
+    assert store.get(CELL) is None
+    assert len(store.notices) == 1
+    assert path.with_suffix(".damaged").exists()
+    assert not path.exists()
+    (again,) = attempts([CELL], store=store)
+    pd.testing.assert_frame_equal(again, table)
+    known = store.get(CELL)
+    assert known is not None
+
+
+def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
+    store, path, table = stored(tmp_path)
+    path.write_bytes(with_right_hash(parquet(table)))
+    known = store.get(CELL)
+    assert known is not None
+    pd.testing.assert_frame_equal(known, table)
+    assert not store.notices
+
+
+def test_a_table_with_other_columns_is_no_cell(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="other columns"):
+        CellStore(tmp_path).put(CELL, CELL.attempt().drop(columns="accuracy"))

@@ -57,7 +57,7 @@ def test_resumes_from_finished_cells(tmp_path: Path) -> None:
 
     resumed = run_sweep(SPEC, store=CellStore(store.folder), monitor=monitor)
     pd.testing.assert_frame_equal(resumed, run_sweep(SPEC))
-    assert not list(store.folder.glob("*.part"))
+    assert not list(store.folder.glob(".part-*"))
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])

@@ -71,6 +71,15 @@ def test_the_page_answers_in_one_sentence() -> None:
     assert all("proved" in word for word in table["Guarantee"])
 
 
+def test_a_cache_folder_that_cannot_be_used_is_one_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "file" / "cache"))
+    page = done(opened())
+    assert "needs ε ≥" in texts(page)
+    assert len(warnings(page)) == 1
+    assert "Results cannot be kept" in warnings(page)[0]
+
+
 def test_the_first_visit_needs_no_choice() -> None:
     page = opened(methods="", points="")
     chosen = page.multiselect(key="page.methods").value

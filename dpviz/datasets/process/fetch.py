@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -18,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.common import files
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
@@ -30,17 +30,14 @@ _running: set[str] = set()
 _lock = threading.Lock()
 
 
-def cache_folder() -> Path:
-    """DPVIZ_CACHE, else dpviz/datasets in the user's cache."""
-    given = os.environ.get("DPVIZ_CACHE")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz" / "datasets"
+def folder() -> Path:
+    """Where downloads are kept."""
+    return files.cache_folder() / "datasets"
 
 
 def path_of(file: str) -> Path:
     """Where a download is kept. `file` is an id from this package, never text from a person."""
-    return cache_folder() / f"{file}.dataset"
+    return folder() / f"{file}.dataset"
 
 
 def stamp(file: str) -> Hashable:
@@ -95,17 +92,7 @@ def store(file: str, payload: bytes, rows: int, source: str) -> None:
         "source": source,
         "fetched": time.strftime("%Y-%m-%d", time.gmtime()),
     }
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=cache_folder(), prefix=".part-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(json.dumps(known).encode() + b"\n" + payload)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path_of(file))
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    files.write(path_of(file), json.dumps(known).encode() + b"\n" + payload)
 
 
 def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: None, *, limits: Limits | None = None) -> None:
@@ -127,16 +114,16 @@ def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: N
     try:
         _fetch(file, rows, progress, limits)
     except OSError as error:
-        raise InvalidInput("download", f"cannot be kept in {cache_folder()} ({error.strerror})", "Set DPVIZ_CACHE.") from error
+        raise InvalidInput("download", f"cannot be kept in {folder()} ({error.strerror})", "Set DPVIZ_CACHE.") from error
     finally:
         with _lock:
             _running.discard(file)
 
 
 def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits) -> None:
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    _clean(limits)
-    home = Path(tempfile.mkdtemp(dir=cache_folder(), prefix=".part-"))
+    # what another download left whose process was killed, and that none can be writing any more
+    files.remove_stale_parts(folder(), 2 * limits.fetch_seconds)
+    home = files.part_folder(folder())
     request = {"file": file, "home": str(home), "seconds": limits.fetch_seconds}
     try:
         answer = run_child(
@@ -163,14 +150,6 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
         )
     store(file, payload, known["rows"], known["source"])
     progress(len(payload))
-
-
-def _clean(limits: Limits) -> None:
-    """Removes what a download left whose process was killed, and that none can be writing any more."""
-    for left in cache_folder().glob(".part-*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > 2 * limits.fetch_seconds:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _size(folder: Path) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.common.files import data_folder
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
@@ -37,19 +38,10 @@ class Entry:
     sidecar: Path | None
 
 
-def folder() -> Path:
-    """DPVIZ_DATA, else data/ of the checkout, else data/ of the current directory."""
-    given = os.environ.get("DPVIZ_DATA")
-    if given:
-        return Path(given)
-    checkout = Path(__file__).resolve().parents[3]
-    return (checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()) / "data"
-
-
 def listing() -> dict[str, Entry]:
     """Tables by dataset name. Names come from here only; text from a person is looked up and never joined to a path."""
     try:
-        with os.scandir(folder()) as found:
+        with os.scandir(data_folder()) as found:
             paths = {entry.name: Path(entry.path) for entry in found if _usable(entry)}
     except OSError:
         return {}
