@@ -40,6 +40,10 @@ class InvalidInput(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.field, self.cause, self.fix))
 
+    def bare(self) -> InvalidInput:
+        """The same problem to be kept: the traceback of one that was raised holds whatever its functions held."""
+        return InvalidInput(self.field, self.cause, self.fix)
+
 
 def show(value: object) -> str:
     """A short, printable form of any value, for use in a message."""

@@ -136,7 +136,7 @@ def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
     try:
         return source.load(name, intercept)
     except InvalidInput as error:
-        return error.with_traceback(None)
+        return error.bare()
 
 
 def _source(name: str) -> Source:

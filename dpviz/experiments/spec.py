@@ -151,7 +151,7 @@ class RunSpec:
                         {"mechanism": get_mechanism, "model": get_model}[f.name](values[f.name])
                 except InvalidInput as error:
                     values.pop(f.name, None)
-                    found.append(error)
+                    found.append(error.bare())
         mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
         params: dict[str, Any] = {}
         for name, declared in mechanism.knobs().items():
@@ -160,14 +160,14 @@ class RunSpec:
                 try:
                     params[name] = declared.parse(name, text)
                 except InvalidInput as error:
-                    found.append(error)
+                    found.append(error.bare())
         spec, doubtful = None, ["delta", "mechanism", "model"]  # what can only be wrong in company of other fields
         while spec is None:
             try:
                 spec = cls(**values, params=params)
             except InvalidInput as error:
                 if str(error) not in map(str, found):
-                    found.append(error)
+                    found.append(error.bare())
                 if not doubtful:
                     break
                 dropped = error.field if error.field in doubtful else doubtful[0]

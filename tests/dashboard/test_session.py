@@ -1,14 +1,34 @@
-"""Sessions that were left: what they keep goes, though nobody else comes."""
+"""Sessions that were left: everything of them goes, though nobody else comes."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.dashboard.shell import session
 from dpviz.dashboard.shell.session import LINGER, close_left
+from dpviz.datasets.sources import uploads
+from dpviz.datasets.sources.uploads import Upload
+from dpviz.datasets.table.csv import Table
+from dpviz.datasets.table.spec import TableSpec
+
+
+class Emptied:
+    """A part of a session that can be emptied."""
+
+    def __init__(self) -> None:
+        self.full = True
+
+    def clear(self) -> None:
+        self.full = False
+
+    Clear = clear
 
 
 class Server:
@@ -17,58 +37,141 @@ class Server:
     def __init__(self) -> None:
         self.active: set[str] = set()
         self.closed: list[str] = []
-        self.waiting: list[tuple[Callable[[str], None], str]] = []
+        self.on_the_loop: Callable[[], None] = lambda: None  # what happens before the event loop gets to closing
+        names = ("session_state", "_fragment_storage", "_browser_queue", "_client_state")
+        self.sessions = {
+            name: SimpleNamespace(_scriptrunner=None, _event_loop=self, **{part: Emptied() for part in names}) for name in "ab"
+        }
+        self.later: list[tuple[Callable[[Any], None], Any]] = []
+        self._session_mgr = self
 
     def is_active_session(self, name: str) -> bool:
         return name in self.active
 
+    def get_session_info(self, name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(session=self.sessions[name]) if name in self.sessions else None
+
     def close_session(self, name: str) -> None:
         self.closed.append(name)
 
-    def _get_async_objs(self) -> SimpleNamespace:
-        return SimpleNamespace(
-            eventloop=SimpleNamespace(call_soon_threadsafe=lambda close, name: self.waiting.append((close, name)))
-        )
+    def call_soon_threadsafe(self, call: Callable[[], None]) -> None:
+        self.on_the_loop()
+        call()
 
-    def loop(self) -> None:
-        for close, name in self.waiting:
-            close(name)
-        self.waiting.clear()
+    def call_later(self, seconds: float, call: Callable[[Any], None], argument: object) -> None:
+        self.later.append((call, argument))
+
+    def _get_async_objs(self) -> SimpleNamespace:
+        return SimpleNamespace(eventloop=self)
+
+    def full(self, name: str) -> set[bool]:
+        return {part.full for part in vars(self.sessions[name]).values() if isinstance(part, Emptied)}
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(session, "_watched", {"a": None, "b": None})
+    monkeypatch.setattr(session, "_visits", {"a": session._Visit(), "b": session._Visit()})
     return Server()
+
+
+def look(server: Server, now: float) -> list[str]:
+    return close_left(server, now)  # type: ignore[arg-type]
+
+
+def upload() -> Upload:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.random(40), "label": np.where(rng.random(40) > 0.5, 1.0, 0.0)})
+    return Upload(Table(frame, ()), TableSpec("label"))
 
 
 def test_a_session_that_was_left_is_closed_and_another_is_not(server: Server) -> None:
     server.active = {"a", "b"}
-    assert not close_left(server, 0.0)  # type: ignore[arg-type]
+    assert not look(server, 0.0)
     server.active = {"b"}
-    assert not close_left(server, 1000.0)  # type: ignore[arg-type]
-    assert not close_left(server, 1000.0 + LINGER - 1)  # type: ignore[arg-type]
-    assert close_left(server, 1000.0 + LINGER) == ["a"]  # type: ignore[arg-type]
-    server.loop()
+    assert not look(server, 1000.0)
+    assert not look(server, 1000.0 + LINGER - 1)
+    assert look(server, 1000.0 + LINGER) == ["a"]
     assert server.closed == ["a"]
-    assert not close_left(server, 1e6)  # type: ignore[arg-type]
+    assert server.full("a") == {False}, "Streamlit keeps the last one that was closed"
+    assert server.full("b") == {True}
+    assert not look(server, 1e6)
 
 
 def test_who_comes_back_in_time_keeps_the_session(server: Server) -> None:
-    close_left(server, 0.0)  # type: ignore[arg-type]
+    look(server, 0.0)
     server.active = {"a"}
-    close_left(server, LINGER - 1)  # type: ignore[arg-type]
+    look(server, LINGER - 1)
     server.active = set()
-    assert close_left(server, LINGER + 1) == ["b"]  # type: ignore[arg-type]
-    server.active = {"b"}  # just before the loop gets to it
-    server.loop()
-    assert server.closed == []
+    assert look(server, LINGER + 1) == ["b"]
+    server.on_the_loop = lambda: server.active.add("a")
+    assert look(server, 1e6) == []
+    assert server.closed == ["b"]
+    assert "a" in session._visits, "it is watched on"
+
+
+def test_uploads_of_a_session_go_with_it_whoever_holds_the_object(server: Server) -> None:
+    mine, other = upload(), upload()
+    session._visits["a"].uploads.add(mine.name)
+    session._visits["b"].uploads.add(other.name)
+    server.active = {"b"}
+    look(server, 0.0)
+    assert look(server, LINGER) == ["a"]
+    assert not uploads.there(mine.name)
+    assert mine.table.frame.empty
+    assert uploads.there(other.name)
+
+
+def test_uploads_go_even_where_streamlit_has_dropped_the_session_before(server: Server) -> None:
+    mine = upload()
+    session._visits["a"].uploads.add(mine.name)
+    server.sessions.clear()
+    look(server, 0.0)
+    assert sorted(look(server, LINGER)) == ["a", "b"]
+    assert not uploads.there(mine.name)
+
+
+def test_a_page_that_is_still_drawn_is_let_finish_before_its_session_is_emptied(server: Server) -> None:
+    server.sessions["a"]._scriptrunner = object()
+    look(server, 0.0)
+    look(server, LINGER)
+    assert server.full("a") == {True}
+    server.sessions["a"]._scriptrunner = None
+    for call, argument in server.later:
+        call(argument)
+    assert server.full("a") == {False}
+
+
+@pytest.mark.parametrize("error", [TypeError, OSError, AttributeError])
+def test_memory_is_given_back_where_the_system_can(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str | None) -> ctypes.CDLL:
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    session._give_back()
 
 
 def test_streamlit_still_has_what_is_relied_on() -> None:
+    from streamlit.proto.ClientState_pb2 import ClientState
     from streamlit.runtime import Runtime
+    from streamlit.runtime.app_session import AppSession
+    from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+    from streamlit.runtime.fragment import MemoryFragmentStorage
     from streamlit.runtime.memory_session_storage import MemorySessionStorage
+    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+    from streamlit.runtime.session_manager import SessionManager
+    from streamlit.runtime.state import SessionState
 
-    for name in ("is_active_session", "close_session", "_get_async_objs"):
-        assert callable(getattr(Runtime, name))
-    assert MemorySessionStorage()._cache._ttl > LINGER
+    relied_on: list[tuple[type, tuple[str, ...]]] = [
+        (Runtime, ("is_active_session", "close_session", "_get_async_objs")),
+        (SessionManager, ("get_session_info",)),
+        (MemoryUploadedFileManager, ("remove_file",)),
+        (SessionState, ("clear",)),
+        (MemoryFragmentStorage, ("clear",)),
+        (ForwardMsgQueue, ("clear",)),
+        (ClientState, ("Clear",)),
+    ]
+    for part, names in relied_on:
+        assert all(callable(getattr(part, name)) for name in names)
+    set_in_init = AppSession.__init__.__code__.co_names
+    assert {"_scriptrunner", "_event_loop", "_fragment_storage", "_browser_queue", "_client_state"} <= set(set_in_init)
+    assert MemorySessionStorage()._cache._ttl > LINGER + session._TICK

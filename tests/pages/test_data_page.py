@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.dashboard.data import upload
 from dpviz.dashboard.data.upload import describe, spec_of
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
@@ -178,3 +179,42 @@ def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     assert not page.exception
     assert "people.csv (your upload), logistic regression" in text(page)
     assert made.name not in text(page)
+
+
+def test_forget_it_now_frees_the_rows_at_once_and_shows_them_no_longer() -> None:
+    page = give(opened(), csv())
+    page.button(key="dpviz.make").click().run()
+    (name,) = page.session_state["dpviz.uploads"]
+    mine = uploads._live[name]
+    assert page.session_state["dpviz.table"][1] is mine.table
+    page.button(key=f"drop-{name}").click().run()
+    assert not page.exception
+    assert not uploads.there(name)
+    assert mine.table.frame.empty, "whoever still holds the object"
+    assert "dpviz.table" not in page.session_state, "the first rows of the file are not shown either"
+    assert page.session_state["dataset"] == dpviz.RunSpec.dataset
+
+
+def test_a_refused_file_is_read_once_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[object] = []
+    real = upload.read_table
+
+    def read(*args: object, **kwargs: object) -> object:
+        reads.append(kwargs["header"])
+        return real(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(upload, "read_table", read)
+    page = give(opened(), b"1,2,3\n4,5,6\n7,8,9\n")
+    assert page.error
+    page.run()
+    assert page.error
+    assert reads == [None]
+    page.radio(key="dpviz.header").set_value("names").run()
+    assert reads == [None, True]
+
+
+def test_a_problem_that_is_kept_holds_nothing_of_what_was_tried() -> None:
+    found: list[dpviz.InvalidInput] = []
+    dpviz.RunSpec.from_query({"dataset": "upload-0123456789abcdef", "epsilon": "no", "dp-gd.steps": "x"}, found)
+    assert len(found) >= 3
+    assert all(problem.__traceback__ is None and problem.__context__ is None for problem in found)

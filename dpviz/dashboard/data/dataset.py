@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets import Dataset, load_dataset
@@ -175,9 +176,9 @@ def cards(spec: RunSpec) -> None:
     failed = st.session_state.pop(_FAILED, None)
     if failed is not None:
         panels.failed(f"{failed.field}: {failed.cause}", failed.fix)
-    for name, upload in session.held().items():
+    for name, mine in session.held().items():
         with st.container(border=True):
-            st.markdown(f"**{words.markdown(upload.title)}**, your upload, {upload.rows:,} rows. Nobody else sees it.")
+            st.markdown(f"**{words.markdown(mine.title)}**, your upload, {mine.rows:,} rows. Nobody else sees it.")
             columns = st.columns(2)
             columns[0].button("Use it", key=f"use-{name}", on_click=use, args=(name,), disabled=name == spec.dataset)
             columns[1].button("Forget it now", key=f"drop-{name}", on_click=forget, args=(name,))
@@ -223,7 +224,7 @@ def _download(card: Card) -> None:
     try:
         download(card.name, progress)
     except InvalidInput as problem:
-        st.session_state[_FAILED] = problem
+        st.session_state[_FAILED] = problem.bare()
     st.rerun()
 
 
@@ -233,7 +234,7 @@ def use(name: str) -> None:
 
 
 def forget(name: str) -> None:
-    """Drops an upload; the sidebar goes back to the default where it showed it."""
-    session.drop(name)
+    """Forgets an upload and the table that it was made of; the sidebar goes back to the default where it showed it."""
+    upload.forget(name)
     if st.session_state.get("dataset") == name:
         st.session_state["dataset"] = RunSpec.dataset

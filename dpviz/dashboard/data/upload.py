@@ -18,7 +18,7 @@ from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.csv import DELIMITERS, Table
 from dpviz.datasets.table.spec import TableSpec, classes, why_not
 
-_TABLE, _TURN = "dpviz.table", "dpviz.turn"
+_TABLE, _TURN, _REFUSED = "dpviz.table", "dpviz.turn", "dpviz.refused"
 _HEADERS = {"find out": None, "names": True, "data": False}
 _SEPARATOR = "|"
 _FEW = 20
@@ -29,8 +29,9 @@ def own() -> None:
     st.header("Your own table", anchor=False)
     limits = Limits.from_environment()
     st.markdown(
-        "The file is kept in this app's memory for this session. Nobody else sees it, nothing is written to disk, and it is gone "
-        f"with the session (about two minutes after the page is closed). Limits: {limits.megabytes} MB, {limits.rows:,} rows, "
+        "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "
+        "minutes after the page is closed at the latest. While a file above 1 MB arrives, the web server may buffer it in a "
+        f"temporary file without a name; nothing else is written to disk. Limits: {limits.megabytes} MB, {limits.rows:,} rows, "
         f"{limits.features:,} features after encoding."
     )
     found: tuple[str, Table] | None = st.session_state.get(_TABLE)
@@ -48,6 +49,12 @@ def _upload(limits: Limits) -> None:
     # a new key after each file, so that Streamlit lets go of the bytes
     file = st.file_uploader("A CSV file, plain or gzipped", key=f"dpviz.file.{st.session_state.get(_TURN, 0)}")
     if file is None:
+        st.session_state.pop(_REFUSED, None)
+        return
+    question = (file.file_id, header, delimiter)
+    known: tuple[tuple[str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
+    if known is not None and known[0] == question:  # nobody reads it again before something changes
+        refused(known[1])
         return
     box = st.status("Reading the table")
 
@@ -60,6 +67,7 @@ def _upload(limits: Limits) -> None:
         )
     except InvalidInput as problem:
         box.update(label="This file was not read", state="error")
+        st.session_state[_REFUSED] = (question, problem.bare())
         refused(problem)
         return
     except (OSError, ValueError, MemoryError) as error:
@@ -68,9 +76,17 @@ def _upload(limits: Limits) -> None:
         refused(InvalidInput("file", f"could not be read ({type(error).__name__})", "Save it again as CSV in UTF-8."))
         return
     st.session_state[_TABLE] = (file.name[:120], table)
-    session.watch()
+    session.release(file.file_id)
     _next_file()
     st.rerun()
+
+
+def forget(name: str) -> None:
+    """Forgets an upload of this session, and the table that it was made of where that is still shown."""
+    upload, shown = session.held().get(name), st.session_state.get(_TABLE)
+    if upload is not None and shown is not None and shown[1] is upload.table:
+        _forget_table()
+    session.drop(name)
 
 
 def _next_file() -> None:

@@ -142,12 +142,12 @@ def before(key: str, otherwise: Any) -> Any:
 
 def report(problem: InvalidInput) -> None:
     """Keeps a problem for the page to show until the next control is moved."""
-    st.session_state[_PROBLEMS] = [*st.session_state.get(_PROBLEMS, []), problem]
+    st.session_state[_PROBLEMS] = [*st.session_state.get(_PROBLEMS, []), problem.bare()]
 
 
 def report_typed(problem: InvalidInput) -> None:
     """The same from a control's callback."""
-    st.session_state[_TYPED] = problem
+    st.session_state[_TYPED] = problem.bare()
 
 
 def problems() -> list[InvalidInput]:

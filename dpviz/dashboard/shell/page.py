@@ -7,7 +7,7 @@ import time
 import streamlit as st
 
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, session
 from dpviz.dashboard.work import cached_runs
 from dpviz.figures.style import THEMES, Theme
 
@@ -31,6 +31,7 @@ _CSS = """<style>
 def start(title: str) -> Theme:
     """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
     cached_runs.attend()
+    session.watch()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     st.html(_CSS)
     st.title(title, anchor=False)

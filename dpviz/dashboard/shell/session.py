@@ -1,4 +1,7 @@
-"""What belongs to one session only: its uploads. They are held here and nowhere else, so they go when the session goes."""
+"""What belongs to one session only: its uploads. A session that was left is closed, and everything of it goes.
+
+Streamlit alone would keep a session that was left, its files and its event loop, until some other session ends.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import gc
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.dashboard.work import pool
@@ -21,9 +27,24 @@ _KEY, _WANTED = "dpviz.uploads", "dpviz.wanted"
 #: seconds after which a session that was left is closed; less than the 120 for which Streamlit lets a person come back,
 #: because from then on it neither finds the session nor lets go of it until another one ends
 LINGER = 100.0
-_TICK = 10.0
+_TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
+_PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
 
-_watched: dict[str, float | None] = {}
+
+@dataclass
+class _Visit:
+    """One session.
+
+    Attributes:
+        left: when the person left, in seconds of the monotonic clock; None while somebody is there.
+        uploads: names of its uploads.
+    """
+
+    left: float | None = None
+    uploads: set[str] = field(default_factory=set)
+
+
+_visits: dict[str, _Visit] = {}
 _lock = threading.Lock()
 _watcher: threading.Thread | None = None
 
@@ -35,60 +56,111 @@ def held() -> dict[str, Upload]:
 
 
 def hold(upload: Upload) -> list[Upload]:
-    """Keeps an upload for as long as the session lives; returns those that made room for it."""
+    """Keeps an upload for as long as the session lives; returns those that made room for it and are forgotten."""
     kept = [*held().values(), upload]
     st.session_state[_KEY] = {u.name: u for u in kept[-MOST:]}
+    visit = watch()
+    if visit is not None:
+        visit.uploads.add(upload.name)
+    for old in kept[:-MOST]:
+        old.forget()
     return kept[:-MOST]
 
 
-def watch() -> None:
-    """Sees to it that what this session keeps goes soon after the person has left, even where nobody else comes."""
+def drop(name: str) -> None:
+    """Forgets an upload, and all that was made of it, now."""
+    upload = held().get(name)
+    st.session_state[_KEY] = {k: u for k, u in held().items() if k != name}
+    if upload is not None:
+        upload.forget()
+
+
+def release(file_id: str) -> None:
+    """Has the server let go of the bytes of a file that was given to it; call when they were read."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None and runtime.exists():
+        manager = runtime.get_instance().uploaded_file_mgr
+        if isinstance(manager, MemoryUploadedFileManager):  # Streamlit's page tests have another one
+            manager.remove_file(context.session_id, file_id)
+
+
+def watch() -> _Visit | None:
+    """Sees to it that everything of this session goes soon after the person has left; call on every page."""
     global _watcher
     context = get_script_run_ctx(suppress_warning=True)
-    if context is None:
-        return
+    if context is None or not runtime.exists():
+        return None
     with _lock:
-        _watched.setdefault(context.session_id, None)
+        visit = _visits.setdefault(context.session_id, _Visit())
         if _watcher is None:
             _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
             _watcher.start()
+    return visit
 
 
 def _keep_watch() -> None:
+    """Looks at the sessions until none is left."""
+    global _watcher
     while True:
         time.sleep(_TICK)
         if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
-            time.sleep(1.0)
-            gc.collect()  # a session and its parts refer to each other
             pool.pool().tidy()
-            with suppress(OSError, AttributeError):  # glibc keeps what was freed; others have no such call
-                ctypes.CDLL(None).malloc_trim(0)
+            gc.collect()  # a session and its parts refer to each other
+            _give_back()
+        with _lock:
+            if not _visits:
+                _watcher = None
+                return
+
+
+def _give_back() -> None:
+    # glibc keeps what was freed; other systems have no such call, and Windows no library without a name
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def close_left(running: runtime.Runtime, now: float) -> list[str]:
-    """Closes the watched sessions that were left `LINGER` seconds before `now`; returns their ids."""
+    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids."""
     with _lock:
-        for session in _watched:
+        for session, visit in _visits.items():
             if running.is_active_session(session):
-                _watched[session] = None
-            elif _watched[session] is None:
-                _watched[session] = now
-        left = [session for session, since in _watched.items() if since is not None and now - since >= LINGER]
+                visit.left = None
+            elif visit.left is None:
+                visit.left = now
+        left = [session for session, visit in _visits.items() if visit.left is not None and now - visit.left >= LINGER]
+    closed: list[str] = []
+    done = threading.Event()
+
+    def close() -> None:
         for session in left:
-            del _watched[session]
+            if not running.is_active_session(session):  # the person may have come back just now
+                kept = running._session_mgr.get_session_info(session)
+                running.close_session(session)
+                if kept is not None:
+                    _empty(kept.session)
+                closed.append(session)
+        done.set()
 
-    def close(session: str) -> None:
-        if not running.is_active_session(session):  # the person may have come back just now
-            running.close_session(session)
+    if left:
+        running._get_async_objs().eventloop.call_soon_threadsafe(close)
+        done.wait(_PATIENCE)
+    for session in list(closed):
+        with _lock:
+            visit = _visits.pop(session)
+        for name in visit.uploads:
+            uploads.forget(name)
+    return closed
 
-    for session in left:
-        running._get_async_objs().eventloop.call_soon_threadsafe(close, session)
-    return left
 
-
-def drop(name: str) -> None:
-    """Forgets an upload now."""
-    st.session_state[_KEY] = {k: u for k, u in held().items() if k != name}
+def _empty(session: AppSession) -> None:
+    """Takes everything out of a session that was closed: Streamlit's server loop keeps the last one until somebody comes."""
+    if session._scriptrunner is not None:  # the page is still being drawn, and is about to hear that it shall stop
+        session._event_loop.call_later(0.5, _empty, session)
+        return
+    session.session_state.clear()
+    session._fragment_storage.clear()
+    session._browser_queue.clear()
+    session._client_state.Clear()
 
 
 def want(name: str) -> None:

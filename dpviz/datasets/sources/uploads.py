@@ -150,6 +150,13 @@ def get(name: str) -> Upload:
     return upload
 
 
+def forget(name: str) -> None:
+    """`Upload.forget` by name; nothing happens where it is gone."""
+    upload = _live.get(name)
+    if upload is not None:
+        upload.forget()
+
+
 def _missing(name: str) -> InvalidInput:
     return InvalidInput(
         "dataset",
