@@ -1,0 +1,213 @@
+"""Measures of usefulness beside accuracy: ROC AUC, average precision, recall, log loss, calibration, for all replicas.
+
+A score of at least 0 predicts +1, as everywhere in this package. Rank-based measures treat equal scores as one
+threshold. A measure that has no value is NaN: rank-based measures where one class is missing, measures of
+probabilities where the model gives none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpviz.common.validate import InvalidInput, in_range, one_of
+from dpviz.common.words import Words
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 22  # scores worked on at once
+_BINS = 15  # of the calibration error (Guo et al. 2017)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of how useful a model is.
+
+    Attributes:
+        id: name in addresses, tables and on the command line.
+        label: name for people.
+        help: what it measures, in one or two sentences.
+        higher_is_better: the direction in which a model improves.
+        needs: "labels" (predicted labels), "ranks" (scores) or "probabilities" (scores of a model with probabilities).
+    """
+
+    id: str
+    label: Words
+    help: Words
+    needs: str
+    higher_is_better: bool = True
+
+
+METRICS: dict[str, Metric] = {
+    m.id: m
+    for m in (
+        Metric("accuracy", "Accuracy", "Share of rows that are predicted right.", "labels"),
+        Metric("balanced-accuracy", "Balanced accuracy", "Mean of the shares of each class that are predicted right.", "labels"),
+        Metric("f1", "F1 score", "Harmonic mean of precision and recall of the positive class.", "labels"),
+        Metric(
+            "roc-auc",
+            "ROC AUC",
+            "Chance that a positive row has a higher score than a negative one; equal scores count half.",
+            "ranks",
+        ),
+        Metric(
+            "average-precision",
+            "Average precision",
+            "Mean precision over all thresholds, weighted by the recall gained.",
+            "ranks",
+        ),
+        Metric(
+            "recall-at-precision",
+            "Recall at a precision",
+            "Largest recall of the positive class at a threshold with at least the chosen precision; 0 where none has it.",
+            "ranks",
+        ),
+        Metric(
+            "recall-at-false-positive-rate",
+            "Recall at a false-positive rate",
+            "Largest recall of the positive class at a threshold with at most the chosen false-positive rate.",
+            "ranks",
+        ),
+        Metric("log-loss", "Log loss", "Mean negative log-probability of the true label.", "probabilities", False),
+        Metric("brier", "Brier score", "Mean squared error of the predicted probability.", "probabilities", False),
+        Metric(
+            "calibration-error",
+            "Calibration error",
+            f"Mean distance between predicted probability and observed share, over {_BINS} bins of equal width.",
+            "probabilities",
+            False,
+        ),
+    )
+}
+
+
+def measure(
+    scores: Floats,
+    y: Floats,
+    metrics: Sequence[str] = tuple(METRICS),
+    *,
+    probabilities: bool = True,
+    precision: float = 0.5,
+    false_positive_rate: float = 0.05,
+) -> dict[str, Floats]:
+    """Measures of R replicas on n rows.
+
+    Args:
+        scores: (R, n) finite.
+        y: (n,) labels in {-1, +1}.
+        metrics: keys of `METRICS`.
+        probabilities: whether sigmoid(score) is the model's probability of +1; without it those measures are NaN.
+        precision: of "recall-at-precision", in (0, 1].
+        false_positive_rate: of "recall-at-false-positive-rate", in [0, 1].
+
+    Returns:
+        Metric id -> (R,), in the order of `metrics`.
+
+    Raises:
+        InvalidInput: shapes that do not fit, labels that are not -1 or +1, scores that are not finite, unknown metrics.
+    """
+    s, labels = np.asarray(scores, float), np.asarray(y, float)
+    if s.ndim != 2 or labels.shape != s.shape[1:] or labels.size == 0:
+        fix = "Give scores of shape (replicas, rows) and one label for each row."
+        raise InvalidInput("scores", f"have shape {s.shape} beside labels of shape {labels.shape}", fix)
+    if not np.isin(labels, (-1.0, 1.0)).all():
+        raise InvalidInput("y", "has labels other than -1 and +1", "Encode the labels as -1 and +1.")
+    if not np.isfinite(s).all():
+        raise InvalidInput("scores", "are not all finite", "Leave out replicas that diverged.")
+    chosen = [one_of("metric", name, METRICS) for name in metrics]
+    levels = {
+        "recall-at-precision": in_range("precision", precision, 1e-9, 1.0),
+        "recall-at-false-positive-rate": in_range("false_positive_rate", false_positive_rate, 0.0, 1.0),
+    }
+    out = {name: np.full(len(s), np.nan) for name in chosen}
+    size = max(1, _BLOCK // labels.size)
+    for first in range(0, len(s), size):
+        rows = slice(first, first + size)
+        for name, values in _block(s[rows], labels > 0, chosen, probabilities, levels).items():
+            out[name][rows] = values
+    return out
+
+
+def _block(
+    s: Floats, positive: NDArray[np.bool_], chosen: Sequence[str], probabilities: bool, levels: dict[str, float]
+) -> dict[str, Floats]:
+    needed = {METRICS[name].needs for name in chosen}
+    found: dict[str, Floats] = {}
+    if "labels" in needed:
+        found |= _of_labels(s >= 0, positive)
+    if "ranks" in needed and 0 < positive.sum() < positive.size:
+        found |= _of_ranks(s, positive, levels)
+    if "probabilities" in needed and probabilities:
+        found |= _of_probabilities(s, positive)
+    return {name: found[name] for name in chosen if name in found}
+
+
+def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Measures of predicted labels; balanced accuracy is over the classes that are there."""
+    total, n = float(positive.sum()), float(positive.size)
+    hits = (predicted & positive).sum(axis=1).astype(float)
+    false = (predicted & ~positive).sum(axis=1).astype(float)
+    shares = [part / count for part, count in ((hits, total), (n - total - false, n - total)) if count]
+    with np.errstate(invalid="ignore"):
+        f1 = 2 * hits / (total + hits + false)  # precision and recall have the same numerator; NaN without any positive
+    return {"accuracy": (hits + n - total - false) / n, "balanced-accuracy": np.mean(shares, axis=0), "f1": f1}
+
+
+def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
+    """Measures over all thresholds: one sort for each replica, equal scores are one threshold."""
+    order = np.argsort(-s, axis=1)
+    ranked = np.take_along_axis(s, order, axis=1)
+    hits = np.cumsum(positive[order], axis=1, dtype=float)
+    called = np.arange(1, s.shape[1] + 1, dtype=float)
+    # the last row of each group of equal scores: a threshold lies behind it
+    end = np.ones(s.shape, bool)
+    end[:, :-1] = ranked[:, 1:] != ranked[:, :-1]
+    total, others = float(positive.sum()), float((~positive).sum())
+
+    def gained(values: Floats) -> Floats:
+        """What each threshold adds to a count that grows along the ranks; 0 where there is no threshold."""
+        reached = np.maximum.accumulate(np.where(end, values, 0.0), axis=1)
+        return np.diff(reached, axis=1, prepend=0.0)
+
+    misses = called - hits
+    more_hits, more_misses = gained(hits), gained(misses)
+    # trapezoid rule: positives and negatives of one threshold have equal scores and count half
+    auc = (more_misses * (hits - more_hits / 2)).sum(axis=1) / (total * others)
+    precision = hits / called
+    allowed = {
+        "recall-at-precision": precision >= levels["recall-at-precision"],
+        "recall-at-false-positive-rate": misses / others <= levels["recall-at-false-positive-rate"],
+    }
+    return {"roc-auc": auc, "average-precision": (more_hits * precision).sum(axis=1) / total} | {
+        name: np.where(end & there, hits, 0.0).max(axis=1) / total for name, there in allowed.items()
+    }
+
+
+def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Floats]:
+    p = expit(s)
+    log_loss = np.logaddexp(0.0, np.where(positive, -s, s)).mean(axis=1)  # stable where expit rounds to 0 or 1
+    bins = np.minimum((p * _BINS).astype(np.intp), _BINS - 1)
+    offset = bins + _BINS * np.arange(len(s))[:, None]
+    surplus = np.bincount(offset.ravel(), (p - positive).ravel(), _BINS * len(s)).reshape(len(s), _BINS)
+    return {
+        "log-loss": log_loss,
+        "brier": np.square(p - positive).mean(axis=1),
+        "calibration-error": np.abs(surplus).sum(axis=1) / positive.size,
+    }
+
+
+def default_metric(y: Floats) -> str:
+    """Accuracy, except where the rarer class has less than 10 % of the rows: then the majority label alone looks good."""
+    share = float((np.asarray(y) > 0).mean())
+    return "balanced-accuracy" if min(share, 1 - share) < 0.1 else "accuracy"
+
+
+#: how a value is written: shares in percent, losses as they are
+FORMAT: dict[str, Callable[[float], str]] = {
+    name: (lambda v: f"{v:.4g}") if metric.needs == "probabilities" else (lambda v: f"{100 * v:.1f} %")
+    for name, metric in METRICS.items()
+}

@@ -1,0 +1,112 @@
+"""Measures of usefulness against scikit-learn: ties, constant scores, one class, large scores."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import metrics as referee
+
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments import metrics
+from dpviz.experiments.metrics import METRICS, default_metric, measure
+
+
+def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:
+    """The same measure by scikit-learn; NaN where it warns that there is no value."""
+    p, predicted = 1 / (1 + np.exp(-s)), np.where(s >= 0, 1.0, -1.0)
+    if name == "recall-at-precision":
+        precisions, recalls, _ = referee.precision_recall_curve(y, s)
+        return float(max(recalls[:-1][precisions[:-1] >= precision], default=0.0))
+    if name == "recall-at-false-positive-rate":
+        false, true, _ = referee.roc_curve(y, s, drop_intermediate=False)
+        return float(true[false <= rate].max())
+    if name == "calibration-error":
+        edges = np.linspace(0, 1, metrics._BINS + 1)
+        bins = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, metrics._BINS - 1)
+        inside = [bins == k for k in range(metrics._BINS) if (bins == k).any()]
+        return float(sum(k.mean() * abs(p[k].mean() - (y[k] > 0).mean()) for k in inside))
+    calls = {
+        "accuracy": lambda: referee.accuracy_score(y, predicted),
+        "balanced-accuracy": lambda: referee.balanced_accuracy_score(y, predicted),
+        "f1": lambda: referee.f1_score(y, predicted),
+        "roc-auc": lambda: referee.roc_auc_score(y, s),
+        "average-precision": lambda: referee.average_precision_score(y, s),
+        "log-loss": lambda: referee.log_loss(y, p, labels=[-1, 1]),
+        "brier": lambda: referee.brier_score_loss(y, p),
+    }
+    return float(calls[name]())
+
+
+def cases() -> list[tuple[np.ndarray, np.ndarray]]:
+    """50 random cases: sizes, shares of positives, ties, constant scores, zeros of both signs."""
+    rng = np.random.default_rng(7)
+    out = []
+    for k in range(50):
+        n = int(rng.integers(2, 200))
+        y = np.where(rng.random(n) < rng.choice([0.05, 0.3, 0.5, 0.9]), 1.0, -1.0)
+        y[:2] = (1.0, -1.0)
+        s = 3 * rng.standard_normal((4, n)) + 0.5 * y
+        s[1] = np.round(s[1])  # ties
+        s[2] = 0.25 if k % 2 else -0.0  # constant
+        s[3] = np.where(rng.random(n) < 0.5, 0.0, -0.0) + (rng.random(n) < 0.2)
+        out.append((y, s))
+    return out
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_measures_are_those_of_scikit_learn(name: str) -> None:
+    for y, s in cases():
+        ours = measure(s, y, [name], precision=0.6, false_positive_rate=0.1)[name]
+        theirs = [referred(name, y, row, 0.6, 0.1) for row in s]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_blocks_of_replicas_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, s = cases()[3]
+    whole = measure(s, y)
+    monkeypatch.setattr(metrics, "_BLOCK", 1)
+    for name, values in measure(s, y).items():
+        np.testing.assert_array_equal(values, whole[name])
+
+
+def test_without_a_second_class_ranks_have_no_value_and_accuracy_has() -> None:
+    found = measure(np.array([[0.3, -0.2, 0.1]]), np.ones(3))
+    ranks = [name for name, metric in METRICS.items() if metric.needs == "ranks"]
+    assert all(np.isnan(found[name]).all() for name in ranks)
+    assert found["accuracy"][0] == found["balanced-accuracy"][0] == pytest.approx(2 / 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert found["f1"][0] == referee.f1_score([1, 1, 1], [1, -1, 1])
+
+
+def test_models_without_probabilities_have_no_log_loss() -> None:
+    found = measure(np.array([[1.0, -1.0]]), np.array([1.0, -1.0]), probabilities=False)
+    assert all(np.isnan(found[name]).all() == (m.needs == "probabilities") for name, m in METRICS.items())
+
+
+def test_scores_so_large_that_probabilities_round_to_one_keep_a_finite_log_loss() -> None:
+    assert measure(np.array([[800.0]]), np.array([-1.0]), ["log-loss"])["log-loss"][0] == 800
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "field"),
+    [
+        (np.zeros(3), np.ones(3), "scores"),
+        (np.zeros((2, 3)), np.ones(2), "scores"),
+        (np.zeros((2, 0)), np.ones(0), "scores"),
+        (np.array([[np.nan, 1.0]]), np.ones(2), "scores"),
+        (np.zeros((1, 2)), np.array([0.0, 1.0]), "y"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_words(scores: np.ndarray, y: np.ndarray, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        measure(scores, y)
+    assert caught.value.field == field
+
+
+def test_rare_classes_are_measured_by_balanced_accuracy() -> None:
+    assert default_metric(np.r_[np.ones(9), -np.ones(91)]) == "balanced-accuracy"
+    assert default_metric(np.r_[np.ones(91), -np.ones(9)]) == "balanced-accuracy"
+    assert default_metric(np.r_[np.ones(10), -np.ones(90)]) == "accuracy"
