@@ -29,7 +29,7 @@ def main(runs: int = 400, epsilon: float = 2.0) -> None:
             print(f"{name:20} {error}")
             continue
         cal, gauss = result.calibration, result.gaussian_epsilon_lower
-        shown = [f"{b.epsilon:8.3g}" if b else f"{'none':>8}" for b in (cal.claimed, cal.proved)]
+        shown = [f"{b.epsilon:8.3g}" if b else f"{'none':>8}" for b in (cal.claimed_budget, cal.proved_budget)]
         seconds = time.perf_counter() - begun
         print(
             f"{name:20} {pair.name:9} {shown[0]} {shown[1]} {result.epsilon_lower:8.3f} "

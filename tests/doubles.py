@@ -231,7 +231,7 @@ class PureByName(OutputGaussian):
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         pure = Budget(budget.epsilon)
-        return dataclasses.replace(super().calibrate(setting, budget), claimed=pure, proved=pure)
+        return dataclasses.replace(super().calibrate(setting, budget), claimed_budget=pure, proved_budget=pure)
 
 
 @dataclass(frozen=True)

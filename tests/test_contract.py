@@ -95,14 +95,14 @@ def test_calibration_is_complete(cls: type[Mechanism], model_id: str) -> None:
     assert math.isfinite(cal.noise_scale)
     assert cal.noise_scale >= 0
     if cal.status is Status.PROVED:
-        assert cal.proved is not None
+        assert cal.proved_budget is not None
         assert math.isfinite(cal.sensitivity)
     if cal.status is Status.PROVED_IF:
         assert cal.conditions
-    if cal.proved is None and cal.status is not Status.NONE:
+    if cal.proved_budget is None and cal.status is not Status.NONE:
         assert cal.notes, "where nothing is proved the reason stands in words"
     if cal.status is Status.NONE:
-        assert cal.proved is None
+        assert cal.proved_budget is None
 
 
 @each_model
@@ -110,7 +110,7 @@ def test_noise_falls_as_epsilon_grows(cls: type[Mechanism], model_id: str) -> No
     _, cals = calibrated(cls, make_problem(n=400, model=model_id), 0.1, 0.5, 1.0, 3.0, 10.0)
     noise = [c.noise_scale for c in cals]
     if noise[0] == 0:
-        assert cals[0].proved is None
+        assert cals[0].proved_budget is None
         return
     assert all(a > b for a, b in itertools.pairwise(noise)), noise
 
@@ -187,7 +187,7 @@ def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mech
 def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: str) -> None:
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
     if cal.noise_family == "gaussian":
-        assert all(b is None or b.delta > 0 for b in (cal.claimed, cal.proved))
+        assert all(b is None or b.delta > 0 for b in (cal.claimed_budget, cal.proved_budget))
 
 
 @each

@@ -292,7 +292,7 @@ def _judge(
 def _declares_gaussian(calibration: Calibration) -> bool:
     """Whether the calibration declares mu-GDP with the mu that its budget allows."""
     mu = calibration.details.get("mu")
-    claims = [gaussian_claim(budget) for budget in (calibration.claimed, calibration.proved)]
+    claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
     return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
 
 

@@ -111,7 +111,7 @@ class AuditResult:
     @property
     def verdict(self) -> str:
         """ "claim exceeded", "no violation found" or "nothing is claimed"."""
-        if self.calibration.claimed is None and self.calibration.proved is None:
+        if self.calibration.claimed_budget is None and self.calibration.proved_budget is None:
             return NO_CLAIM
-        exceeded = self.exceeds(self.calibration.claimed) or self.exceeds(self.calibration.proved)
+        exceeded = self.exceeds(self.calibration.claimed_budget) or self.exceeds(self.calibration.proved_budget)
         return EXCEEDED if exceeded else NO_VIOLATION

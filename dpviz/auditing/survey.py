@@ -85,7 +85,7 @@ def _audited(
 ) -> Surveyed:
     pair = worst_case(mechanism, model, budget, n=ROWS, d=2, lam=lam)  # refuses what the mechanism does
     public = mechanism.calibrate(pair.first.setting, budget)
-    if public.claimed is not None and public.proved is None:
+    if public.claimed_budget is not None and public.proved_budget is None:
         pair = worst_case(mechanism, model, budget, n=UNPROVED_ROWS, d=2, lam=lam)
     result = audit(mechanism, pair.first, pair.second, budget, runs, seed, confidence=confidence, monitor=monitor)
     cal = result.calibration
@@ -93,12 +93,12 @@ def _audited(
     return Surveyed(
         mechanism.id,
         mechanism.label,
-        cal.claimed.epsilon if cal.claimed else math.nan,
-        cal.proved.epsilon if cal.proved else math.nan,
+        cal.claimed_budget.epsilon if cal.claimed_budget else math.nan,
+        cal.proved_budget.epsilon if cal.proved_budget else math.nan,
         result.epsilon_lower,
         math.nan if gaussian is None else gaussian,
         result.verdict,
-        result.against(cal.claimed) or result.against(cal.proved),
+        result.against(cal.claimed_budget) or result.against(cal.proved_budget),
     )
 
 

@@ -124,7 +124,7 @@ def _run(options: argparse.Namespace) -> int:
         ("dataset", f"{spec.dataset}, {spec.n_train} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
         ("budget asked for", str(spec.budget)),
-        ("guarantee", f"{cal.status.value}; proved: {cal.proved or 'nothing'}; {cal.neighbouring.value}"),
+        ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),
         ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),

@@ -101,7 +101,7 @@ class PublishedNoise:
     @property
     def needed(self) -> float:
         """Noise scale with which the budget is proved; NaN where none is."""
-        known = self.in_use is not None and self.in_use.proved is not None
+        known = self.in_use is not None and self.in_use.proved_budget is not None
         return self.in_use.noise_scale if known and self.in_use is not None else math.nan
 
     @property

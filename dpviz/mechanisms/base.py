@@ -16,8 +16,9 @@ import numpy as np
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
+from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.knobs import Knob, knob
-from dpviz.mechanisms.results import Calibration, Fit, Floats, NoiseRecord, OutputNoise, RuleView
+from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Bound, Releases

@@ -1,63 +1,17 @@
-"""What mechanisms give back: a calibration for a budget, trained replicas, and what happened to every row."""
+"""What training gives back: `Fit` (trained replicas), `NoiseRecord` (what happened to every row), `RuleView`, `OutputNoise`."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.words import Words
-from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """From a budget to a noise scale, and what that is worth.
-
-    Attributes:
-        budget: the budget asked for.
-        sensitivity: L2 sensitivity of `query`; NaN where the method has none.
-        query: what the noise is added to, in words.
-        sensitivity_source: where the sensitivity comes from, with equation or theorem number.
-        noise_scale: per-coordinate standard deviation (gaussian) or 1/beta (gamma-sphere), >= 0.
-        noise_family: "gaussian", "gamma-sphere", "laplace", "none" or another named law.
-        neighbouring: the relation of `proved` and `claimed`.
-        claimed: the budget that the publication states, None where it states none.
-        proved: the budget that a proof with all constants supports, None where none does.
-        status: the label that goes with every epsilon of this run.
-        conditions: what must hold for `proved`.
-        accountant: how the budget was turned into noise.
-        conversion: how a composed guarantee becomes (epsilon, delta), "" where nothing is converted.
-        notes: remarks for people: flaws, deviations from the paper and why.
-        details: further numbers by name, for pages and tests.
-    """
-
-    budget: Budget
-    sensitivity: float
-    query: Words
-    sensitivity_source: Words
-    noise_scale: float
-    noise_family: str
-    neighbouring: Neighbouring
-    claimed: Budget | None
-    proved: Budget | None
-    status: Status
-    accountant: Words
-    conversion: Words = ""
-    conditions: tuple[Words, ...] = ()
-    notes: tuple[Words, ...] = ()
-    details: dict[str, float] = field(default_factory=dict)
-
-    def noiseless(self) -> Calibration:
-        """The same run with its noise switched off, which protects nobody."""
-        return dataclasses.replace(
-            self, noise_scale=0.0, claimed=None, proved=None, status=Status.NONE, notes=("Noise switched off.",)
-        )
 
 
 @dataclass(frozen=True)

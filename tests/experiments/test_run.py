@@ -125,9 +125,9 @@ def test_divergence_is_an_error_that_says_what_to_do() -> None:
 def test_majority_predicts_one_label_and_can_be_private() -> None:
     plain = dpviz.run(dpviz.RunSpec(mechanism="majority"))
     assert (plain.accuracy == plain.majority.accuracy).all()
-    assert plain.calibration.proved is None
+    assert plain.calibration.proved_budget is None
     private = dpviz.run(dpviz.RunSpec(mechanism="majority", epsilon=1e-3, seeds=400, params={"private": True}))
-    assert private.calibration.proved == dpviz.Budget(1e-3)
+    assert private.calibration.proved_budget == dpviz.Budget(1e-3)
     assert 0.3 < (private.accuracy == plain.accuracy[0]).mean() < 0.7  # the noise of scale 2,000 drowns the count
 
 

@@ -112,8 +112,8 @@ def test_published_form_is_a_claim_with_its_reasons() -> None:
     cal = build(noise="published", c=2.0, rounds=5, inner_steps=40).calibrate(setting, budget)
     assert cal.noise_scale == pytest.approx(math.sqrt(2.0 * 200 * math.log(1e5)) / n)
     assert cal.status is Status.CLAIM
-    assert cal.proved is None
-    assert cal.claimed == budget
+    assert cal.proved_budget is None
+    assert cal.claimed_budget == budget
     assert cal.details["chance_of_being_drawn"] == pytest.approx(1 - (1 - 1 / n) ** 200)
     mu = math.sqrt(200) * 2 / (n * cal.noise_scale)
     assert cal.details["epsilon_if_never_drawn"] == pytest.approx(float(gaussian_epsilon(1e-5, mu)))

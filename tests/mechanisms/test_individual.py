@@ -73,7 +73,7 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
     assert "reveals data" in found.caveat
     if found.replace is not None:
         assert (found.replace >= found.epsilon).all()
-        proved = result.calibration.proved
+        proved = result.calibration.proved_budget
         # no replacement costs a person more than the worst case that is proved for everybody
         assert proved is None or found.replace.max() <= proved.epsilon * (1 + 1e-6)
     without = dpviz.run_epsilons(spec, [1.0], instances=False)[0]

@@ -54,8 +54,8 @@ def test_published_noise_scales() -> None:
 def test_claims_stay_claims(name: str) -> None:
     cal = dpviz.calibrate(name, n=1000, d=5, epsilon=1, delta=1e-5)
     assert cal.status is Status.CLAIM
-    assert cal.proved is None
-    assert cal.claimed == BUDGET
+    assert cal.proved_budget is None
+    assert cal.claimed_budget == BUDGET
     assert any("abel" in note for note in cal.notes)
     # what does hold: rows of one label differ by 2 at most, so each report is a Gaussian mechanism with mu = 2/sigma
     assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, 2 / cal.noise_scale)))

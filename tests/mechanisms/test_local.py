@@ -187,9 +187,9 @@ def test_local_and_central_budgets(name: str) -> None:
     local = build(name).calibrate(setting, budget)
     central = build(name, epsilon_is="central by shuffling").calibrate(setting, budget)
     assert local.status is Status.PROVED
-    assert local.proved == (Budget(1.0) if name == "ldp-duchi" else budget)
+    assert local.proved_budget == (Budget(1.0) if name == "ldp-duchi" else budget)
     assert central.status is Status.PROVED_IF
-    assert central.proved == budget
+    assert central.proved_budget == budget
     assert central.details["local_epsilon"] > 3
     assert central.details["central_epsilon"] <= 1 + 1e-9
     assert local.details["central_epsilon"] < 0.5

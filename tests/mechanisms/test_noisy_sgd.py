@@ -252,7 +252,7 @@ def test_song_batches_are_disjoint_and_never_short() -> None:
     assert np.ptp(sizes) <= 1
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(3 * 2 / sizes.min())
-    assert cal.proved == Budget(1.0)
+    assert cal.proved_budget == Budget(1.0)
     fit = mechanism.fit(Training(problem, [cal], spawn(0, 2)))
     assert fit.record.visits is not None
     assert np.all(fit.record.visits == 3)
@@ -265,14 +265,14 @@ def test_bassily_published_noise_and_what_it_is_worth() -> None:
     setting = get_model("logistic").setting(1000, 10, 1e-3)
     cal = BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(82379.78867059777, rel=1e-9)
-    assert cal.claimed == Budget(1.0, 1e-5)
-    assert cal.proved is not None
-    assert 0 < cal.proved.epsilon < 0.2
+    assert cal.claimed_budget == Budget(1.0, 1e-5)
+    assert cal.proved_budget is not None
+    assert 0 < cal.proved_budget.epsilon < 0.2
     # close to a Gaussian of mu = q sqrt(T) 2/z = 2/z, which is what many tiny steps become
     from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 
     limit = float(gaussian_epsilon(1e-5, 2 / cal.details["noise_multiplier"]))
-    assert cal.proved.epsilon == pytest.approx(limit, rel=0.05)
+    assert cal.proved_budget.epsilon == pytest.approx(limit, rel=0.05)
 
 
 def test_bassily_says_what_it_would_need() -> None:

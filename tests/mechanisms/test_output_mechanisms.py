@@ -53,7 +53,7 @@ def build(name: str, **knobs: object) -> Mechanism:
 def test_reference_noise(name: str, accounting: str, sigma: float) -> None:
     cal = calibrate(name, **SETTING_A, accounting=accounting)
     assert cal.noise_scale == pytest.approx(sigma, rel=1e-8)
-    assert cal.proved == Budget(1.0, 1e-8)
+    assert cal.proved_budget == Budget(1.0, 1e-8)
 
 
 def test_reference_sensitivities() -> None:
@@ -92,21 +92,21 @@ def test_noise_is_never_below_what_is_proved() -> None:
             cal = calibrate(name, n=1000, d=5, epsilon=epsilon, delta=1e-6, **knobs)
             exact = cal.details.get("recursion_sensitivity", cal.details.get("exact_sensitivity", cal.sensitivity))
             assert cal.status is Status.PROVED
-            assert cal.proved is not None
+            assert cal.proved_budget is not None
             reached = float(gaussian_epsilon(1e-6, exact / cal.noise_scale))
-            assert reached <= cal.proved.epsilon * (1 + 1e-9), (name, knobs, epsilon)
+            assert reached <= cal.proved_budget.epsilon * (1 + 1e-9), (name, knobs, epsilon)
             # the control: 5 % less noise would not be enough where the noise is exact
             if not knobs:
-                assert float(gaussian_epsilon(1e-6, exact / (0.95 * cal.noise_scale))) > cal.proved.epsilon
+                assert float(gaussian_epsilon(1e-6, exact / (0.95 * cal.noise_scale))) > cal.proved_budget.epsilon
 
 
 def test_classical_noise_is_not_called_enough_where_it_is_not() -> None:
     small = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=0.5, delta=1e-6, noise="classical")
-    assert small.proved == small.claimed
+    assert small.proved_budget == small.claimed_budget
     large = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=50.0, delta=1e-6, noise="classical", bound="recursion")
-    assert large.claimed == Budget(50.0, 1e-6)
-    assert large.proved is not None
-    assert large.proved.epsilon > 50.0
+    assert large.claimed_budget == Budget(50.0, 1e-6)
+    assert large.proved_budget is not None
+    assert large.proved_budget.epsilon > 50.0
     assert any("ε < 1" in note for note in large.notes)
 
 
@@ -114,7 +114,7 @@ def test_pure_noise_of_bolt_on() -> None:
     cal = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=2.0, delta=1e-6, noise="pure")
     assert cal.noise_family == "gamma-sphere"
     assert cal.noise_scale == pytest.approx(cal.sensitivity / 2.0)
-    assert cal.proved == cal.claimed == Budget(2.0)
+    assert cal.proved_budget == cal.claimed_budget == Budget(2.0)
 
 
 def test_counting_the_permutation_in_needs_less_noise() -> None:
@@ -140,7 +140,7 @@ def test_steps_that_explode_are_refused(knobs: dict) -> None:
 
 def test_steps_beyond_the_published_proof_are_refused() -> None:
     facts = {"n": 40, "d": 5, "epsilon": 1.0, "rule": "sc-constant", "model": "svm"}
-    assert calibrate("bolt-on-psgd", **facts).proved is not None  # the recursion covers them
+    assert calibrate("bolt-on-psgd", **facts).proved_budget is not None  # the recursion covers them
     with pytest.raises(InvalidInput, match="step_size"):
         calibrate("bolt-on-psgd", **facts, bound="published")
 

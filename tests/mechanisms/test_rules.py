@@ -88,15 +88,15 @@ def test_pidp_calibration() -> None:
     assert cal.details["epsilon_1"] + cal.details["epsilon_2"] == 1.0
     assert cal.details["delta_1"] + cal.details["delta_2"] == 2e-5
     assert cal.details["line_9_bound"] > cal.details["threshold"]
-    assert cal.claimed == Budget(1.0, 2e-5)
-    assert (cal.status, cal.proved) == (Status.CLAIM, None)
+    assert cal.claimed_budget == Budget(1.0, 2e-5)
+    assert (cal.status, cal.proved_budget) == (Status.CLAIM, None)
     assert any("10^-162" in note for note in cal.notes)
     assert any("starts at the non-private minimiser" in note for note in cal.notes)
     at = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, lam=0.01).details
     assert at["taylor_error"] == pytest.approx(4.949809064198106e-05, rel=1e-9)
     for reading in ("threshold", "fraction"):
         cal = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, rule=reading)
-        assert (cal.status, cal.proved, cal.claimed) == (Status.NONE, None, None)
+        assert (cal.status, cal.proved_budget, cal.claimed_budget) == (Status.NONE, None, None)
     svm = dpviz.calibrate("pidp-sgd", n=45222, d=104, epsilon=1, delta=2e-5, model="svm")
     assert svm.details["taylor_error"] == math.inf
     assert any("no E" in note for note in svm.notes)

@@ -46,7 +46,7 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
         assert page.selectbox(key="mechanism").value == mechanism
         for name in dpviz.list_mechanisms()[mechanism].knobs():
             assert page.session_state[f"{mechanism}.{name}"] == dpviz.list_mechanisms()[mechanism].defaults()[name]
-        proved = dpviz.run(spec).calibration.proved
+        proved = dpviz.run(spec).calibration.proved_budget
         assert ("at most" in sentence(page)) == (proved is not None)
 
 

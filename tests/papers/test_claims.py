@@ -18,7 +18,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.papers.claims import PAPERS, Outcome, Verdict, base, check, compare, concerning, list_claims, rules
 from dpviz.papers.claims.base import Lab, by_points, difference
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Status
 
 
 def planted(claim: str, **swaps: Any) -> Verdict:
@@ -179,7 +179,7 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
     @dataclass(frozen=True)
     class Unproved(type(get_mechanism("output-gaussian").from_params({}))):  # type: ignore[misc]
         def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-            return replace(super().calibrate(setting, budget), proved=None)
+            return replace(super().calibrate(setting, budget), status=Status.CLAIM, proved_budget=None)
 
     assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.UNTESTABLE
 

@@ -68,7 +68,7 @@ def test_dp_gd_noise_on_adult_size() -> None:
     assert cal.noise_scale == pytest.approx(0.0011666688457332313, rel=1e-9)
     assert cal.details["exact_c"] == pytest.approx(4.835473811425554, rel=1e-9)
     assert cal.neighbouring is Neighbouring.REPLACE_ONE
-    assert cal.proved == cal.budget
+    assert cal.proved_budget == cal.budget
 
 
 def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
@@ -76,10 +76,10 @@ def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
         return dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, steps=50, noise="published", c=c)
 
     low = published(1.0)
-    assert low.claimed == Budget(1.0, 1e-5)
-    assert low.proved is not None
-    assert low.proved.epsilon > 2.0
-    assert published(4.8354738115).proved.epsilon == pytest.approx(1.0, rel=1e-6)  # type: ignore[union-attr]
+    assert low.claimed_budget == Budget(1.0, 1e-5)
+    assert low.proved_budget is not None
+    assert low.proved_budget.epsilon > 2.0
+    assert published(4.8354738115).proved_budget.epsilon == pytest.approx(1.0, rel=1e-6)  # type: ignore[union-attr]
 
 
 def test_output_scales() -> None:

@@ -45,7 +45,7 @@ def test_kst_constants() -> None:
         assert cal.noise_scale == pytest.approx(zeta * 10.08209210254704, rel=1e-12)
         assert cal.details["Lam"] == pytest.approx(1.0 + 2 * 0.25)
         assert cal.neighbouring == relation
-        assert cal.proved == Budget(1, 1e-5)
+        assert cal.proved_budget == Budget(1, 1e-5)
         assert cal.details["certified_epsilon"] < 1
 
 
@@ -303,14 +303,14 @@ def test_amp_adds_up_to_its_budget(noise: str, epsilons: tuple[float, ...]) -> N
         two = 0.01 * epsilon
         assert float(gaussian_delta(two, moved / cal.details["sigma_output"])) <= 0.01e-6 * (1 + 1e-6)
         assert one + two <= epsilon * (1 + 1e-6)
-        assert cal.proved == Budget(epsilon, 1e-6)
+        assert cal.proved_budget == Budget(epsilon, 1e-6)
         assert cal.status is Status.PROVED
 
 
 def test_amp_says_where_the_published_formulas_fall_short() -> None:
     cal = dpviz.calibrate("amp", n=39073, d=109, epsilon=100.0, delta=1e-6, noise="published")
-    assert cal.proved is not None
-    assert cal.proved.epsilon > 150
+    assert cal.proved_budget is not None
+    assert cal.proved_budget.epsilon > 150
     assert any("published formulas" in note for note in cal.notes)
 
 

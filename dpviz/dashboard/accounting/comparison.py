@@ -171,8 +171,8 @@ def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
     """One line of the table, in words."""
     if row.in_use is None or row.published is None:
         return row.mechanism.label, "–", "–", "–", words.LABELS[Status.NONE][0], row.refusal
-    proved = row.in_use.proved is not None
-    says = f"its noise proves {words.budget(row.published.proved)}" if row.published.proved else "nothing is proved"
+    proved = row.in_use.proved_budget is not None
+    says = f"its noise proves {words.budget(row.published.proved_budget)}" if row.published.proved_budget else "nothing is proved"
     if proved and not row.own_constants:
         says = "the paper leaves its constant open, or is exact"
     return (

@@ -151,11 +151,11 @@ def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
 def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
     cal = result.calibration
     found = result.epsilon_lower
-    claim = cal.claimed or cal.proved
+    claim = cal.claimed_budget or cal.proved_budget
     final = over and result.runs == result.requested
     sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
     said = f"the claim is ε = {words.three(claim.epsilon)}" if claim else "nothing is claimed"
-    by = result.against(cal.claimed) or result.against(cal.proved)
+    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
     how = "" if not by or by == BY_BOUND else f" by {by}, under the assumption below"
     sentence = (
         f"An attacker who sees {result.runs:,} trainings on each side shows that ε is at least {words.three(found)}; {said}: "
@@ -169,7 +169,9 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         st.markdown(words.markdown(sentence))
     st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
     columns = st.columns(4)
-    for column, (name, budget) in zip(columns, (("Claimed ε", cal.claimed), ("Proved ε", cal.proved)), strict=False):
+    for column, (name, budget) in zip(
+        columns, (("Claimed ε", cal.claimed_budget), ("Proved ε", cal.proved_budget)), strict=False
+    ):
         column.metric(name, words.three(budget.epsilon) if budget else "none")
     columns[2].metric(
         "Audited ε, at least" if final else "Audited ε, so far",
@@ -255,7 +257,7 @@ def _clouds(result: AuditResult, theme: Theme) -> None:
 
 def _curve(result: AuditResult, theme: Theme) -> None:
     st.header("How well it tells them apart", anchor=False)
-    claim = result.calibration.claimed or result.calibration.proved
+    claim = result.calibration.claimed_budget or result.calibration.proved_budget
     allowed, label = None, ""
     if claim is not None:
         alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(claim)])

@@ -14,9 +14,9 @@ def badge(cal: Calibration) -> None:
     """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant."""
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
-    if cal.claimed is not None and cal.claimed != cal.proved:
-        proved = f"{words.budget(cal.proved)} is proved" if cal.proved else "nothing is proved"
-        lines.append(f"The paper claims {words.budget(cal.claimed)}; {proved}")
+    if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
+        proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
+        lines.append(f"The paper claims {words.budget(cal.claimed_budget)}; {proved}")
     st.caption(words.markdown(". ".join(lines)) + ".")
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")

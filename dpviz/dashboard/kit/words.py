@@ -82,10 +82,10 @@ def attacker(cal: Calibration) -> str:
     """What the guarantee leaves to an attacker, or that none is proved. Never a claim as a bound."""
     if cal.status is Status.NONE:
         return "nothing limits what an attacker learns about one person"
-    if cal.proved is None:
+    if cal.proved_budget is None:
         return "no bound on an attacker's odds is proved"
     condition = ", provided the stated conditions hold" if cal.status is Status.PROVED_IF else ""
-    return f"an attacker who bets on one person wins {percent(attack_accuracy(cal.proved))} at most{condition}"
+    return f"an attacker who bets on one person wins {percent(attack_accuracy(cal.proved_budget))} at most{condition}"
 
 
 def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority: float, cal: Calibration) -> str:
@@ -103,7 +103,7 @@ def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority:
 def guarantee(cal: Calibration) -> str:
     """The badge's text: sign, status and the budget that goes with it."""
     word, sign, _ = LABELS[cal.status]
-    shown = cal.proved if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed
+    shown = cal.proved_budget if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed_budget
     return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
 
 

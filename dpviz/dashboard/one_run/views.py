@@ -63,19 +63,21 @@ def bets(done: Outcome, theme: Theme) -> None:
     if cal.status is Status.NONE:
         panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
-    if cal.proved is None:
+    if cal.proved_budget is None:
         panels.empty(
             "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
             + guarantee.ABOUT
             + "”."
         )
         return
-    win = attack_accuracy(cal.proved)
+    win = attack_accuracy(cal.proved_budget)
     summary = (
         f"Someone sees the model and bets which of two data sets, different in one person, it was trained on. Out of "
         f"100 such bets at most {100 * win:.0f} are won; tossing a coin wins 50."
     )
-    data = pd.DataFrame({"bets won at most, %": [100 * win], "epsilon": [cal.proved.epsilon], "delta": [cal.proved.delta]})
+    data = pd.DataFrame(
+        {"bets won at most, %": [100 * win], "epsilon": [cal.proved_budget.epsilon], "delta": [cal.proved_budget.delta]}
+    )
     charts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
 
 
@@ -207,7 +209,7 @@ def gap(done: Outcome, theme: Theme) -> None:
 
 def attacker(done: Outcome, theme: Theme) -> None:
     """The trade-off that the proved budget leaves to an attacker; nothing where none is proved."""
-    proved = done.calibration.proved
+    proved = done.calibration.proved_budget
     if proved is None:
         return
     st.header("What an attacker can reach", anchor=False)
@@ -232,7 +234,7 @@ def how(done: Outcome) -> None:
         r"\min_\theta\; \tfrac1n\sum_i \varphi(y_if_\theta(x_i)) + \tfrac{\lambda}{2}\lVert\theta\rVert^2,\qquad f_\theta(x)="
         + get_model(done.spec.model).formula
     ]
-    if cal.proved is not None:
+    if cal.proved_budget is not None:
         formulas.append(
             r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
             r"\quad\text{(Kairouz, Oh, Viswanath 2015)}"

@@ -188,7 +188,7 @@ def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
                 [words.percent(odds(float(known.epsilon[:, i].max()), known.delta)) for i in people],
             )
         )
-    proved = words.percent(attack_accuracy(cal.proved)) if cal.proved else "no bound is proved"
+    proved = words.percent(attack_accuracy(cal.proved_budget)) if cal.proved_budget else "no bound is proved"
     lines.append(("Bets on anybody, by the guarantee", [proved] * len(people)))
     return lines
 

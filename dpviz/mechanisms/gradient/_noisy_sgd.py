@@ -19,7 +19,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.accounting.steps import ROUTES, Method, Steps, epsilon_of, noise_multiplier_for
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 
 Index = NDArray[np.intp]
@@ -195,8 +195,8 @@ class PoissonSGD(Mechanism):
         one_row = bound / (self.sampling_rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
         full = self.sampling_rate == 1
         how = "the whole batch counts twice a removal, exactly" if full else "two hops: remove one row, add another"
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=(2 if replace_one else 1) * one_row,
             query="the sum of clipped gradients of one Poisson batch, divided by qn",
             sensitivity_source=(
@@ -205,11 +205,7 @@ class PoissonSGD(Mechanism):
                 else "a row contributes at most min(C, G)/(qn)"
             ),
             noise_scale=z * one_row,
-            noise_family="gaussian",
             neighbouring=self.method.relation,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant=self.method.words,
             conversion={"pld": "δ(ε) of the composed distribution", "rdp": "Canonne, Kamath, Steinke 2020"}[self.accountant],
             notes=(

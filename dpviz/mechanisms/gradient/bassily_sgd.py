@@ -15,7 +15,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.accounting.steps import Method, Steps, epsilon_of
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 
 FAITHFUL_ROWS = 1_000
@@ -77,17 +77,13 @@ class BassilySGD(PoissonSGD):
         z = sigma / (n * bound)
         method = Method("pld", Neighbouring.REPLACE_ONE)
         reached = epsilon_of(Steps(z, 1 / n, n * n, "without-replacement"), method, budget.delta)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=2 * n * bound,
             query="n times the gradient of the row drawn",
             sensitivity_source="one replaced row moves n grad l by at most 2 n min(C, G), in the steps that draw it",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=Neighbouring.REPLACE_ONE,
-            claimed=budget,
-            proved=Budget(max(reached, 1e-9), budget.delta),
-            status=Status.PROVED,
+            proves=Budget(max(reached, 1e-9), budget.delta),
             accountant=Method("pld", Neighbouring.REPLACE_ONE).words,
             conversion="δ(ε) of n² steps on one uniformly drawn row each (Balle, Barthe, Gaboardi 2018, Theorem 9)",
             notes=(

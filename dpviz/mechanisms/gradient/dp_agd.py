@@ -16,7 +16,7 @@ from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import zcdp_rho
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 
 _WORK = 50_000_000  # losses evaluated between two reports of progress
 
@@ -85,17 +85,14 @@ class DPAGD(Mechanism):
         sensitivity = (2 if replace_one else 1) * bound
         # the losses of all candidates change by amounts in [-C, C] when a row is replaced, in [0, C] when one is added
         spread = (2 if replace_one else 1) * self.clip_loss
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the sum of clipped gradients of one step",
             sensitivity_source=f"a row contributes at most min(C, G), {'a replaced one twice that' if replace_one else 'once'}",
             noise_scale=sensitivity / math.sqrt(2 * rho_gradient),  # Bun & Steinke 2016, Proposition 1.6
             noise_family="gaussian",
             neighbouring=Neighbouring(self.relation),
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant="zCDP with a filter on what is left",
             conversion="ε = ρ + 2 sqrt(ρ ln(1/δ)) (Bun & Steinke 2016, Proposition 1.3)",
             notes=(

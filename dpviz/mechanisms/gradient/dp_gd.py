@@ -20,7 +20,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_minimum
 
@@ -72,7 +72,7 @@ class DPGD(Mechanism):
         sensitivity = 2 * bound / setting.n
         mu = gaussian_mu(budget)
         exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
-        sigma, claimed, proved, status = exact, budget, budget, Status.PROVED
+        sigma, proved = exact, budget
         notes: tuple[Words, ...] = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
         if self.noise == "published":
             # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
@@ -84,17 +84,13 @@ class DPGD(Mechanism):
                 f"The publication leaves c open; at c = {self.c:g} this noise gives ε = {reached:.3g} "
                 f"where ε = {budget.epsilon:.3g} is claimed.",
             )
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the mean gradient of one step",
             sensitivity_source="one replaced row moves the mean of clipped gradients by at most 2 min(C, G)/n",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=claimed,
-            proved=proved,
-            status=status,
+            proves=proved,
             accountant="exact composition of Gaussian mechanisms",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes,

@@ -21,7 +21,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 
 MOST_STEPS = 200_000
@@ -99,17 +99,13 @@ class DPSVRG(Mechanism):
         bound = min(self.clip_norm, setting.G)
         replace_one = self.relation == Neighbouring.REPLACE_ONE
         z1, z2 = self.noise_multipliers(budget)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=(2 if replace_one else 1) * bound / setting.n,
             query="the mean gradient at a snapshot",
             sensitivity_source=f"a row contributes at most min(C, G)/n{', a replaced one twice that' if replace_one else ''}",
             noise_scale=z1 * bound / setting.n,
-            noise_family="gaussian",
             neighbouring=Neighbouring(self.relation),
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
             conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
             notes=(
@@ -176,17 +172,12 @@ class DPSVRG(Mechanism):
         sigma = bound * math.sqrt(self.c * steps * math.log(1 / budget.delta)) / (n * budget.epsilon)
         drawn = -math.expm1(steps * math.log1p(-1 / n))
         undrawn = float(gaussian_epsilon(budget.delta, math.sqrt(steps) * 2 * bound / (n * sigma)))
-        return Calibration(
-            budget=budget,
+        return Calibration.claimed(
+            budget,
             sensitivity=2 * bound / n,
             query="the mean gradient at a snapshot",
             sensitivity_source="one replaced row moves the mean of clipped gradients by at most 2 min(C, G)/n",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=Neighbouring.REPLACE_ONE,
-            claimed=budget,
-            proved=None,
-            status=Status.CLAIM,
             accountant="none: the publication's moments bound with open constants c and c1",
             notes=(
                 f"Theorem 4.1 holds for ε ≤ c1 T m/n² = c1 · {steps / n**2:.2g}, which no useful ε meets, and leaves c open.",

@@ -21,7 +21,7 @@ from dpviz.mechanisms.local._local import slope_at_zero
 from dpviz.models import Setting, count, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 
 MOST_STEPS = 100_000
@@ -110,17 +110,12 @@ class RenyiFilter(Mechanism):
             f"{self.steps(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model gets "
             "wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
         )
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=2 * bound / setting.n,
             query="the mean gradient of the active rows in one step",
             sensitivity_source="one replaced row moves the mean by at most 2 min(C, G)/n, active or not",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),

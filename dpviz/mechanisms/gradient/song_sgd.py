@@ -13,7 +13,7 @@ from dpviz.mechanisms.gradient._noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,15 @@ class SongSGD(Mechanism):
         bound = min(self.clip_norm, setting.G)
         smallest = int(np.diff(self.edges(setting.n)).min())
         sensitivity = 2 * bound / smallest
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the mean gradient of one batch",
             sensitivity_source="one replaced row moves the sum of a batch by at most 2 min(C, G); b is the smallest batch",
             noise_scale=sensitivity * self.passes / budget.epsilon,  # Song et al. 2013: density ~ exp(-eps |z|/2) on the sum
             noise_family="gamma-sphere",
-            neighbouring=self.neighbouring,
-            claimed=Budget(budget.epsilon),
-            proved=Budget(budget.epsilon),
-            status=Status.PROVED,
+            claims=Budget(budget.epsilon),
+            proves=Budget(budget.epsilon),
             accountant="parallel composition over the disjoint batches of a pass, sum over passes",
             notes=(
                 "A short last batch would break the bound; batches differ by at most one row, and each step's noise is "

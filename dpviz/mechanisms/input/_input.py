@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.random import generator
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord
+from dpviz.mechanisms.base import Floats, NoiseRecord
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 LABELS: Words = "Labels are not perturbed, so nothing hides a changed label."
 ONCE: Words = (
     "The noise is drawn once, but the proof adds up privacy losses as for T independent releases, and treats the gradient as "
     "Gaussian although its coefficients depend on the same noise."
 )
+QUERY: Words = "the training rows themselves; the claim is about the model"
 AT_ONCE = 4  # seeds trained at once: each holds noise for all rows, half as large as the rows
 
 
@@ -43,21 +41,6 @@ def same_label_note(facts: dict[str, float], delta: float) -> str:
     return (
         f"What does hold: each perturbed row is (ε = {facts['same_label_local_epsilon']:.3g}, δ = {delta:.3g}) locally private "
         "towards other rows with the same label, and so is everything computed from the perturbed rows."
-    )
-
-
-def claim(budget: Budget, neighbouring: Neighbouring, **more: Any) -> Calibration:
-    """The calibration of a publication whose claim about models trained on perturbed rows is not proved."""
-    return Calibration(
-        budget=budget,
-        sensitivity=float("nan"),
-        query="the training rows themselves; the claim is about the model",
-        noise_family="gaussian",
-        neighbouring=neighbouring,
-        claimed=budget,
-        proved=None,
-        status=Status.CLAIM,
-        **more,
     )
 
 

@@ -74,9 +74,9 @@ class DBDP(Mechanism):
         lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
         sigma = dbdp_sigma(q, self.steps, budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
         facts = _input.same_label_facts(sigma, budget.delta)
-        return _input.claim(
+        return Calibration.claimed(
             budget,
-            self.neighbouring,
+            query=_input.QUERY,
             sensitivity_source="Theorem 1 argues through the gradient, whose noise it bounds from below by I·b",
             noise_scale=sigma,
             accountant=f"the publication's eq. (10), with c = {self.c:g} and q = {q:.3g}",

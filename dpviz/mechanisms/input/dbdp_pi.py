@@ -24,7 +24,7 @@ from dpviz.mechanisms.input import _input
 from dpviz.mechanisms.input import _single_record as single
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import largest_log_ratio, ratio_norm, sgd_sigma
 
 #: least weight w in eq. (15): where the loss is flat the formula asks for infinite noise
@@ -116,17 +116,11 @@ class DBDPPI(Mechanism):
         lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
         sigma = sgd_sigma(setting.n, self.steps, budget.epsilon, budget.delta, lipschitz=lipschitz, c=self.c)  # eq. (15), w = 1
         flip = 0.5 * math.log(setting.m)
-        return Calibration(
-            budget=budget,
-            sensitivity=float("nan"),
+        return Calibration.claimed(
+            budget,
             query="the features of each drawn row that does not pass the rule",
             sensitivity_source="Theorem 2 argues through the gradient with a first-order expansion",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=None,
-            status=Status.CLAIM,
             accountant=f"the publication's eq. (15), with c = {self.c:g}; a row of weight w gets σ/√w"
             if self.scaling == "root"
             else f"eq. (15) with w for √w, with c = {self.c:g}",

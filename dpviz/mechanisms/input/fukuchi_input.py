@@ -15,7 +15,7 @@ from dpviz.mechanisms.input._input import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 
 _THREADS_FROM = 32  # features from which decompositions are long enough for threads
 
@@ -53,17 +53,13 @@ class FukuchiInput(Mechanism):
         sensitivity = 2 * a  # [ours], see the class
         mu = gaussian_mu(budget)
         local = sensitivity / (math.sqrt(setting.n) * mu)  # n independent reports: the sum's noise is sqrt(n) s
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the sum of all reports (a y x, k x xᵀ), matrices in Frobenius norm",
             sensitivity_source=f"ours: two reports are at most 2a = {sensitivity:g} apart, reached at x′ = -x with y′ = y",
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
             noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
             notes=(
                 "The publication's own constants are not followed: a quadratic stands in for the loss, which makes the "

@@ -103,9 +103,9 @@ class InputPerturbation(Mechanism):
             f"The publication leaves c open; here c = {self.c:g}.",
             *_input.unbounded_note(setting, self.lipschitz),
         ]
-        return _input.claim(
+        return Calibration.claimed(
             budget,
-            self.neighbouring,
+            query=_input.QUERY,
             sensitivity_source="the proof bounds a gradient difference by 2G/n, which does not hold for perturbed rows",
             noise_scale=sigma,
             accountant=f"the publication's moments argument, eq. ({'9' if convex else '12'}), with c = {self.c:g}",

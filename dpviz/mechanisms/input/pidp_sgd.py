@@ -18,7 +18,7 @@ from dpviz.mechanisms.input import _input, _pidp
 from dpviz.mechanisms.input import _single_record as single
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import contribution_sigma, pidp_passes, pidp_threshold, sgd_sigma
 
 
@@ -134,17 +134,12 @@ class PIDPSGD(Mechanism):
         # Anderson: centred noise stays in the box |.| <= threshold most often
         bound = setting.m * math.log10(math.erf(threshold / (sigma_c * math.sqrt(2))))
         literal = self.rule == "literal"
-        return Calibration(
-            budget=budget,
-            sensitivity=float("nan"),
+        make = Calibration.claimed if literal else Calibration.unprotected
+        return make(
+            budget,
             query="the gradient of one drawn row, in steps whose row does not pass the rule",
             sensitivity_source="the publication's moments argument; decisions and noise-free steps are not covered by it",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget if literal else None,
-            proved=None,
-            status=Status.CLAIM if literal else Status.NONE,
             accountant=f"Theorem 5 with c = {self.c:g}: ε₁ = {first:.3g} for training, ε₂ = {second:.3g} for the rule",
             notes=(
                 *(_pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else _pidp.INTENDED),

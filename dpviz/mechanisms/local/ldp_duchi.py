@@ -17,7 +17,7 @@ from dpviz.mechanisms.local._local import ROOT2, SHUFFLED, LocalMechanism, row_b
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 
 
 def report_length(epsilon: float, d: int) -> float:
@@ -81,23 +81,21 @@ class LDPDuchi(LocalMechanism):
                 f"δ = {budget.delta:.3g})-DP"
                 + ("." if shuffled < local else "; at this size shuffling proves nothing better than one report."),
             )
-        return Calibration(
-            budget=budget,
+        found = Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query=query,
             sensitivity_source=source,
             noise_scale=length / math.sqrt(size),  # root mean square of a coordinate of a report
             noise_family="duchi-sphere",
-            neighbouring=self.neighbouring,
-            claimed=guarantee,
-            proved=guarantee,
-            status=Status.PROVED_IF if self.central else Status.PROVED,
+            proves=guarantee,
+            claims=guarantee,
             accountant="shuffled pure ε reports" if self.central else "randomised response between half spheres, pure ε",
             conversion="Feldman, McMillan, Talwar 2021, Theorem 3.1" if self.central else "",
-            conditions=(SHUFFLED,) if self.central else (),
             notes=tuple(notes),
             details=details,
         )
+        return found.conditional(SHUFFLED) if self.central else found
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams

@@ -17,7 +17,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.shuffle import gaussian_mu_for, shuffled_gaussian
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,14 @@ class LDPGaussian(LocalMechanism):
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]
-        return Calibration(
-            budget=budget,
+        found = Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query=query,
             sensitivity_source=source,
             noise_scale=s,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED_IF if self.central else Status.PROVED,
             accountant="shuffled Gaussian reports" if self.central else "exact Gaussian mechanism per report (Balle & Wang 2018)",
             conversion="a point of the Gaussian's (ε, δ) curve, then Feldman, McMillan, Talwar 2021" if self.central else "",
-            conditions=(SHUFFLED,) if self.central else (),
             notes=tuple(notes),
             details={
                 "mu": mu,
@@ -94,6 +88,7 @@ class LDPGaussian(LocalMechanism):
                 "expected_noise_norm": s * math.sqrt(size),
             },
         )
+        return found.conditional(SHUFFLED) if self.central else found
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams

@@ -16,7 +16,7 @@ from dpviz.mechanisms.objective.objective_tight import regularisation
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_sigma
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
 
@@ -81,17 +81,13 @@ class AMP(ObjectivePerturbation):
         )
         if proved != budget:
             notes += (f"The published formulas are for small ε: here they give ε = {proved.epsilon:.4g}.",)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=gradient_bound(setting, Neighbouring.REPLACE_ONE),
             query=QUERY,
             sensitivity_source="one replaced row moves the sum of gradients by at most 2G, at every point",
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=Neighbouring.REPLACE_ONE,
-            claimed=budget,
-            proved=proved,
-            status=Status.PROVED,
+            proves=proved,
             accountant="density of the minimiser for the objective part, Gaussian mechanism for the output part",
             conversion="ε and δ of the two parts add up",
             notes=notes,

@@ -9,7 +9,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term
 
 
@@ -49,19 +49,16 @@ class CMSObjective(ObjectivePerturbation):
             notes += (f"The publication's two log terms would say ε = {published:.4g} for this noise.",)
         if remaining < eps / 2:
             notes += ("Curvature takes more than half of ε: 'balanced' needs less noise, for more regularisation.",)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=gradient_bound(setting, Neighbouring.REPLACE_ONE),
             query=QUERY,
             sensitivity_source="one replaced row moves the sum of gradients by at most 2G, at every point",
             noise_scale=1 / beta,
             noise_family="gamma-sphere",
-            neighbouring=Neighbouring.REPLACE_ONE,
-            claimed=Budget(eps if self.slack == "published" else published),
-            proved=Budget(eps),
-            status=Status.PROVED_IF,
-            conditions=EXACT,
+            claims=Budget(eps if self.slack == "published" else published),
+            proves=Budget(eps),
             accountant="density of the minimiser: noise at 2G plus the curvature term, pure ε",
             notes=notes,
             details={"eps_prime": remaining, "Delta": delta, "beta": beta, "Lam": total, "J": terms * curvature_term(c, total)},
-        )
+        ).conditional(*EXACT)

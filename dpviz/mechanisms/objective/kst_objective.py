@@ -9,7 +9,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, at_most, gradient_bound, kink_notes
 from dpviz.models import Setting
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, objective_epsilon
 
 
@@ -46,18 +46,14 @@ class KSTObjective(ObjectivePerturbation):
         reached = objective_epsilon(
             budget.delta, sigma, G=setting.G, beta=setting.beta, Lam=total, relation=relation, bound="one-sided"
         )
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=zeta,
             query=QUERY,
             sensitivity_source=f"at every point one row moves the sum of gradients by at most ζ = {zeta:g} ({relation.value})",
             noise_scale=sigma,
-            noise_family="gaussian",
             neighbouring=relation,
-            claimed=budget,
-            proved=at_most(budget, reached),
-            status=Status.PROVED_IF,
-            conditions=EXACT,
+            proves=at_most(budget, reached),
             accountant="published formula, checked by the density of the minimiser",
             notes=(
                 f"The published constants are loose: this noise gives ε = {reached:.3g} at the same δ.",
@@ -72,4 +68,4 @@ class KSTObjective(ObjectivePerturbation):
                 "J": curvature_term(setting.beta, total),
                 "certified_epsilon": reached,
             },
-        )
+        ).conditional(*EXACT)

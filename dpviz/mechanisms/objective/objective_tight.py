@@ -9,7 +9,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import BOUNDS, curvature_term, objective_sigma
 
 
@@ -50,22 +50,18 @@ class ObjectiveTight(ObjectivePerturbation):
             notes += (
                 f"ε is small beside the curvature of one row: the regularisation is raised to λ = {total / setting.n:.3g}.",
             )
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=gradient_bound(setting, relation),
             query=QUERY,
             sensitivity_source=f"at every point one row moves the sum of gradients by at most this ({relation.value})",
             noise_scale=sigma,
-            noise_family="gaussian",
             neighbouring=relation,
-            claimed=None,
-            proved=budget,
-            status=Status.PROVED_IF,
-            conditions=EXACT,
+            claims="nothing",
             accountant=f"density of the minimiser, {self.bound} slopes, solved for the noise",
             notes=notes,
             details={"Delta": extra, "Lam": total, "J": curvature_term(setting.beta, total)},
-        )
+        ).conditional(*EXACT)
 
 
 def regularisation(setting: Setting, epsilon: float, share: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.output._output import ROUNDING, check_finite, release
 from dpviz.mechanisms.output._sgd import permutations, train
@@ -15,7 +15,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bounds import (
     Trace,
     algorithm2,
@@ -25,6 +25,8 @@ from dpviz.privacy.sensitivity.bounds import (
     epoch_steps,
     proposition2,
 )
+
+WORST_POSITION: Words = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
 @dataclass(frozen=True)
@@ -146,20 +148,6 @@ class MiniBatch(Mechanism):
         orders = None if streams is None else permutations(streams, problem.n)
         return train(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
 
-    def proved(self, budget: Budget, delta: Floats, **more: Any) -> Calibration:
-        """What the calibrations of all orders say alike; delta (m,) are the sensitivities by batch position."""
-        return Calibration(
-            budget=budget,
-            sensitivity=float(delta.max()),
-            sensitivity_source="Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels",
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
-            **more,
-        )
-
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
         return NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.epochs)))
@@ -199,10 +187,11 @@ class Permuted(MiniBatch):
         notes.append(
             "The permutation is fresh for every release and stays secret, like the noise; models that share one void this."
         )
-        return self.proved(
+        return Calibration.proved(
             budget,
-            delta,
+            sensitivity=float(delta.max()),
             query="the last iterate, for a given permutation",
+            sensitivity_source=WORST_POSITION,
             noise_scale=sigma,
             accountant=accountant,
             conversion=conversion,

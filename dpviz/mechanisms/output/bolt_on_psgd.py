@@ -16,7 +16,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bounds import WU_RULES, Trace, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
 
 ACCOUNTANTS = {
@@ -159,17 +159,15 @@ class BoltOnPSGD(Mechanism):
             elif self.noise == "mixture":
                 scale = mixture_sigma(budget, by_position * (sensitivity / tight), weights)
                 notes.append("Counts on the permutation being uniform, fresh and secret.")
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the last iterate, for a given permutation",
             sensitivity_source=source,
             noise_scale=scale,
             noise_family=family,
-            neighbouring=self.neighbouring,
-            claimed=claimed,
-            proved=proved,
-            status=Status.PROVED,
+            claims=claimed,
+            proves=proved,
             accountant=ACCOUNTANTS[self.noise],
             notes=tuple(notes),
             details={

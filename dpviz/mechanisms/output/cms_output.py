@@ -13,7 +13,7 @@ from dpviz.mechanisms.output._output import minimiser_bounds, minimiser_sensitiv
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Bound
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
@@ -42,17 +42,15 @@ class CMSOutput(Mechanism):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         # CMS11 Corollary 8: 2/(n lam) for G = 1
         sensitivity, source, notes = minimiser_sensitivity(setting, self.refined)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the minimiser",
             sensitivity_source=source,
             noise_scale=sensitivity / budget.epsilon,  # CMS11 Algorithm 1: beta = n lam eps / 2
             noise_family="gamma-sphere",
-            neighbouring=self.neighbouring,
-            claimed=Budget(budget.epsilon),
-            proved=Budget(budget.epsilon),
-            status=Status.PROVED,
+            claims=Budget(budget.epsilon),
+            proves=Budget(budget.epsilon),
             accountant="L2 Laplace mechanism, pure ε",
             notes=(EXACT, *notes),
             details={"beta": budget.epsilon / sensitivity, "expected_noise_norm": setting.m * sensitivity / budget.epsilon},

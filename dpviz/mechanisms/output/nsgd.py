@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, Streams, Training, knob
-from dpviz.mechanisms.output._minibatch import MiniBatch
+from dpviz.mechanisms.output._minibatch import WORST_POSITION, MiniBatch
 from dpviz.mechanisms.output._output import ROUNDING, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -48,10 +48,11 @@ class NSGD(MiniBatch):
             )
             details["exact_epsilon"] = float(gaussian_epsilon(budget.delta, worst / sigma))
             notes.append(f"The exact Gaussian mechanism proves ε = {details['exact_epsilon']:.4g} at this noise.")
-        return self.proved(
+        return Calibration.proved(
             budget,
-            delta,
+            sensitivity=worst,
             query="the last iterate",
+            sensitivity_source=WORST_POSITION,
             noise_scale=sigma,
             accountant=accountant,
             conversion=conversion,

@@ -14,7 +14,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bounds import Trace, gradient_descent, proposition2, step_trace, zhang
 
 SOURCES = {
@@ -76,17 +76,13 @@ class OutPertGD(Mechanism):
                 f"The published bound is {sensitivity / exact:.3g} times what {self.steps} steps of this length can do; "
                 "it was stated for the step 1/(L+μ)."
             )
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the last iterate",
             sensitivity_source=SOURCES[self.calibration],
             noise_scale=sigma,
-            noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
-            status=Status.PROVED,
+            proves=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
             accountant=accountant,
             notes=tuple(notes),
             details={"mu": mu_star, "exact_sensitivity": exact, "published_sensitivity": zhang(n, mu, L, G)},

@@ -14,7 +14,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
@@ -39,17 +39,13 @@ class OutputGaussian(Mechanism):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         sensitivity, source, notes = minimiser_sensitivity(setting, self.refined)  # CMS11 Corollary 8
         mu = gaussian_mu(budget)
-        return Calibration(
-            budget=budget,
+        return Calibration.proved(
+            budget,
             sensitivity=sensitivity,
             query="the minimiser",
             sensitivity_source=source,
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
             noise_family="gaussian",
-            neighbouring=self.neighbouring,
-            claimed=budget,
-            proved=budget,
-            status=Status.PROVED,
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
             notes=(EXACT, *notes),
             details={"mu": mu},

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.random import generator
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -28,20 +29,29 @@ class Majority(Mechanism):
     private: bool = knob(False, "Private count", "Add Laplace noise to the difference of the label counts, for pure ε-DP.")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        pure = Budget(budget.epsilon)
-        return Calibration(
-            budget=budget,
-            sensitivity=2.0,  # one replaced label moves n_+ - n_- by at most 2 [ours]
-            query="number of +1 labels minus number of -1 labels",
-            sensitivity_source="one replaced label moves the difference of counts by 2",
-            noise_scale=2.0 / budget.epsilon if self.private else 0.0,
-            noise_family="laplace" if self.private else "none",
-            neighbouring=self.neighbouring,
-            claimed=None,
-            proved=pure if self.private else None,
-            status=Status.PROVED if self.private else Status.NONE,
-            accountant="Laplace mechanism" if self.private else "none",
-            notes=() if self.private else ("The papers' floor is not private; switch on the private count for ε-DP.",),
+        query: Words = "number of +1 labels minus number of -1 labels"
+        source: Words = "one replaced label moves the difference of counts by 2"  # [ours]
+        if not self.private:
+            return Calibration.unprotected(
+                budget,
+                sensitivity=2.0,
+                query=query,
+                sensitivity_source=source,
+                noise_scale=0.0,
+                noise_family="none",
+                accountant="none",
+                notes=("The papers' floor is not private; switch on the private count for ε-DP.",),
+            )
+        return Calibration.proved(
+            budget,
+            sensitivity=2.0,
+            query=query,
+            sensitivity_source=source,
+            noise_scale=2.0 / budget.epsilon,
+            noise_family="laplace",
+            proves=Budget(budget.epsilon),
+            claims="nothing",
+            accountant="Laplace mechanism",
         )
 
     def fit(self, training: Training) -> Fit:

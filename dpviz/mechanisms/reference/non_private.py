@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Training
 from dpviz.models import Setting
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,12 @@ class NonPrivate(Mechanism):
     guarantee = "None. The model can reveal any row."
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        return Calibration(
-            budget=budget,
-            sensitivity=float("nan"),
+        return Calibration.unprotected(
+            budget,
             query="nothing",
             sensitivity_source="not bounded",
             noise_scale=0.0,
             noise_family="none",
-            neighbouring=Neighbouring.REPLACE_ONE,
-            claimed=None,
-            proved=None,
-            status=Status.NONE,
             accountant="none",
             notes=("ε does not matter here: nothing is protected.",),
         )

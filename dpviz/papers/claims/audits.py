@@ -63,7 +63,7 @@ def stays_private(
             )
             if result.epsilon_lower > claimed:  # the free bound alone, as the rule says
                 broken.append(name)
-            certified = result.calibration.proved
+            certified = result.calibration.proved_budget
             proved &= (
                 certified is not None and certified.epsilon <= claimed * (1 + 1e-9) and certified.delta <= DELTA * (1 + 1e-9)
             )

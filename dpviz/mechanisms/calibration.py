@@ -1,0 +1,197 @@
+"""`Calibration`: the noise that a mechanism adds for a privacy budget, and how far its guarantee is proved.
+
+The label that goes with every epsilon is set by how it is made: `Calibration.proved(...)`,
+`Calibration.proved(...).conditional(...)` (proved under stated conditions), `Calibration.claimed(...)` (the publication's
+claim only) or `Calibration.unprotected(...)`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from dpviz.common.words import Words
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+#: what a publication states: the budget asked for, or nothing
+Claim: TypeAlias = Literal["as asked", "nothing"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From a budget to a noise scale, and what that is worth.
+
+    Attributes:
+        budget: the budget asked for.
+        sensitivity: L2 sensitivity of `query`; NaN where the method has none.
+        query: what the noise is added to, in words.
+        sensitivity_source: where the sensitivity comes from, with equation or theorem number.
+        noise_scale: per-coordinate standard deviation (gaussian) or 1/beta (gamma-sphere), >= 0.
+        accountant: how the budget was turned into noise.
+        status: the label that goes with every epsilon of this run.
+        proved_budget: the budget that a proof with all constants supports, None where none does.
+        claimed_budget: the budget that the publication states, None where it states none.
+        noise_family: "gaussian", "gamma-sphere", "laplace", "none" or another named distribution.
+        neighbouring: the relation that both budgets are about.
+        conversion: how a composed guarantee becomes (epsilon, delta), "" where nothing is converted.
+        conditions: what must hold for `proved_budget`.
+        notes: remarks for people: flaws, deviations from the paper and why.
+        details: further numbers by name, for pages and tests.
+
+    Raises:
+        ValueError: the label does not fit the budgets and the conditions.
+    """
+
+    budget: Budget
+    sensitivity: float
+    query: Words
+    sensitivity_source: Words
+    noise_scale: float
+    accountant: Words
+    status: Status
+    proved_budget: Budget | None
+    claimed_budget: Budget | None
+    noise_family: str = "gaussian"
+    neighbouring: Neighbouring = Neighbouring.REPLACE_ONE
+    conversion: Words = ""
+    conditions: tuple[Words, ...] = ()
+    notes: tuple[Words, ...] = ()
+    details: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        proof = self.status in (Status.PROVED, Status.PROVED_IF)
+        if proof != (self.proved_budget is not None):
+            raise ValueError(f"{self.status.value!r} does not fit the proved budget {self.proved_budget}")
+        if (self.status is Status.PROVED_IF) != bool(self.conditions):
+            raise ValueError(f"{self.status.value!r} does not fit {len(self.conditions)} conditions")
+        if not proof and (self.status is Status.CLAIM) != (self.claimed_budget is not None):
+            raise ValueError(f"{self.status.value!r} does not fit the claimed budget {self.claimed_budget}")
+
+    @classmethod
+    def proved(
+        cls,
+        budget: Budget,
+        *,
+        query: Words,
+        sensitivity_source: Words,
+        sensitivity: float,
+        noise_scale: float,
+        accountant: Words,
+        proves: Budget | None = None,
+        claims: Budget | Claim = "as asked",
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        conversion: Words = "",
+        notes: tuple[Words, ...] = (),
+        details: dict[str, float] | None = None,
+    ) -> Calibration:
+        """Noise with a proof.
+
+        Args:
+            proves: what the proof supports, where that is not the budget asked for.
+            claims: what the publication states, where that is not the budget asked for.
+        """
+        return cls(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
+            status=Status.PROVED,
+            proved_budget=proves or budget,
+            claimed_budget=_claimed(claims, budget),
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            conversion=conversion,
+            notes=notes,
+            details=details or {},
+        )
+
+    @classmethod
+    def claimed(
+        cls,
+        budget: Budget,
+        *,
+        query: Words,
+        sensitivity_source: Words,
+        noise_scale: float,
+        accountant: Words,
+        sensitivity: float = math.nan,
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        notes: tuple[Words, ...] = (),
+        details: dict[str, float] | None = None,
+    ) -> Calibration:
+        """Noise that a publication claims to be enough for `budget`, without a proof that holds."""
+        return cls(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
+            status=Status.CLAIM,
+            proved_budget=None,
+            claimed_budget=budget,
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            notes=notes,
+            details=details or {},
+        )
+
+    @classmethod
+    def unprotected(
+        cls,
+        budget: Budget,
+        *,
+        query: Words,
+        sensitivity_source: Words,
+        noise_scale: float,
+        accountant: Words,
+        sensitivity: float = math.nan,
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        notes: tuple[Words, ...] = (),
+        details: dict[str, float] | None = None,
+    ) -> Calibration:
+        """Whatever noise there is, nobody claims that it protects anybody."""
+        return cls(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
+            status=Status.NONE,
+            proved_budget=None,
+            claimed_budget=None,
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            notes=notes,
+            details=details or {},
+        )
+
+    def conditional(self, *conditions: Words) -> Calibration:
+        """The same, proved only where all of `conditions` hold."""
+        return dataclasses.replace(self, status=Status.PROVED_IF, conditions=conditions)
+
+    def noiseless(self) -> Calibration:
+        """The same run with its noise switched off, which protects nobody."""
+        return dataclasses.replace(
+            self,
+            noise_scale=0.0,
+            claimed_budget=None,
+            proved_budget=None,
+            status=Status.NONE,
+            conditions=(),
+            notes=("Noise switched off.",),
+        )
+
+
+def _claimed(claims: Budget | Claim, asked: Budget) -> Budget | None:
+    if isinstance(claims, Budget):
+        return claims
+    return asked if claims == "as asked" else None
