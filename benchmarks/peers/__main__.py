@@ -3,7 +3,7 @@
     python -m benchmarks.peers [--data FOLDER] [--out FILE] [--quick] [--only PART ...]
 
 The first run makes a virtual environment for each peer. Contestants take turns; a ratio is the median of the rounds'
-ratios, with its range. Both sides may use the same number of threads.
+ratios, with its range. Both sides may use all threads; a peer uses as many, and the solver, that make it fastest.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
         epochs, rounds = (0.5, 1) if quick else (5.0, 2)
         return races.opacus(raced, peer("opacus"), processors(), model="mlp", batch=1_024, epochs=epochs, rounds=rounds)
     if part == "objective":
-        return races.diffprivlib(raced, peer("diffprivlib"), rounds)
+        return races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
     if part == "figure":
         few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 2}
         return whole_figure(raced, peer("scikit-learn"), **few)
@@ -112,7 +112,8 @@ def _head(raced: Track, versions: dict[str, str], load: float, *, quick: bool) -
     lines = [
         "# dpviz beside its peers",
         "",
-        f"{time.strftime('%Y-%m-%d')}, {used} threads for each side, Python {platform.python_version()}, numpy {np.__version__}.",
+        f"{time.strftime('%Y-%m-%d')}, at most {used} threads for each side, Python {platform.python_version()}, "
+        f"numpy {np.__version__}.",
         f"Data: {raced.words}.",
         f"Peers: {', '.join(f'{k} {v}' for k, v in versions.items()) or 'none'}.",
         "A ratio is the median of rounds in which both sides take turns, with its range; × is how many times faster dpviz is.",

@@ -9,12 +9,15 @@ import numpy as np
 import sklearn
 from diffprivlib.models import LogisticRegression
 from serving import clock, serve
+from threadpoolctl import threadpool_limits
 
 
 def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     x, y = arrays["x"], arrays["y"]
 
-    def fit(lam: float, epsilons: list[float], seed: int, tol: float, max_iter: int) -> dict[str, Any]:
+    def fit(
+        lam: float, epsilons: list[float], seed: int, tol: float, max_iter: int, threads: int | None = None
+    ) -> dict[str, Any]:
         total, accuracy, steps = np.zeros(2), [], []
         for epsilon in epsilons:
             model = LogisticRegression(
@@ -26,9 +29,10 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
                 max_iter=max_iter,
                 random_state=seed,
             )
-            begun = clock()
-            model.fit(x, y)
-            total += clock() - begun
+            with threadpool_limits(threads):
+                begun = clock()
+                model.fit(x, y)
+                total += clock() - begun
             accuracy.append(model.score(arrays["x_test"], arrays["y_test"]))
             steps.append(int(model.n_iter_[0]))
         return {"wall": total[0], "cpu": total[1], "accuracy": accuracy, "steps": steps}
