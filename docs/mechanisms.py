@@ -41,8 +41,8 @@ def table() -> str:
             continue
         lines += [f"### `{name}`", "", "| knob | default | range | meaning |", "|---|---|---|---|"]
         for field, knob in knobs.items():
-            span = ", ".join(knob.options) or (f"{knob.low:g} to {knob.high:g} {knob.unit}".strip() if knob.high else "on, off")
-            lines.append(f"| `{field}` | {cls.defaults()[field]} | {span} | {knob.help} |")
+            default = knob.text(cls.defaults()[field])
+            lines.append(f"| `{field}` | {default} | {knob.describe()} | {knob.help} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -54,11 +54,11 @@ def test_declares_itself(cls: type[Mechanism]) -> None:
         assert declared.help
         default = cls.defaults()[name]
         assert declared.check(name, default) == default
-        assert declared.parse(name, str(default)) == default
-        if declared.kind in ("number", "whole"):
-            assert declared.low < declared.high
-        if declared.log:
-            assert declared.low > 0
+        assert declared.parse(name, declared.text(default)) == default
+        assert declared.describe()
+        tried = declared.around(default, 7)
+        assert default in tried or declared.automatic
+        assert [declared.check(name, value) for value in tried] == list(tried)
 
 
 @each_model

@@ -182,9 +182,8 @@ def _mechanisms(options: argparse.Namespace) -> int:
     for name, cls in list_mechanisms().items():
         print(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}")
         for knob_name, knob in cls.knobs().items():
-            allowed = ", ".join(knob.options) if knob.options else f"{knob.low:g} to {knob.high:g}"
-            allowed = "true, false" if knob.kind == "switch" else allowed
-            print(f"{'':22}--set {knob_name}={cls.defaults()[knob_name]}  ({allowed}) {knob.help}")
+            default = knob.text(cls.defaults()[knob_name])
+            print(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}")
     return 0
 
 

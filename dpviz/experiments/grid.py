@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.cells import Cell
+from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Knob
+from dpviz.mechanisms.knobs import Knob, Number
 
-LAM = Knob("Regularisation λ", "Weight of |θ|²/2 beside the mean loss.", "number", 1e-6, 1.0, True)
+LAM = Number(label="Regularisation λ", help="Weight of |θ|²/2 beside the mean loss.", low=1e-6, high=1.0, log=True)
 STEPS = 7
 SEEDS = 5
 
@@ -60,24 +61,11 @@ def present(spec: RunSpec, name: str) -> Any:
     return spec.lam if name == "lam" else getattr(spec.build(), name)
 
 
-def values(knob: Knob, now: Any, steps: int = STEPS) -> tuple[Any, ...]:
-    """Values to try around the present one, which is among them.
-
-    Numbers on a logarithmic scale (and whole numbers above 0) go up and down by factors of two, others over their range.
-    """
-    if knob.kind == "switch":
-        return (False, True)
-    if knob.kind == "choice":
-        return tuple(knob.options)
-    half = steps // 2
-    if (knob.log or knob.kind == "whole") and now > 0:
-        raw = [now * 2.0**k for k in range(-half, steps - half)]
-    else:
-        raw = [*np.linspace(knob.low, knob.high, steps - 1), now]
-    inside = sorted({float(f"{min(max(v, knob.low), knob.high):.4g}") for v in raw} - {float(f"{now:.4g}")})
-    if knob.kind == "whole":
-        return tuple(sorted({round(v) for v in inside} | {int(now)}))
-    return tuple(sorted({*inside, float(now)}))
+def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
+    """Values of a setting to try, with the present one among them; automatic stands where its value would."""
+    now = present(spec, name)
+    in_force = now if name == "lam" else spec.build().value(name, setting_of(spec), spec.budget)
+    return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
 
 
 def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS) -> Grid:
@@ -96,7 +84,7 @@ def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int 
         one_of("tune", name, known)
     if first == second:
         raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(known)}.")
-    both = (values(known[first], present(spec, first), steps), values(known[second], present(spec, second), steps))
+    both = (values(spec, first, steps), values(spec, second, steps))
     return lay(spec, (first, second), both, seeds)
 
 

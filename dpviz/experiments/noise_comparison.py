@@ -18,6 +18,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, list_mechanisms
+from dpviz.mechanisms.knobs import Choice
 from dpviz.models import Setting
 from dpviz.models.problem import accuracy
 from dpviz.privacy.accounting.releases import Releases
@@ -118,7 +119,9 @@ def published_noise(setting: Setting, budget: Budget) -> list[PublishedNoise]:
     for cls in list_mechanisms().values():
         if cls.family == "reference" or cls.refusal(setting) is not None:
             continue
-        knobs = {name: "published" for name, knob in cls.knobs().items() if "published" in knob.options}
+        knobs = {
+            name: "published" for name, knob in cls.knobs().items() if isinstance(knob, Choice) and "published" in knob.options
+        }
         try:
             in_use = cls().calibrate(setting, budget)
             published = cls(**knobs).calibrate(setting, budget) if knobs else in_use

@@ -15,9 +15,10 @@ from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms.knobs import Number
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -150,17 +151,17 @@ def census_name(n: int) -> str:
     return f"census-{whole('n', n, 100, 1_000_000)}"
 
 
-def same_share(mechanism: Mechanism, n: int, other: int) -> Mechanism:
-    """The mechanism for `other` rows with batches of the same share of the rows as it has for n.
+def same_share(mechanism: Mechanism, setting: Setting, other: int) -> Mechanism:
+    """The mechanism for `other` rows with batches of the same share of the rows as it has in a setting.
 
     With the passes fixed too, every published sensitivity of mini-batch descent is then exactly proportional to 1/n.
-    A batch size of 0, the mechanism's own choice, becomes what it is for n.
+    A batch size that follows the mechanism's own rule becomes what it is in the setting.
     """
     changed: dict[str, int] = {}
     for name, declared in mechanism.knobs().items():
-        if declared.unit == "rows":
-            size = getattr(mechanism, name) or mechanism.automatic(name, n)
-            changed[name] = int(min(max(round(size * other / n), 1), declared.high))
+        if isinstance(declared, Number) and declared.unit == "rows":
+            size = mechanism.value(name, setting)
+            changed[name] = int(min(max(round(size * other / setting.n), 1), declared.high))
     return replace(mechanism, **changed)
 
 
@@ -178,7 +179,7 @@ def sensitivity_over_n(
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = setup_for(here).problem
-        mechanism = same_share(spec.build(), spec.n_train, problem.n) if share else spec.build()
+        mechanism = same_share(spec.build(), setting_of(spec), problem.n) if share else spec.build()
         share_of = part(monitor, done / total, size / total)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
         done += size

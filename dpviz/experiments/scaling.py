@@ -16,7 +16,6 @@ from dpviz.experiments.observed import KINDS, ObservedSensitivity, observed_sens
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism
-from dpviz.mechanisms.knobs import Knob
 from dpviz.models import Setting, get_model
 
 Floats = NDArray[np.float64]
@@ -61,26 +60,15 @@ def axis(spec: RunSpec, name: str) -> Axis:
     if name == "lam":
         return Axis("lam", "regularisation λ", np.geomspace(1e-5, 1.0, 31), spec.lam, REFERENCES["lam"])
     knob = mechanism.knobs()[name]
-    value = float(getattr(mechanism, name)) or float(mechanism.automatic(name, setting.n))
-    return Axis(name, knob.label, _grid(knob, value, spec.n_train), value, REFERENCES.get(knob.unit))
-
-
-def _grid(knob: Knob, value: float, n: int) -> Floats:
-    """Values of a knob up to a factor of 30 to each side, within its range and, for batches, the rows."""
-    whole = knob.kind == "whole"
-    low, high = max(knob.low, value / 30, 1 if whole else 0), min(knob.high, value * 30)
-    if knob.unit == "rows":
-        high = min(high, n)
-    grid = np.geomspace(low, max(high, 2 * low), 25)
-    return np.unique(grid.round()) if whole else grid
+    value = float(mechanism.value(name, setting))
+    grid = knob.curve(value, most=setting.n if knob.unit == "rows" else np.inf)
+    return Axis(name, knob.label, grid, value, REFERENCES.get(knob.unit))
 
 
 def axes(spec: RunSpec) -> dict[str, str]:
     """Title by name of everything that changes the sensitivity of a run: n, lambda and knobs on a logarithmic scale."""
-    knobs = spec.build().knobs()
-    names = [k for k, knob in knobs.items() if (knob.log and knob.kind in ("number", "whole")) or knob.unit == "rows"]
     found = {"n": "number of rows n", "lam": "regularisation λ"}
-    for name in names:
+    for name in [name for name, knob in spec.build().knobs().items() if knob.has_curve]:
         drawn = axis(spec, name)
         ends = [bounds_at(spec, name, float(drawn.grid[k])) for k in (0, -1)]
         if any(abs(value - ends[1].get(label, np.nan)) > 1e-12 for label, value in ends[0].items()):
@@ -92,11 +80,10 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     """The run's mechanism and public facts with one quantity changed; batches keep their share of the rows over n."""
     mechanism, model, setting = spec.build(), get_model(spec.model), setting_of(spec)
     if name == "n":
-        return same_share(mechanism, setting.n, int(value)), model.setting(int(value), setting.d, spec.lam)
+        return same_share(mechanism, setting, int(value)), model.setting(int(value), setting.d, spec.lam)
     if name == "lam":
         return mechanism, model.setting(setting.n, setting.d, float(value))
-    number = int(value) if mechanism.knobs()[name].kind == "whole" else float(value)
-    return replace(mechanism, **{name: number}), setting
+    return replace(mechanism, **{name: value}), setting
 
 
 def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:

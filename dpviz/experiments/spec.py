@@ -121,8 +121,8 @@ class RunSpec:
             default = default_delta(self.n_train) if f.name == "delta" else f.default
             if f.name != "params" and value != default:
                 query[f.name] = _text(value)
-        defaults = get_mechanism(self.mechanism).defaults()
-        query |= {f"{self.mechanism}.{k}": _text(v) for k, v in self.params.items() if v != defaults[k]}
+        declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
+        query |= {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
         return query
 
     @classmethod

@@ -211,9 +211,21 @@ class Mechanism:
         """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
         return None
 
-    def automatic(self, knob: str, n: int) -> int:
-        """What a knob that stands at 0 for the mechanism's own choice is for n rows."""
-        raise NotImplementedError(f"{self.id} has no choice of its own for {knob}")
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        """The value that the mechanism's own rule gives a knob which stands at automatic, from public facts only.
+
+        Args:
+            knob: one that declares a rule.
+            budget: None where the rule does not depend on it, or where it is asked before a budget is known.
+        """
+        raise NotImplementedError(f"{self.id} has no rule of its own for {knob}")
+
+    def value(self, knob: str, setting: Setting, budget: Budget | None = None) -> Any:
+        """A knob's value: as set, or what the mechanism's own rule gives where it stands at automatic."""
+        declared, given = self.knobs()[knob], getattr(self, knob)
+        if not declared.automatic or given:
+            return given
+        return declared.check(knob, self.automatic(knob, setting, budget))
 
     def sensitivity_trace(self, setting: Setting) -> Trace | None:
         """How far two runs can drift apart, update by update; None where the query is not the end of a recursion."""

@@ -1,55 +1,288 @@
-"""Parameters that a mechanism declares, free of any user interface."""
+"""Types of hyperparameters ("knobs") that a mechanism declares: `Number`, `Whole`, `Choice` and `Switch`.
+
+A knob parses and checks a value, writes it as text for an address or a command line, spaces values for a grid or a
+curve, and says how it is set on a page. Sidebar, address, command line, tuning, the sensitivity page and the docs ask the
+knob, so a new type is one more subclass of `Knob`, declared with `declare`. Nothing here knows a user interface.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
 from dpviz.common.words import Words
 
+#: what stands for a mechanism's own rule in an address or on the command line
+AUTOMATIC = "automatic"
+_SPAN = 30.0  # a curve over a knob goes this factor to each side
+
 
 @dataclass(frozen=True)
-class Knob:
-    """How a mechanism's parameter may be set, free of any user interface.
+class Tick:
+    """Set by switching on and off."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Set by picking one of a few texts."""
+
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Set by entering a number.
+
+    Attributes:
+        low, high: inclusive bounds.
+        step: of the arrows beside it.
+        integer: whether it counts something.
+        optional: whether it may be left empty, which stands for the mechanism's own rule.
+    """
+
+    low: float
+    high: float
+    step: float
+    integer: bool
+    optional: bool
+
+
+Form: TypeAlias = Tick | Pick | Enter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knob(ABC):
+    """One hyperparameter: what it is called, what it may be, and how its values are written and spaced.
 
     Attributes:
         label: short name for people.
         help: one sentence.
-        kind: "number", "whole", "choice" or "switch".
-        low, high: inclusive bounds of numbers.
-        log: whether a slider should be logarithmic.
-        unit: unit or "".
-        options: allowed values of a choice.
+        unit: unit, or "".
+        log: whether its values are spaced by equal ratios.
+        automatic: where 0 (or None) stands for a rule of public facts: that rule in words; "" where there is none. The
+            mechanism's `automatic` gives the value.
     """
 
     label: Words
     help: Words
-    kind: str
-    low: float = 0.0
-    high: float = 0.0
-    log: bool = False
     unit: str = ""
-    options: tuple[str, ...] = ()
+    log: bool = False
+    automatic: Words = ""
+
+    @abstractmethod
+    def check(self, name: str, value: object) -> Any:
+        """`value` in its canonical type.
+
+        Raises:
+            InvalidInput: it is not allowed; names the knob.
+        """
+
+    @abstractmethod
+    def parse(self, name: str, text: str) -> Any:
+        """The value that `text` writes, as in an address or on the command line; reads back what `text` gives.
+
+        Raises:
+            InvalidInput: it is no such value; names the knob.
+        """
+
+    @abstractmethod
+    def text(self, value: Any) -> str:
+        """A value as text for an address or the command line."""
+
+    @abstractmethod
+    def in_words(self, value: Any) -> str:
+        """A value as people read it."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The values that are allowed, in words."""
+
+    @abstractmethod
+    def form(self, value: Any) -> Form:
+        """How it is set on a page, where it has `value` now."""
+
+    @abstractmethod
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        """About `count` values to try, in order; `value` is among them."""
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether a curve can be drawn over its values."""
+        return False
+
+    def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:
+        """(K,) rising values around `value`, up to `most`, where `has_curve`."""
+        raise NotImplementedError(f"no curve can be drawn over {self.label}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Knob):
+    """A real number.
+
+    Attributes:
+        low, high: inclusive bounds. Where there is a rule, 0 is allowed too and stands for it.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high or (self.log and self.low <= 0) or (self.automatic and self.low <= 0):
+            raise TypeError(f"{self.label}: low must be below high, and above 0 on a logarithmic scale or beside a rule")
 
     def check(self, name: str, value: object) -> Any:
-        """`value` in its canonical type, or `InvalidInput` naming the knob."""
-        if self.kind == "number":
-            return in_range(name, value, self.low, self.high)
-        if self.kind == "whole":
-            return whole(name, value, int(self.low), int(self.high))
-        if self.kind == "choice":
-            return one_of(name, value, self.options)
+        if self.automatic and (value is None or (isinstance(value, int | float) and value is not False and value == 0)):
+            return self._typed(0)
+        return self._checked(name, value)
+
+    def parse(self, name: str, text: str) -> Any:
+        if self.automatic and text.strip().lower() == AUTOMATIC:
+            return self._typed(0)
+        return self.check(name, number_from_text(name, text))
+
+    def text(self, value: Any) -> str:
+        return AUTOMATIC if self._stands_for_rule(value) else str(value)
+
+    def in_words(self, value: Any) -> str:
+        return AUTOMATIC if self._stands_for_rule(value) else f"{value:.6g}"
+
+    def describe(self) -> str:
+        rule = f", or {AUTOMATIC} ({self.automatic})" if self.automatic else ""
+        return f"{self.low:g} to {self.high:g} {self.unit}".rstrip() + rule
+
+    def form(self, value: Any) -> Form:
+        return Enter(self.low, self.high, self._step(value), isinstance(self._typed(0), int), bool(self.automatic))
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        """Up and down by factors of two on a logarithmic scale, otherwise evenly over the range."""
+        half = count // 2
+        if self._by_factors() and value > 0:
+            raw = [value * 2.0**k for k in range(-half, count - half)]
+        else:
+            raw = [*np.linspace(self.low, self.high, count - 1), value]
+        inside = {min(max(float(f"{v:.4g}"), self.low), self.high) for v in raw} - {float(f"{value:.4g}")}
+        return tuple(sorted({*map(self._typed, inside), self._typed(value)}))
+
+    @property
+    def has_curve(self) -> bool:
+        return self.log or self.unit == "rows"
+
+    def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:
+        """By equal ratios, up to a factor of 30 to each side, within the range."""
+        low, high = max(self.low, value / _SPAN, self._least), min(self.high, value * _SPAN, most)
+        return np.geomspace(low, max(high, 2 * low), 25)
+
+    _least = 0.0  # of a curve
+
+    def _checked(self, name: str, value: object) -> Any:
+        return in_range(name, value, self.low, self.high)
+
+    def _typed(self, value: float) -> Any:
+        return float(value)
+
+    def _by_factors(self) -> bool:
+        return self.log
+
+    def _step(self, value: float) -> float:
+        return float(10.0 ** np.floor(np.log10(max(value, self.low)) - 0.5)) if self.log else (self.high - self.low) / 100
+
+    def _stands_for_rule(self, value: Any) -> bool:
+        return bool(self.automatic) and not value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Number):
+    """A whole number."""
+
+    def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:
+        return np.unique(super().curve(value, most).round())
+
+    def in_words(self, value: Any) -> str:
+        return AUTOMATIC if self._stands_for_rule(value) else f"{value:,}"
+
+    _least = 1.0
+
+    def _checked(self, name: str, value: object) -> Any:
+        return whole(name, value, int(self.low), int(self.high))
+
+    def _typed(self, value: float) -> Any:
+        return round(value)
+
+    def _by_factors(self) -> bool:
+        return True
+
+    def _step(self, value: float) -> float:
+        return max(1, 10 ** int(np.log10(max(value, 1)) - 0.5)) if self.log else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Knob):
+    """One of a few texts.
+
+    Attributes:
+        options: the texts.
+    """
+
+    options: tuple[str, ...]
+
+    def check(self, name: str, value: object) -> Any:
+        return one_of(name, value, self.options)
+
+    def parse(self, name: str, text: str) -> Any:
+        return self.check(name, text)
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def in_words(self, value: Any) -> str:
+        return str(value)
+
+    def describe(self) -> str:
+        return ", ".join(self.options)
+
+    def form(self, value: Any) -> Form:
+        return Pick(self.options)
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return self.options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch(Knob):
+    """On or off."""
+
+    def check(self, name: str, value: object) -> Any:
         return truth(name, value)
 
     def parse(self, name: str, text: str) -> Any:
-        """A value written as text, as in a URL or on the command line."""
-        if self.kind == "switch":
-            return one_of(name, text.lower(), ("true", "false")) == "true"
-        if self.kind == "choice":
-            return one_of(name, text, self.options)
-        return self.check(name, number_from_text(name, text))
+        return one_of(name, text.lower(), ("true", "false")) == "true"
+
+    def text(self, value: Any) -> str:
+        return "true" if value else "false"
+
+    def in_words(self, value: Any) -> str:
+        return "on" if value else "off"
+
+    def describe(self) -> str:
+        return "true, false"
+
+    def form(self, value: Any) -> Form:
+        return Tick()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (False, True)
+
+
+def declare(default: Any, kind: Knob) -> Any:
+    """A dataclass field that is a knob of any type."""
+    return field(default=default, metadata={"knob": kind})
 
 
 def knob(
@@ -62,17 +295,16 @@ def knob(
     log: bool = False,
     unit: str = "",
     options: Sequence[str] = (),
+    automatic: Words = "",
 ) -> Any:
-    """A dataclass field that is a knob; its kind follows from the default's type."""
+    """A dataclass field that is a knob; its type follows from the default's: bool, int, float or str."""
     if isinstance(default, bool):
-        kind = "switch"
-    elif isinstance(default, int):
-        kind = "whole"
-    elif isinstance(default, float):
-        kind = "number"
-    else:
-        kind = "choice"
-    return field(default=default, metadata={"knob": Knob(label, help, kind, low, high, log, unit, tuple(options))})
+        return declare(default, Switch(label=label, help=help, unit=unit))
+    if isinstance(default, int):
+        return declare(default, Whole(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
+    if isinstance(default, float):
+        return declare(default, Number(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
+    return declare(default, Choice(label=label, help=help, unit=unit, options=tuple(options)))
 
 
 def clip_norm_knob() -> Any:

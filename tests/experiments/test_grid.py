@@ -17,13 +17,13 @@ SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)
 
 def test_values_surround_the_present_one() -> None:
     knobs = grid.declared(SPEC)
-    assert grid.values(knobs["steps"], 50) == (6, 12, 25, 50, 100, 200, 400)
-    assert grid.values(knobs["noise"], "exact") == ("exact", "published")
-    assert grid.values(knobs["lam"], 1e-6)[0] == 1e-6
-    assert all(knobs["step_size"].low <= v <= knobs["step_size"].high for v in grid.values(knobs["step_size"], 9.0))
-    assert 9.0 in grid.values(knobs["step_size"], 9.0)
-    assert grid.values(dpviz.list_mechanisms()["rsgd-ar"].knobs()["averaging"], True) == (False, True)
-    linear = grid.values(dpviz.list_mechanisms()["bolt-on-psgd"].knobs()["decay"], 0.5)
+    assert knobs["steps"].around(50, grid.STEPS) == (6, 12, 25, 50, 100, 200, 400)
+    assert knobs["noise"].around("exact", grid.STEPS) == ("exact", "published")
+    assert knobs["lam"].around(1e-6, grid.STEPS)[0] == 1e-6
+    assert all(knobs["step_size"].check("step_size", v) == v for v in knobs["step_size"].around(9.0, grid.STEPS))
+    assert 9.0 in knobs["step_size"].around(9.0, grid.STEPS)
+    assert dpviz.list_mechanisms()["rsgd-ar"].knobs()["averaging"].around(True, grid.STEPS) == (False, True)
+    linear = dpviz.list_mechanisms()["bolt-on-psgd"].knobs()["decay"].around(0.5, grid.STEPS)
     assert 0.5 in linear
     assert linear == tuple(sorted(linear))
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.experiments.spec import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.knobs import Choice, Knob, Number, Whole
 from dpviz.models import get_model
 
 BAD = [
@@ -112,20 +114,27 @@ def test_two_processes_give_the_same_bits() -> None:
     assert len(set(outs[0].split())) == 3
 
 
+def values(knob: Knob) -> st.SearchStrategy[Any]:
+    """All values that a knob may have."""
+    match knob:
+        case Whole():
+            numbers: st.SearchStrategy[Any] = st.integers(int(knob.low), int(knob.high))
+        case Number():
+            numbers = st.floats(knob.low, knob.high)
+        case Choice():
+            return st.sampled_from(knob.options)
+        case _:
+            return st.booleans()
+    return numbers | st.sampled_from([0, None]) if knob.automatic else numbers
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> dpviz.RunSpec:
     mechanism = draw(st.sampled_from(list(dpviz.list_mechanisms())))
     params = {}
     for name, knob in get_mechanism(mechanism).knobs().items():
         if draw(st.booleans()):
-            if knob.kind == "whole":
-                params[name] = draw(st.integers(int(knob.low), int(knob.high)))
-            elif knob.kind == "number":
-                params[name] = draw(st.floats(knob.low, knob.high))
-            elif knob.kind == "choice":
-                params[name] = draw(st.sampled_from(knob.options))
-            else:
-                params[name] = draw(st.booleans())
+            params[name] = draw(values(knob))
     return dpviz.RunSpec(
         dataset=draw(st.sampled_from(["breast-cancer", "teaching", "census-500"])),
         model=draw(st.sampled_from(["logistic", "svm"])),

@@ -45,7 +45,8 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
         assert f"{100 * mean:.1f}" in sentence(page)
         assert page.selectbox(key="mechanism").value == mechanism
         for name in dpviz.list_mechanisms()[mechanism].knobs():
-            assert page.session_state[f"{mechanism}.{name}"] == dpviz.list_mechanisms()[mechanism].defaults()[name]
+            shown = page.session_state[f"{mechanism}.{name}"]  # None where the mechanism's own rule holds
+            assert (shown or 0) == (dpviz.list_mechanisms()[mechanism].defaults()[name] or 0)
         proved = dpviz.run(spec).calibration.proved_budget
         assert ("at most" in sentence(page)) == (proved is not None)
 
@@ -109,6 +110,20 @@ def test_controls_and_address_agree_both_ways() -> None:
     spec = dpviz.RunSpec.from_query(query)
     assert query == spec.to_query()
     assert (spec.epsilon, spec.lam, dict(spec.params), spec.intercept) == (0.37, 0.02, {"steps": 20}, False)
+
+
+def test_a_knob_at_its_own_rule_says_what_the_rule_gives() -> None:
+    page = opened(mechanism="rsgd")
+    batch = page.number_input(key="rsgd.batch_size")
+    assert batch.value is None
+    assert batch.placeholder == "automatic: 45 for n = 320"
+    batch.set_value(7).run()
+    assert address(page)["rsgd.batch_size"] == "7"
+    page.number_input(key="rsgd.batch_size").set_value(None).run()
+    assert "rsgd.batch_size" not in address(page)
+    assert not page.warning
+    assert not page.exception
+    assert page.number_input(key="rsgd.batch_size").value is None
 
 
 def test_an_address_that_changes_by_itself_is_followed() -> None:

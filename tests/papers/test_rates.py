@@ -293,8 +293,9 @@ def test_excess_risk_over_dimension_and_epsilon() -> None:
 
 def test_batches_keep_their_share() -> None:
     rsgd = dpviz.list_mechanisms()["rsgd"]()
-    assert observed.same_share(rsgd, 10_000, 20_000).batch_size == 2 * rsgd.automatic("batch_size", 10_000)  # type: ignore[attr-defined]
-    assert observed.same_share(dpviz.list_mechanisms()["dp-gd"](), 10, 20) == dpviz.list_mechanisms()["dp-gd"]()
+    setting = get_model("logistic").setting(10_000, 5, 1e-3)
+    assert observed.same_share(rsgd, setting, 20_000).batch_size == 2 * rsgd.automatic("batch_size", setting)  # type: ignore[attr-defined]
+    assert observed.same_share(dpviz.list_mechanisms()["dp-gd"](), setting, 20) == dpviz.list_mechanisms()["dp-gd"]()
 
 
 def test_slope_of_a_line_and_of_nothing() -> None:

@@ -20,6 +20,7 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
 
 RECURSION = (
@@ -37,7 +38,7 @@ def algorithms(setting: Setting) -> dict[str, Mechanism]:
 def algorithm_choice(spec: RunSpec) -> Choice:
     """Whose recursion is shown: the run's own, or that of the algorithm with most parts to switch."""
     found = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
-    switches = {name: sum(k.kind == "switch" for k in m.knobs().values()) for name, m in found.items()}
+    switches = {name: sum(isinstance(k, Switch) for k in m.knobs().values()) for name, m in found.items()}
     default = spec.mechanism if spec.mechanism in found else max(switches, key=lambda n: switches[n], default="")
     return Choice("algorithm", "Algorithm", {name: m.label for name, m in found.items()}, default)
 
@@ -87,7 +88,7 @@ def over_training(spec: RunSpec, theme: Theme) -> None:
 def _without_averaging(mechanism: Mechanism, setting: Setting) -> float | None:
     """The end of the recursion with the switch off that does the averaging."""
     for name, knob in mechanism.knobs().items():
-        if knob.kind == "switch" and getattr(mechanism, name):
+        if isinstance(knob, Switch) and getattr(mechanism, name):
             other = replace(mechanism, **{name: False})
             trace = other.sensitivity_trace(setting)
             if trace is not None and "average" not in trace.event:
@@ -134,7 +135,7 @@ def _one_pass(trace: Any, theme: Theme) -> None:
 
 def _variants(mechanism: Mechanism, setting: Setting, theme: Theme) -> None:
     """The end of the recursion with each part switched, as bars."""
-    switches = [name for name, knob in mechanism.knobs().items() if knob.kind == "switch"]
+    switches = [name for name, knob in mechanism.knobs().items() if isinstance(knob, Switch)]
     if not switches:
         return
     cases: dict[str, float] = {}

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, links, session
-from dpviz.datasets import canonical_name, list_datasets, rows_of
+from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
-from dpviz.mechanisms import Knob, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Enter, Knob, Pick, Tick
 from dpviz.models import MODELS, MOST_UNITS, Network, get_model
-from dpviz.privacy.budget import default_delta
+from dpviz.privacy.budget import Budget, default_delta
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
 _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
@@ -85,7 +85,9 @@ def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None =
         st.button("Back to the defaults", on_click=_reset, width="stretch")
     keys = [*address.FIELDS, *shown]
     problems: list[InvalidInput] = []
-    given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in keys}
+    given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in address.FIELDS}
+    own_knobs = get_mechanism(state["mechanism"]).knobs()
+    given |= {k: own_knobs[k.partition(".")[2]].text(state[k]) for k in shown}
     spec = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
@@ -104,11 +106,12 @@ def _advanced(state: Any) -> list[str]:
     knobs = mechanism.knobs()
     if knobs:
         st.markdown(f"**{words.markdown(mechanism.label)}**")
+    for name, default in mechanism.defaults().items():
+        if f"{mechanism.id}.{name}" not in state:
+            state[f"{mechanism.id}.{name}"] = default
+    rules = _rules(mechanism, state)
     for name, knob in knobs.items():
-        key = f"{mechanism.id}.{name}"
-        if key not in state:
-            state[key] = mechanism.defaults()[name]
-        knob_control(key, knob)
+        knob_control(f"{mechanism.id}.{name}", knob, rules.get(name, ""))
     model = get_model(state["model"])
     if isinstance(model, Network):
         st.markdown("**Network**")
@@ -143,20 +146,43 @@ def _units_typed() -> None:
     st.session_state["model"] = f"mlp-{units}" if units else "mlp"
 
 
-def knob_control(key: str, knob: Knob) -> None:
-    """A control for a declared knob; its value is `st.session_state[key]`."""
-    label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
-    value = st.session_state[key]
-    if knob.kind == "switch":
-        st.toggle(label, key=key, help=knob.help)
-    elif knob.kind == "choice":
-        st.selectbox(label, list(knob.options), key=key, help=knob.help)
-    elif knob.kind == "whole":
-        step = max(1, 10 ** int(np.log10(max(value, 1)) - 0.5)) if knob.log else 1
-        st.number_input(label, int(knob.low), int(knob.high), step=step, key=key, help=knob.help)
-    else:
-        step = 10.0 ** np.floor(np.log10(max(value, knob.low)) - 0.5) if knob.log else (knob.high - knob.low) / 100
-        st.number_input(label, float(knob.low), float(knob.high), step=float(step), format="%.6g", key=key, help=knob.help)
+def knob_control(key: str, knob: Knob, rule: str = "") -> None:
+    """A control for a declared knob; its value is `st.session_state[key]`, None where the mechanism's own rule holds.
+
+    Args:
+        rule: what that rule gives, in words.
+    """
+    state, label = st.session_state, f"{knob.label} ({knob.unit})" if knob.unit else knob.label
+    match knob.form(state[key] or 0):
+        case Tick():
+            st.toggle(label, key=key, help=knob.help)
+        case Pick(options):
+            st.selectbox(label, options, key=key, help=knob.help)
+        case Enter(low, high, step, integer, optional):
+            typed = int if integer else float
+            if optional:
+                state[key] = state[key] or None  # 0 stands for the rule, and is shown as an empty field
+            box: dict[str, Any] = {"value": None if optional else "min", "placeholder": rule or None}
+            box |= {"min_value": typed(low), "max_value": typed(high), "step": typed(step), "format": None if integer else "%.6g"}
+            rule_help = f" Empty is automatic: {knob.automatic}." if optional else ""
+            st.number_input(label, key=key, help=knob.help + rule_help, **box)
+
+
+def _rules(mechanism: type[Mechanism], state: Any) -> dict[str, str]:
+    """For each knob with a rule of its own: what the rule gives for this run, in words."""
+    knobs = {name: knob for name, knob in mechanism.knobs().items() if knob.automatic}
+    if not knobs:
+        return {}
+    try:
+        dataset = load_dataset(state["dataset"], intercept=state["intercept"])
+        built = mechanism.from_params({name: state[f"{mechanism.id}.{name}"] for name in mechanism.knobs()})
+        n = train_size(dataset.n)
+        setting = get_model(state["model"]).setting(n, dataset.d, state["lam"])
+        budget = Budget(state["epsilon"], default_delta(n))
+        values = {name: built.automatic(name, setting, budget) for name in knobs}
+    except (InvalidInput, MemoryError):  # the page says what is wrong
+        return {}
+    return {name: f"automatic: {knob.in_words(knob.check(name, values[name]))} for n = {n:,}" for name, knob in knobs.items()}
 
 
 def _with(options: Sequence[float], value: float) -> list[float]:

@@ -177,7 +177,7 @@ def knob_text(knobs: Mapping[str, Mapping[str, Any]]) -> str:
         defaults = get_mechanism(mechanism).defaults()
         for name, value in values.items():
             if value != defaults[name]:
-                items.append(f"{mechanism}.{name}:{str(value).lower() if isinstance(value, bool) else value}")
+                items.append(f"{mechanism}.{name}:{get_mechanism(mechanism).knobs()[name].text(value)}")
     return ",".join(items)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -122,7 +120,8 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     best = (int(i), int(j))
     known = tuning.declared(spec)
     names = (known[grid.names[0]].label, known[grid.names[1]].label)
-    ticks = ([_word(v) for v in grid.values[0]], [_word(v) for v in grid.values[1]])
+    across, up = ([known[name].in_words(v) for v in values] for name, values in zip(grid.names, grid.values, strict=True))
+    ticks = (across, up)
     fig = heat.heat(
         means,
         ticks,
@@ -165,12 +164,6 @@ def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     for name, value in grid.at(i, j).items():
         st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = value
     st.session_state[_APPLIED] = True
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return words.three(value) if isinstance(value, float | int) else str(value)
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:

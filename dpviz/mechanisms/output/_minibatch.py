@@ -42,10 +42,11 @@ class MiniBatch(Mechanism):
     batch_size: int = knob(
         0,
         "Batch size",
-        "Rows in a batch; 0 picks 2.5 √n. Chen et al. use 4,000 on data of this kind.",
-        low=0,
+        "Rows in a batch. Chen et al. use 4,000 on data of this kind.",
+        low=1,
         high=1_000_000,
         unit="rows",
+        automatic="2.5 √n",
     )
     step_size: float = knob(
         1.5,
@@ -63,10 +64,10 @@ class MiniBatch(Mechanism):
 
     def batches(self, setting: Setting) -> tuple[int, int, Floats]:
         """(m, size of the smallest batch, (m,) probability of each batch for a randomly placed row)."""
-        return balanced_batches(setting.n, self.batch_size or self.automatic("batch_size", setting.n))
+        return balanced_batches(setting.n, self.value("batch_size", setting))
 
-    def automatic(self, knob: str, n: int) -> int:
-        return max(1, round(2.5 * math.sqrt(n)))
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return max(1, round(2.5 * math.sqrt(setting.n)))
 
     def position_sensitivities(self, setting: Setting) -> Floats:
         """(m,) Algorithm 2 with averaging and restarts, by batch position; the regulariser cancels, so R = G."""

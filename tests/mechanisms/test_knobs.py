@@ -1,0 +1,148 @@
+"""Types of knobs: what one writes it reads back, and a new type is one class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.common.validate import InvalidInput, one_of
+from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
+from dpviz.models import get_model
+
+KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
+    (Number(label="a", help="b", low=1e-6, high=1e6, log=True), st.floats(1e-6, 1e6)),
+    (Number(label="a", help="b", low=-1.0, high=1.0), st.floats(-1.0, 1.0)),
+    (Number(label="a", help="b", low=0.5, high=9.0, automatic="n"), st.floats(0.5, 9.0) | st.just(0.0)),
+    (Whole(label="a", help="b", low=1, high=2**40, log=True), st.integers(1, 2**40)),
+    (Whole(label="a", help="b", low=1, high=100, automatic="n"), st.integers(0, 100)),
+    (Choice(label="a", help="b", options=("x", "y", "published")), st.sampled_from(("x", "y", "published"))),
+    (Switch(label="a", help="b"), st.booleans()),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda v: type(v).__name__ if isinstance(v, Knob) else "")
+def test_what_a_knob_writes_it_reads_back(kind: Knob, values: st.SearchStrategy[Any]) -> None:
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(values)
+    def check(value: Any) -> None:
+        assert kind.check("k", value) == value
+        assert kind.parse("k", kind.text(value)) == value
+        assert type(kind.parse("k", kind.text(value))) is type(value)
+        tried = kind.around(value, 7)
+        assert value in tried
+        assert all(kind.check("k", v) == v for v in tried)
+        assert kind.in_words(value)
+        if kind.has_curve and value:
+            grid = kind.curve(value)
+            assert (np.diff(grid) > 0).all()
+        match kind.form(value):
+            case Enter(low, high, step, _, optional):
+                assert low < high
+                assert step > 0
+                assert optional or low <= value <= high
+            case Pick(options):
+                assert value in options
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (KINDS[0][0], "nan"),
+        (KINDS[0][0], "0"),
+        (KINDS[0][0], AUTOMATIC),
+        (KINDS[3][0], "1.5"),
+        (KINDS[3][0], "１"),
+        (KINDS[5][0], "z"),
+        (KINDS[6][0], "yes"),
+    ],
+)
+def test_bad_text_is_refused_by_name(kind: Knob, text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^steps: "):
+        kind.parse("steps", text)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"low": 1, "high": 1}, {"low": 0, "high": 1, "log": True}, {"low": 0, "high": 1, "automatic": "n"}]
+)
+def test_a_knob_that_contradicts_itself_cannot_be_declared(bad: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        knob(1.0, "Label", "Help.", **bad)
+
+
+@pytest.mark.parametrize("given", [0, None])
+def test_automatic_is_a_rule_of_public_facts(given: int | None) -> None:
+    cls = dpviz.list_mechanisms()["rsgd"]
+    method = cls.from_params({"batch_size": given})
+    setting = get_model("logistic").setting(39_073, 108, 1e-3)
+    assert method == cls()
+    assert method.value("batch_size", setting) == round(2.5 * np.sqrt(39_073)) == 494
+    assert cls.from_params({"batch_size": 7}).value("batch_size", setting) == 7
+    assert dpviz.RunSpec(mechanism="rsgd", params={"batch_size": given}).to_query() == {"mechanism": "rsgd"}
+    assert dpviz.RunSpec.from_query({"mechanism": "rsgd", "rsgd.batch_size": AUTOMATIC}).build() == method
+    with pytest.raises(InvalidInput):
+        cls.from_params({"batch_size": False})
+    with pytest.raises(InvalidInput):
+        dpviz.list_mechanisms()["dp-gd"].from_params({"steps": given})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Power(Knob):
+    """A power of two: a type that the package does not have."""
+
+    most: int
+
+    def check(self, name: str, value: object) -> Any:
+        return int(one_of(name, str(value), [str(2**k) for k in range(self.most)]))
+
+    def parse(self, name: str, text: str) -> Any:
+        return self.check(name, text)
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def in_words(self, value: Any) -> str:
+        return f"2^{value.bit_length() - 1}"
+
+    def describe(self) -> str:
+        return f"a power of two below 2^{self.most}"
+
+    def form(self, value: Any) -> Form:
+        return Pick(tuple(2**k for k in range(self.most)))
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return tuple(sorted({max(value // 2, 1), value}))
+
+
+def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from dpviz.cli.main import main
+    from dpviz.experiments import grid
+    from dpviz.mechanisms import registry
+    from dpviz.mechanisms.gradient.dp_gd import DPGD
+
+    @dataclass(frozen=True)
+    class Doubling(DPGD):
+        """DP-GD with a knob of a new type, which it ignores."""
+
+        id = "doubling"
+        label = "Doubling"
+        width: int = declare(8, Power(label="Width", help="A power of two.", most=6))
+
+    found = {**registry._found(), "doubling": Doubling}
+    monkeypatch.setattr(registry, "_found", lambda: found)
+    spec = dpviz.RunSpec("teaching", mechanism="doubling", params={"width": 16}, seeds=2)
+    assert spec.to_query()["doubling.width"] == "16"
+    assert dpviz.RunSpec.from_query(spec.to_query()) == spec
+    with pytest.raises(InvalidInput, match="width"):
+        dpviz.RunSpec("teaching", mechanism="doubling", params={"width": 9})
+    assert grid.values(spec, "width") == (8, 16)
+    assert main(["mechanisms"]) == 0
+    assert "--set width=8  (a power of two below 2^6)" in capsys.readouterr().out
+    assert main(["run", "--dataset=teaching", "--mechanism=doubling", "--seeds=2", "--set", "width=16"]) == 0
