@@ -10,6 +10,7 @@ from dpviz.auditing import AuditResult, audit
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, list_datasets, load_dataset
+from dpviz.experiments.resolve import ResolvedRun, resolve
 from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
 from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -31,6 +32,7 @@ __all__ = [
     "InvalidInput",
     "Mechanism",
     "Neighbouring",
+    "ResolvedRun",
     "Result",
     "RunSpec",
     "Setup",
@@ -45,6 +47,7 @@ __all__ = [
     "list_mechanisms",
     "list_models",
     "load_dataset",
+    "resolve",
     "run",
     "run_epsilons",
     "run_sweep",

@@ -84,7 +84,7 @@ def test_the_network_is_refused_by_exactly_those_who_need_a_convex_or_linear_mod
             with pytest.raises(
                 dpviz.InvalidInput, match="strongly convex" if cls.needs_strong_convexity else "linear models only"
             ):
-                dpviz.RunSpec(model="mlp", mechanism=cls.id)
+                dpviz.resolve(dpviz.RunSpec(model="mlp", mechanism=cls.id))
 
 
 @each_model

@@ -121,9 +121,9 @@ def _run(options: argparse.Namespace) -> int:
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy
     lines = [
-        ("dataset", f"{spec.dataset}, {spec.n_train} training rows"),
+        ("dataset", f"{spec.dataset}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
-        ("budget asked for", str(spec.budget)),
+        ("budget asked for", str(result.budget)),
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),

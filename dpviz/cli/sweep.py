@@ -98,6 +98,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
         InvalidInput: for the first bad value, naming it.
     """
     from dpviz.experiments.curves import grid
+    from dpviz.experiments.resolve import resolve
     from dpviz.experiments.spec import RunSpec
     from dpviz.experiments.sweep import SweepSpec
     from dpviz.mechanisms import get_mechanism
@@ -140,7 +141,10 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
         if low >= high:
             raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
         values["epsilons"] = grid(low, high, whole("points", number_from_text("points", ends[2]), 2, 1000))
-    return SweepSpec(**values)
+    sweep = SweepSpec(**values)
+    for one in sweep.runs():
+        resolve(one)
+    return sweep
 
 
 def _jobs(text: str) -> int:

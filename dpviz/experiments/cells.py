@@ -25,6 +25,7 @@ from dpviz.common import files
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources.uploads import is_upload
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons, tidy
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
@@ -66,7 +67,7 @@ class Cell:
 
     def key(self) -> str:
         """SHA-256 of all that decides the numbers; the name of the cell's file."""
-        values = json.loads(self.spec.key())
+        values = json.loads(resolve(self.spec).key())
         del values["epsilon"], values["seeds"]
         values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
@@ -108,7 +109,7 @@ class Cell:
         able: list[float] = []
         for epsilon in self.epsilons:
             try:
-                mechanism.calibrate(setting, replace(self.spec, epsilon=epsilon).budget)
+                mechanism.calibrate(setting, resolve(replace(self.spec, epsilon=epsilon)).budget)
                 able.append(epsilon)
             except InvalidInput as problem:
                 refused.append((epsilon, problem))

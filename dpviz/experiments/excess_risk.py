@@ -17,6 +17,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
 from dpviz.experiments.observed import census_name
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training
@@ -76,14 +77,14 @@ def excess_risk(
 
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
     """On the spec's own data, at its own delta."""
-    budgets = [Budget(e, spec.budget.delta) for e in epsilons]
+    budgets = [Budget(e, resolve(spec).budget.delta) for e in epsilons]
     return excess_risk(setup_for(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
 
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
     """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
     out, total, done = [], float(sum(sizes)), 0.0
-    budget = Budget(spec.epsilon, min(spec.budget.delta, *(default_delta(train_size(size)) for size in sizes)))
+    budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
         inside = part(monitor, done / total, size / total)
@@ -106,7 +107,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
         rows = Rows(np.pad(problem.rows.X, ((0, 0), (0, d - width))), problem.rows.y)
         wide = Problem(rows, problem.model, problem.lam)
         inside = part(monitor, k / len(dims), 1 / len(dims))
-        out += excess_risk(wide, spec.build(), [spec.budget], spec.seeds, spec.seed, inside)
+        out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)
     return out
 
 

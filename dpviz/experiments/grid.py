@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.cells import Cell
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Knob, Number
@@ -64,7 +65,7 @@ def present(spec: RunSpec, name: str) -> Any:
 def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     """Values of a setting to try, with the present one among them; automatic stands where its value would."""
     now = present(spec, name)
-    in_force = now if name == "lam" else spec.build().value(name, setting_of(spec), spec.budget)
+    in_force = now if name == "lam" else spec.build().value(name, setting_of(spec), resolve(spec).budget)
     return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run
 from dpviz.experiments.setup import calibration_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -122,14 +123,15 @@ def clear() -> None:
 
 def fit_key(spec: RunSpec) -> str:
     """Key of what depends on the non-private fit alone: no mechanism, budget or noise seed."""
-    return RunSpec(
+    fit = RunSpec(
         dataset=spec.dataset, model=spec.model, lam=spec.lam, split_seed=spec.split_seed, intercept=spec.intercept, seeds=1
-    ).key()
+    )
+    return resolve(fit).key()
 
 
 def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
     """The run with what happened to every row, from memory where it is there."""
-    return _runs.compute(spec.key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
+    return _runs.compute(resolve(spec).key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
@@ -243,7 +245,7 @@ def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
         made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
 
-    found = _noisy.compute(f"{spec.key()}|{replica}", make, owner=spec.dataset)
+    found = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
     return found if found.size else None
 
 
@@ -256,7 +258,7 @@ def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
         views = there.build().rule_views(setup_for(there).problem, calibration)
         return calibration.noise_scale, None if views is None else int(views[0].passes.sum())
 
-    return _counts.compute(there.key(), make, owner=spec.dataset)
+    return _counts.compute(resolve(there).key(), make, owner=spec.dataset)
 
 
 def principal_plane(rows: Floats) -> Plane:

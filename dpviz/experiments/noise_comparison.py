@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, list_mechanisms
@@ -54,7 +55,7 @@ def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
     if mechanism.refusal(setting) is not None:
         return None
     released = mechanism.releases(setting)
-    return None if released is None else Accounted(mechanism, released, mechanism.calibrate(setting, spec.budget))
+    return None if released is None else Accounted(mechanism, released, mechanism.calibrate(setting, resolve(spec).budget))
 
 
 def with_releases(spec: RunSpec) -> tuple[str, ...]:

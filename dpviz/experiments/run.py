@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import prob_positive, spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Training, get_mechanism
@@ -33,7 +34,8 @@ class Result:
     """What a run gives. S seeds, m parameters.
 
     Attributes:
-        spec: the run.
+        spec: the run, its dataset under its canonical name.
+        budget: what was asked for, an automatic delta filled in.
         theta: (S, m) released parameters.
         accuracy: (S,) test accuracies in [0, 1].
         train_accuracy: (S,) training accuracies in [0, 1].
@@ -55,6 +57,7 @@ class Result:
     """
 
     spec: RunSpec
+    budget: Budget
     theta: Floats
     accuracy: Floats
     train_accuracy: Floats
@@ -104,11 +107,11 @@ def run_epsilons(
             up to the rounding of the matrix products.
         monitor: told of progress; raises to cancel.
     """
-    specs = [replace(spec, epsilon=e) for e in epsilons]
+    runs = [resolve(replace(spec, epsilon=e)) for e in epsilons]
     shared = setup_for(spec)
     problem = shared.problem
     mechanism = spec.build()
-    calibrations = [mechanism.calibrate(problem.setting, s.budget) for s in specs]
+    calibrations = [mechanism.calibrate(problem.setting, r.budget) for r in runs]
     long = 0.0 if problem.model.convex or "optimum" in problem.__dict__ else 0.5  # of the work that is told of
     problem.find_optimum(lambda done: monitor(long * done))
     chosen = range(spec.seeds) if replicas is None else replicas
@@ -125,7 +128,8 @@ def run_epsilons(
     expected = _expected(shared, fit)
     return [
         Result(
-            spec=s,
+            spec=r.spec,
+            budget=r.budget,
             theta=fit.theta[e],
             accuracy=test[e],
             train_accuracy=train[e],
@@ -141,7 +145,7 @@ def run_epsilons(
             timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
         )
-        for e, s in enumerate(specs)
+        for e, r in enumerate(runs)
     ]
 
 
@@ -245,7 +249,7 @@ def tidy(result: Result) -> pd.DataFrame:
             "model": spec.model,
             "mechanism": spec.mechanism,
             "epsilon": spec.epsilon,
-            "delta": spec.delta,
+            "delta": result.budget.delta,
             "lam": spec.lam,
             "seed": np.array(result.replicas),
             "accuracy": result.accuracy,

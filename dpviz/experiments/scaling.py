@@ -13,6 +13,7 @@ from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.curves import loglog_slope
 from dpviz.experiments.observed import KINDS, ObservedSensitivity, observed_sensitivity, same_share, sensitivity_over_n
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism
@@ -91,7 +92,7 @@ def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
     mechanism, setting = at(spec, name, value)
     try:
         known = {b.label: b.value for b in mechanism.sensitivity_bounds(setting)}
-        return known or {"in use": mechanism.calibrate(setting, spec.budget).sensitivity}
+        return known or {"in use": mechanism.calibrate(setting, resolve(spec).budget).sensitivity}
     except InvalidInput:
         return {}
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split, load_dataset
-from dpviz.datasets.base import train_size
-from dpviz.experiments.spec import RunSpec, check_delta
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem, accuracy
@@ -80,10 +80,10 @@ def setup_for(spec: RunSpec) -> Setup:
     """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
 
     Raises:
-        InvalidInput: the spec's delta means nothing for these rows: a file has changed since the spec was made.
+        InvalidInput: the run does not fit what is there; see `dpviz.resolve`.
     """
+    spec = resolve(spec).spec
     dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-    check_delta(spec.delta, train_size(dataset.n))
     key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
@@ -105,4 +105,4 @@ def setting_of(spec: RunSpec) -> Setting:
 
 def calibration_of(spec: RunSpec) -> Calibration:
     """How a run's noise is set and what is guaranteed, without training anything."""
-    return spec.build().calibrate(setting_of(spec), spec.budget)
+    return spec.build().calibrate(setting_of(spec), resolve(spec).budget)

@@ -1,21 +1,20 @@
-"""A run as a value: everything that decides a result, validated once, with a canonical key and a URL form."""
+"""A run as a value: everything that decides a result, with a URL form. It is plain: making one reads no data.
+
+`dpviz.experiments.resolve` checks a run against the data that is there.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dpviz.common.fingerprint import engine_version, foreign_code
 from dpviz.common.validate import InvalidInput, in_range, number, number_from_text, one_of, positive, show, truth, whole
-from dpviz.datasets import canonical_name, load_dataset, rows_of
-from dpviz.datasets.base import train_size
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.models import get_model
-from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.budget import Budget
 
 MAX_SEEDS = 10_000
 #: wider than any use, and within what every calibration can count with
@@ -29,11 +28,12 @@ class RunSpec:
     """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
 
     Attributes:
-        dataset: catalogue name.
+        dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`.
         model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
         mechanism: mechanism id.
         epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
-        delta: failure probability, `LEAST_DELTA` <= delta < 1/n for n training rows; None picks `default_delta(n)`.
+        delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
+            training rows, and takes `default_delta(n)` for None.
         lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
@@ -42,7 +42,7 @@ class RunSpec:
         intercept: whether the data has the constant feature.
 
     Raises:
-        InvalidInput: at construction, naming the field, what is wrong and what to do.
+        InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
     """
 
     dataset: str = "breast-cancer"
@@ -61,12 +61,12 @@ class RunSpec:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("dataset", canonical_name(self.dataset))
+        if not isinstance(self.dataset, str) or not self.dataset.strip():
+            raise InvalidInput("dataset", f"must be a name, got {show(self.dataset)}", "Give one of dpviz.list_datasets().")
         get_model(self.model)
         get_mechanism(self.mechanism)
         put("epsilon", check_epsilon(self.epsilon))
-        n = self.n_train
-        put("delta", default_delta(n) if self.delta is None else check_delta(self.delta, n))
+        put("delta", None if self.delta is None else _check_delta(self.delta))
         put("lam", in_range("lam", self.lam, LEAST_LAM, MOST_LAM))
         put("seeds", whole("seeds", self.seeds, 1, MAX_SEEDS))
         put("split_seed", whole("split_seed", self.split_seed, 0, 2**32 - 1))
@@ -76,20 +76,6 @@ class RunSpec:
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
         built = self.build()
         put("params", MappingProxyType({k: getattr(built, k) for k in sorted(self.params)}))
-        refusal = built.refusal(get_model(self.model).setting(n, 1, self.lam))
-        if refusal:
-            raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-
-    @property
-    def n_train(self) -> int:
-        """Training rows, public."""
-        return train_size(rows_of(self.dataset))
-
-    @property
-    def budget(self) -> Budget:
-        """(epsilon, delta)."""
-        assert self.delta is not None
-        return Budget(self.epsilon, self.delta)
 
     def build(self) -> Mechanism:
         """The mechanism with its knobs set."""
@@ -100,34 +86,16 @@ class RunSpec:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return values | {"params": dict(self.params)}
 
-    def key(self) -> str:
-        """Canonical JSON of all that decides the result: the spec with every knob, the data's hash, the engine.
-
-        Two specs have the same key exactly if they give the same numbers; caches use it and nothing else.
-        """
-        built = self.build()
-        values = self.to_dict() | {
-            "params": {name: getattr(built, name) for name in built.knobs()},
-            "sha256": load_dataset(self.dataset, intercept=self.intercept).sha256,
-            "engine": engine_version() + foreign_code(type(built)),
-        }
-        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
     def to_query(self) -> dict[str, str]:
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
-        query = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            default = default_delta(self.n_train) if f.name == "delta" else f.default
-            if f.name != "params" and value != default:
-                query[f.name] = _text(value)
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "params"}
+        query = {name: _text(value) for name, value in values.items() if value != getattr(RunSpec, name)}
         declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
-        query |= {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
-        return query
+        return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
 
     @classmethod
     def from_query(cls, query: str | Mapping[str, Any], problems: list[InvalidInput] | None = None) -> RunSpec:
-        """A spec from a URL's query.
+        """A spec from a URL's query; `dpviz.resolve` then checks it against the data.
 
         Args:
             query: "a=1&b=2" (a leading "?" is allowed) or a mapping to text or lists of text. Unknown keys are
@@ -141,17 +109,11 @@ class RunSpec:
         for f in fields(cls):
             if f.name in given and f.name != "params":
                 try:
-                    values[f.name] = _parse(f.name, given[f.name])
-                    # one field at a time against the defaults, so that each bad one is named
-                    if f.name not in ("delta", "mechanism", "model"):
-                        cls(**{f.name: values[f.name]})
-                    elif f.name == "delta":
-                        cls(dataset=values.get("dataset", cls.dataset), delta=values["delta"])
-                    else:
-                        {"mechanism": get_mechanism, "model": get_model}[f.name](values[f.name])
-                except InvalidInput as error:
-                    values.pop(f.name, None)
-                    found.append(error.bare())
+                    value = _parse(f.name, given[f.name])
+                    cls(**{f.name: value})  # one field at a time against the defaults, so that each bad one is named
+                    values[f.name] = value
+                except InvalidInput as problem:
+                    found.append(problem.bare())
         mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
         params: dict[str, Any] = {}
         for name, declared in mechanism.knobs().items():
@@ -159,26 +121,13 @@ class RunSpec:
             if text is not None:
                 try:
                     params[name] = declared.parse(name, text)
-                except InvalidInput as error:
-                    found.append(error.bare())
-        spec, doubtful = None, ["delta", "mechanism", "model"]  # what can only be wrong in company of other fields
-        while spec is None:
-            try:
-                spec = cls(**values, params=params)
-            except InvalidInput as error:
-                if str(error) not in map(str, found):
-                    found.append(error.bare())
-                if not doubtful:
-                    break
-                dropped = error.field if error.field in doubtful else doubtful[0]
-                doubtful.remove(dropped)
-                values.pop(dropped, None)
-                params = {} if dropped == "mechanism" else params
+                except InvalidInput as problem:
+                    found.append(problem.bare())
         if found and problems is None:
             raise found[0]
         if problems is not None:
             problems.extend(found)
-        return spec if spec is not None else cls()
+        return cls(**values, params=params)
 
     def __hash__(self) -> int:
         return hash((self.dataset, self.model, self.mechanism, self.epsilon, tuple(self.params.items()), self.seed))
@@ -196,18 +145,12 @@ def check_epsilon(value: object) -> float:
     return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
 
 
-def check_delta(value: object, n: int) -> float:
-    """`value` as a delta that means something for n rows: `LEAST_DELTA` <= delta < 1/n."""
-    fix = f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}."
+def _check_delta(value: object) -> float:
+    """`value` as a probability that can be counted with; whether it means something depends on the number of rows."""
+    fix = "Give a probability above 0 and below 1/n for n training rows, for example 1e-6."
     delta = positive("delta", value, fix=fix)
-    if delta < LEAST_DELTA:
-        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g}, got {delta:.3g}", fix)
-    if delta >= 1 / n:
-        raise InvalidInput(
-            "delta",
-            f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",
-            fix,
-        )
+    if not LEAST_DELTA <= delta < 1:
+        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g} and below 1, got {delta:.3g}", fix)
     return delta
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.cells import Cell, CellStore, run_cells
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -26,7 +27,7 @@ __all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model.
+    """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model. Plain, as `RunSpec` is.
 
     Attributes:
         mechanisms: ids, or a mapping from id to knobs.
@@ -64,7 +65,6 @@ class SweepSpec:
         specs = {name: self._run(name, params, values[0]) for name, params in named.items()}
         object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
         object.__setattr__(self, "epsilons", tuple(sorted(values)))
-        object.__setattr__(self, "delta", next(iter(specs.values())).delta)
 
     def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
         return RunSpec(
@@ -93,7 +93,7 @@ class SweepSpec:
 
     def key(self) -> str:
         """Canonical text of all that decides the sweep's numbers and their order."""
-        return "\n".join([*(run.key() for run in self.runs()), json.dumps(self.epsilons)])
+        return "\n".join([*(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons)])
 
     def runs(self) -> list[RunSpec]:
         """One run per mechanism, at the smallest epsilon."""
@@ -132,7 +132,7 @@ class SweepSpec:
         lines = []
         for f in fields(self):
             value = getattr(self, f.name)
-            if f.name != "mechanisms":
+            if f.name != "mechanisms" and value is not None:
                 lines.append(f"{f.name} = {json.dumps(list(value) if isinstance(value, tuple) else value)}")
         for name, params in self.mechanisms.items():
             lines += ["", f"[mechanisms.{name}]", *(f"{k} = {json.dumps(v)}" for k, v in params.items())]
@@ -154,7 +154,13 @@ def run_sweep(
         objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
         claimed_epsilon, proved_epsilon (NaN where there is none), status, neighbouring, non_private_accuracy,
         majority_accuracy.
+
+    Raises:
+        InvalidInput: a run does not fit what is there (see `dpviz.resolve`), before anything is computed; or a cell cannot
+            be computed.
     """
+    for run in spec.runs():
+        resolve(run)
     parts = []
     for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
         parts.append(table)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.experiments.curves import loglog_slope
 from dpviz.experiments.excess_risk import Axis, Excess
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.models import get_model
@@ -37,7 +38,7 @@ def facts_of(spec: RunSpec) -> rates.Facts:
         n=s.n,
         d=s.m,
         epsilon=spec.epsilon,
-        delta=spec.budget.delta,
+        delta=resolve(spec).budget.delta,
         G=s.G if np.inf > s.G else 1.0,
         L=s.L if finite else 0.25 + s.lam,
         mu=s.lam,

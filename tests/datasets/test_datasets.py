@@ -43,7 +43,7 @@ def test_split_is_seeded_disjoint_and_four_to_one(name: str) -> None:
     assert sorted([*split.train, *split.test]) == list(range(ds.n))
     assert np.array_equal(split.train, ds.split(0).train)
     assert not np.array_equal(split.train, ds.split(1).train)
-    assert dpviz.RunSpec(dataset=name).n_train == len(split.train)
+    assert dpviz.resolve(dpviz.RunSpec(dataset=name)).n_train == len(split.train)
 
 
 def test_hash_notices_any_change() -> None:

@@ -74,7 +74,7 @@ def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> N
     path.write_bytes(csv(seed=1))
     os.utime(path, (1e9, 1e9))
     spec = dpviz.RunSpec(dataset="data/people.csv")
-    first, key = dpviz.load_dataset("data/people.csv"), spec.key()
+    first, key = dpviz.load_dataset("data/people.csv"), dpviz.resolve(spec).key()
     assert dpviz.load_dataset("data/people.csv") is first
     other = csv(seed=2)
     assert len(other) == len(csv(seed=1))
@@ -82,7 +82,7 @@ def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> N
     os.utime(path, (1e9, 1e9))  # same size, same time
     second = dpviz.load_dataset("data/people.csv")
     assert second.sha256 != first.sha256
-    assert spec.key() != key
+    assert dpviz.resolve(spec).key() != key
     assert setup_for(spec).dataset is second
 
 
@@ -107,7 +107,7 @@ def test_delta_is_checked_again_after_rows_fall_out(data: Path) -> None:
     with pytest.raises(dpviz.InvalidInput, match=r"delta: .* is not below 1/n"):
         dpviz.run(spec)
     with pytest.raises(dpviz.InvalidInput, match=r"delta"):
-        dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500)
+        dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -
     with pytest.raises(dpviz.InvalidInput):
         dpviz.load_dataset(name)
     with pytest.raises(dpviz.InvalidInput):
-        dpviz.RunSpec(dataset=name)
+        dpviz.resolve(dpviz.RunSpec(dataset=name))
 
 
 def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) -> None:
@@ -177,9 +177,9 @@ def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
     path.write_bytes(b"a,b\n1\n")
     for _ in range(2):
         with pytest.raises(dpviz.InvalidInput, match="line 2 has 1 values where line 1 has 2"):
-            dpviz.RunSpec(dataset="data/people.csv")
+            dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv"))
     path.write_bytes(csv())
-    assert dpviz.RunSpec(dataset="data/people.csv").n_train == 48
+    assert dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv")).n_train == 48
 
 
 def test_no_folder_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def upload(seed: int = 0, rows: int = 60) -> Upload:
 def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
     mine = upload()
     spec = dpviz.RunSpec(dataset=mine.name, seeds=2)
-    assert spec.n_train == 48
+    assert dpviz.resolve(spec).n_train == 48
     assert mine.name not in dpviz.list_datasets()
     result = dpviz.run(spec)
     dpviz.run(dpviz.RunSpec(dataset=mine.name, seeds=2, intercept=False, model="svm"))
@@ -269,7 +269,7 @@ def test_only_the_holder_may_see_an_upload() -> None:
     mine = upload()
     before = uploads.guard(lambda name: False)
     try:
-        for use in (dpviz.load_dataset, lambda name: dpviz.RunSpec(dataset=name), dpviz.datasets.rows_of):
+        for use in (dpviz.load_dataset, lambda name: dpviz.resolve(dpviz.RunSpec(dataset=name)), dpviz.datasets.rows_of):
             with pytest.raises(dpviz.InvalidInput, match="does not hold"):
                 use(mine.name)
     finally:

@@ -30,7 +30,6 @@ BAD = [
     ({"epsilon": 1 + 0j}, "epsilon"),
     ({"epsilon": [1.0]}, "epsilon"),
     ({"delta": 0}, "delta"),
-    ({"delta": 1 / 455}, "delta"),
     ({"delta": 1.5}, "delta"),
     ({"delta": "1e-5"}, "delta"),
     ({"delta": float("nan")}, "delta"),
@@ -43,11 +42,8 @@ BAD = [
     ({"seeds": True}, "seeds"),
     ({"split_seed": -1}, "split_seed"),
     ({"seed": "x"}, "seed"),
-    ({"dataset": "adlut"}, "dataset"),
     ({"dataset": 3}, "dataset"),
-    ({"dataset": "census-5"}, "n"),
-    ({"dataset": "census-2000000"}, "n"),
-    ({"dataset": "../etc/passwd"}, "dataset"),
+    ({"dataset": " "}, "dataset"),
     ({"model": "tree"}, "model"),
     ({"mechanism": "magic"}, "mechanism"),
     ({"mechanism": ["dp-gd"]}, "mechanism"),
@@ -87,19 +83,19 @@ def test_spec_is_frozen_hashable_and_picklable() -> None:
 
 def test_key_is_canonical() -> None:
     spec = dpviz.RunSpec(params={"steps": 50, "step_size": 2.0})
-    assert spec.key() == dpviz.RunSpec(params={"step_size": 2, "steps": 50.0}).key()
-    assert dpviz.RunSpec().key() == dpviz.RunSpec(params={"steps": 50}, delta=1e-5).key()
-    assert spec.key() != dpviz.RunSpec(params={"steps": 51, "step_size": 2.0}).key()
-    assert dpviz.RunSpec().key() != dpviz.RunSpec(intercept=False).key()
-    values = json.loads(spec.key())
+    assert dpviz.resolve(spec).key() == dpviz.resolve(dpviz.RunSpec(params={"step_size": 2, "steps": 50.0})).key()
+    assert dpviz.resolve(dpviz.RunSpec()).key() == dpviz.resolve(dpviz.RunSpec(params={"steps": 50}, delta=1e-5)).key()
+    assert dpviz.resolve(spec).key() != dpviz.resolve(dpviz.RunSpec(params={"steps": 51, "step_size": 2.0})).key()
+    assert dpviz.resolve(dpviz.RunSpec()).key() != dpviz.resolve(dpviz.RunSpec(intercept=False)).key()
+    values = json.loads(dpviz.resolve(spec).key())
     assert values["sha256"] == dpviz.load_dataset("breast-cancer").sha256
     assert values["engine"].startswith(dpviz.__version__)
 
 
 def test_key_is_the_same_in_another_process() -> None:
-    code = "import dpviz; print(dpviz.RunSpec(dataset='teaching').key())"
+    code = "import dpviz; print(dpviz.resolve(dpviz.RunSpec(dataset='teaching')).key())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert other == dpviz.RunSpec(dataset="teaching").key()
+    assert other == dpviz.resolve(dpviz.RunSpec(dataset="teaching")).key()
 
 
 def test_two_processes_give_the_same_bits() -> None:
@@ -154,9 +150,9 @@ def specs(draw: st.DrawFn) -> dpviz.RunSpec:
 @given(specs())
 def test_url_round_trip(spec: dpviz.RunSpec) -> None:
     back = dpviz.RunSpec.from_query(spec.to_query())
-    assert back.key() == spec.key()
+    assert dpviz.resolve(back).key() == dpviz.resolve(spec).key()
     as_text = "?" + "&".join(f"{k}={v}" for k, v in spec.to_query().items())
-    assert dpviz.RunSpec.from_query(as_text).key() == spec.key()
+    assert dpviz.resolve(dpviz.RunSpec.from_query(as_text)).key() == dpviz.resolve(spec).key()
 
 
 def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
@@ -172,10 +168,9 @@ def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
         ("epsilon=nan", "epsilon"),
         ("epsilon=inf", "epsilon"),
         ("epsilon=", "epsilon"),
-        ("delta=0.5", "delta"),
+        ("delta=1.5", "delta"),
         ("delta=-1", "delta"),
-        ("dataset=nope", "dataset"),
-        ("dataset=census-99999999999", "dataset"),
+        ("dataset=", "dataset"),
         ("model=cnn", "model"),
         ("mechanism=<script>", "mechanism"),
         ("mechanism=dp-gd&dp-gd.steps=1e9", "steps"),
@@ -197,12 +192,10 @@ def test_bad_urls_are_reported_and_the_rest_is_kept(query: str, field: str) -> N
     dpviz.run(spec)
 
 
-def test_a_delta_that_only_fits_other_data_is_reported_once() -> None:
-    problems: list[dpviz.InvalidInput] = []
-    spec = dpviz.RunSpec.from_query("dataset=census-100000&delta=0.0001&epsilon=2", problems)
-    assert [p.field for p in problems] == ["delta"]
-    assert spec.epsilon == 2
-    assert spec.dataset == "census-100000"
+def test_a_delta_in_the_address_stays_whatever_the_default_is() -> None:
+    assert dpviz.RunSpec.from_query("delta=1e-5").delta == 1e-5
+    assert dpviz.RunSpec(delta=1e-5).to_query() == {"delta": "1e-05"}
+    assert "delta" not in dpviz.RunSpec("census-100000").to_query()
 
 
 @pytest.mark.parametrize("field", ["epsilon", "delta"])
@@ -219,7 +212,7 @@ def test_every_budget_that_is_taken_can_be_counted_with(mechanism: str, epsilon:
     for delta in (LEAST_DELTA, 1e-30, 1e-5, 3e-3):
         spec = dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=epsilon, delta=delta)
         try:
-            cal = spec.build().calibrate(setting, spec.budget)
+            cal = spec.build().calibrate(setting, dpviz.resolve(spec).budget)
         except dpviz.InvalidInput:
             continue
         assert np.isfinite(cal.noise_scale)

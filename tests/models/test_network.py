@@ -189,7 +189,11 @@ def test_width_is_part_of_the_models_name() -> None:
         get_model("mlp-5000")
     spec = dpviz.RunSpec(dataset="teaching", model="mlp-7", mechanism="dp-gd", seeds=2)
     assert dpviz.run(spec).theta.shape == (2, 7 * 5 + 1)
-    assert dpviz.RunSpec(**spec.to_dict()).key() == spec.key() != dataclasses.replace(spec, model="mlp-8").key()
+    assert (
+        dpviz.resolve(dpviz.RunSpec(**spec.to_dict())).key()
+        == dpviz.resolve(spec).key()
+        != dpviz.resolve(dataclasses.replace(spec, model="mlp-8")).key()
+    )
 
 
 @pytest.mark.parametrize("name", ["teaching", "breast-cancer"])

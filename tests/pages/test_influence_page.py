@@ -178,7 +178,7 @@ def test_rules_say_what_happens_at_other_budgets() -> None:
     page = opened(mechanism="dbdp-pi", epsilon="0.3")
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dbdp-pi", epsilon=3.0)
     problem = setup_for(spec).problem
-    views = spec.build().rule_views(problem, spec.build().calibrate(problem.setting, spec.budget))
+    views = spec.build().rule_views(problem, spec.build().calibrate(problem.setting, dpviz.resolve(spec).budget))
     table = next(t.value for t in page.table if t.value.index.name == "ε")
     shown = {str(k).replace("\\", ""): v for k, v in zip(table.index, table.iloc[:, 0], strict=True)}
     assert shown["3"] == f"{320 - int(views[0].passes.sum())} of 320"

@@ -36,14 +36,14 @@ def test_a_student_finds_the_four_answers() -> None:
 
 def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd")
-    cal = spec.build().calibrate(recursion.setting_of(spec), spec.budget)
+    cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
     said = text(opened(SENSITIVITY, mechanism="rsgd"))
     assert f"{cal.sensitivity:.3g}" in said
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
     assert trace is not None
     assert released is not None
-    assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, spec.budget, trace)
+    assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, dpviz.resolve(spec).budget, trace)
 
 
 def test_accounting_shows_the_noise_of_the_run() -> None:

@@ -13,6 +13,7 @@ from dpviz.dashboard.shell import links
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import noise_comparison
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
@@ -119,7 +120,7 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
     result, _ = tasks.observe(
-        f"accounting {mechanism.id} {scales} {spec.key()}",
+        f"accounting {mechanism.id} {scales} {resolve(spec).key()}",
         "Training with each of these noises",
         lambda monitor: noise_comparison.accuracy_by_noise(spec, mechanism, cal, scales, monitor),
         section="accountant-accuracy",
@@ -155,7 +156,7 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
 def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
     st.header("What each paper would add, and what is needed", anchor=False)
-    setting, budget = setting_of(spec), spec.budget
+    setting, budget = setting_of(spec), resolve(spec).budget
     rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
     tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
     st.caption(

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell.fields import Choice, Number
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.odds import attacker_curve
@@ -90,7 +91,7 @@ def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
         q = RATE.draw(released.rate if released.rate < 1 else 0.1)
     with columns[2]:
         z = MULTIPLIER.draw(1.0)
-    found = tables.composition(z, q, spec.budget.delta, relation)
+    found = tables.composition(z, q, resolve(spec).budget.delta, relation)
     table, drawn = found.table, []
     for k, name in enumerate(table.columns[1:]):
         look = Look("", shade(theme.families["gradient"], 0.28 * k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
@@ -100,7 +101,7 @@ def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
     fig = lines.curves(drawn, theme, x="steps T", y="ε")
     at = table[table["steps"] == 1000].iloc[0]
     summary = (
-        f"ε after T steps at δ = {words.three(spec.budget.delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: "
+        f"ε after T steps at δ = {words.three(resolve(spec).budget.delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: "
         + "; ".join(f"{name} {words.three(at[name])}" for name in table.columns[1:])
         + "."
     )

@@ -12,6 +12,7 @@ from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveye
 from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import State
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -27,7 +28,8 @@ _COLUMNS = ("", "Claimed ε", "Proved ε", "Audited ε, at least", "If Gaussian,
 def board(spec: RunSpec, theme: Theme) -> None:
     """All mechanisms on their worst pairs, on request."""
     st.header("All mechanisms", anchor=False)
-    key = f"board {replace(spec, mechanism='majority', params={}, seeds=1, dataset='teaching', delta=DELTA).key()}"
+    common = replace(spec, mechanism="majority", params={}, seeds=1, dataset="teaching", delta=DELTA)
+    key = f"board {resolve(common).key()}"
     st.markdown(
         words.markdown(
             f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "

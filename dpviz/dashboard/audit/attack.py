@@ -21,6 +21,7 @@ from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool, tasks
 from dpviz.dashboard.work.job import State
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import audits as pictures
@@ -84,7 +85,7 @@ def _row(key: str, label: str, used: bool) -> int | None:
 def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:
     """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
     if not pair:
-        return worst_case(spec.build(), get_model(spec.model), spec.budget, n=ROWS, d=FEATURES, lam=spec.lam)
+        return worst_case(spec.build(), get_model(spec.model), resolve(spec).budget, n=ROWS, d=FEATURES, lam=spec.lam)
     shared = setup_for(spec)
     problem, ids = shared.problem, shared.split.train
     if pair == "most-influential":
@@ -111,12 +112,12 @@ def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) 
 def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: int) -> tasks.Task[Any]:
     """The game as a task: started at once for the settings on the screen."""
     fixed = replace(spec, seeds=1)
-    key = f"audit {fixed.key()} {pair} {row} {other} {runs}"
+    key = f"audit {resolve(fixed).key()} {pair} {row} {other} {runs}"
 
     def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
         chosen = the_pair(fixed, pair, row, other)
         for result in watch(
-            fixed.build(), chosen.first, chosen.second, fixed.budget, runs, fixed.seed, monitor=monitor, looks=20
+            fixed.build(), chosen.first, chosen.second, resolve(fixed).budget, runs, fixed.seed, monitor=monitor, looks=20
         ):
             yield chosen, result
 
@@ -293,7 +294,7 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
         f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}",
         "",
         f"mechanism = dpviz.list_mechanisms()[{spec.mechanism!r}].from_params({dict(spec.params)!r})",
-        f"budget = dpviz.Budget({spec.epsilon!r}, {spec.delta!r})",
+        f"budget = dpviz.Budget({spec.epsilon!r}, {resolve(spec).budget.delta!r})",
     ]
     if pair.name in _REAL:
         lines += [

@@ -12,6 +12,7 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str =
     Args:
         name: unique among the computations of a page.
     """
-    key = f"{name}|{spec.key()}"
+    key = f"{name}|{resolve(spec).key()}"
     if st.session_state.get(_CANCELLED) == key:
         with st.container(border=True):
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
@@ -43,7 +44,7 @@ def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str =
         panels.failed("this run needs more memory than there is", "Use fewer noise draws or a smaller dataset.")
         return None
     except Exception as error:
-        logging.getLogger(__name__).exception("run failed: %s", spec.key())
+        logging.getLogger(__name__).exception("run failed: %s", resolve(spec).key())
         panels.failed(str(error) or type(error).__name__, "Change a setting on the left; the others still work.")
         return None
     slot.empty()

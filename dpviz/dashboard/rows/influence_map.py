@@ -13,6 +13,7 @@ from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
@@ -93,7 +94,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
             format_func=lambda v, o=otherwise: v or o,
         )
     points, titles, scaled = place(seen, dataset, names)
-    ring, bright = selection.on_map(f"{seen.spec.key()}|{names}|{theme.name}", chosen)
+    ring, bright = selection.on_map(f"{resolve(seen.spec).key()}|{names}|{theme.name}", chosen)
     fig = training_map(
         points,
         influence.newton_norm,

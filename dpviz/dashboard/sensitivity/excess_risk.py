@@ -14,6 +14,7 @@ from dpviz.dashboard.work import tasks
 from dpviz.experiments import excess_risk
 from dpviz.experiments.curves import loglog_slope
 from dpviz.experiments.excess_risk import Axis, Excess
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
@@ -97,7 +98,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     setting = setting_of(spec)
     light = over.key == "epsilon" and setting.n * setting.m < 200_000
     found, fresh = tasks.observe(
-        f"excess {over.key} {grid} {spec.key()}",
+        f"excess {over.key} {grid} {resolve(spec).key()}",
         f"Training on {over.data}",
         lambda monitor: over.measure(spec, grid, monitor=monitor),
         section=f"excess-{over.key}",

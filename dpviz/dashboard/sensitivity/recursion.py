@@ -15,6 +15,7 @@ from dpviz.dashboard.shell import links
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
@@ -73,7 +74,7 @@ def over_training(spec: RunSpec, theme: Theme) -> None:
     )
     releases = mechanism.releases(setting)
     if releases is not None:
-        budget = spec.budget
+        budget = resolve(spec).budget
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(releases, budget, trace))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
@@ -171,7 +172,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     if not any(b.strong for b in items):
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
     problem = setup_for(spec).problem
-    key = f"observed here {spec.key()}"
+    key = f"observed here {resolve(spec).key()}"
     work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
         problem, mechanism, 8, seed=spec.seed, monitor=monitor
     )

@@ -12,6 +12,7 @@ from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell.fields import Choice
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed, scaling
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.scaling import Axis
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
@@ -85,7 +86,7 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     sizes = (*SIZES, LARGEST) if st.session_state.get("sizes") == "large" else SIZES
     census = over.name == "n"
     found, _ = tasks.observe(
-        f"observed {over.name} {sizes if census else ''} {spec.key()}",
+        f"observed {over.name} {sizes if census else ''} {resolve(spec).key()}",
         "Retraining on neighbouring censuses" if census else "Retraining on neighbouring datasets",
         lambda monitor: scaling.observe(spec, over, sizes, monitor=monitor),
         section=f"moves-{over.name}",

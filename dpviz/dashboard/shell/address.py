@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
-from dpviz.privacy.budget import default_delta
 
 FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
 
@@ -73,7 +73,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: query[key] for key in kept if key in query} | {key: query.get(key, "") for key in own}
     found: list[InvalidInput] = []
-    spec = RunSpec.from_query(query, found)
+    spec = resolve(RunSpec.from_query(query, found), found).spec
     unknown = [key for key in query if not _known(key, own) and key not in kept]
     if unknown:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
@@ -88,8 +88,7 @@ def put(spec: RunSpec) -> None:
     """Sets every control to a run."""
     for name in FIELDS:
         st.session_state[name] = getattr(spec, name)
-    automatic = spec.delta == default_delta(spec.n_train)
-    st.session_state["delta"] = "" if automatic else f"{spec.delta:g}"
+    st.session_state["delta"] = "" if spec.delta is None else f"{spec.delta:g}"
     for name, value in vars(spec.build()).items():
         st.session_state[f"{spec.mechanism}.{name}"] = value
 
@@ -132,7 +131,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
     """
     kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
     more = {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
-    return RunSpec.from_query(query, []).to_query() | kept | more
+    return resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more
 
 
 def before(key: str, otherwise: Any) -> Any:

@@ -14,6 +14,7 @@ from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Enter, Knob, Pick, Tick
@@ -88,7 +89,8 @@ def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None =
     given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in address.FIELDS}
     own_knobs = get_mechanism(state["mechanism"]).knobs()
     given |= {k: own_knobs[k.partition(".")[2]].text(state[k]) for k in shown}
-    spec = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
+    read = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
+    spec = resolve(read, problems).spec
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)

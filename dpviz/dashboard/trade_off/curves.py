@@ -14,6 +14,7 @@ from dpviz.dashboard.shell import address, links, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
+from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
@@ -45,7 +46,7 @@ def headline(view: running.View) -> None:
         st.caption(
             words.markdown(
                 f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-                f"λ = {words.three(view.spec.lam)}, δ = {words.three(view.spec.delta or 0)}; no privacy "
+                f"λ = {words.three(view.spec.lam)}, δ = {words.three(resolve(view.spec).budget.delta)}; no privacy "
                 f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(first['majority_accuracy'])}. "
                 "Read off the monotone curve through the means of "
                 f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
@@ -93,7 +94,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
     elif chosen.show == "objective":
         baselines = {"none": float((base["objective"] - base["optimality_gap"]).median())}
     odds = [
-        (e, attack_accuracy(Budget(e, view.spec.delta or 0.0)))
+        (e, attack_accuracy(Budget(e, resolve(view.spec).budget.delta)))
         for e in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
         if chosen.odds and view.sweep.epsilons[0] <= e <= view.sweep.epsilons[-1]
     ]

@@ -17,6 +17,7 @@ from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.experiments import curves
 from dpviz.experiments.cells import Cell, CellStore
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec, in_order
 from dpviz.figures.style import Theme
@@ -96,12 +97,12 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
     except InvalidInput as problem:
         panels.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
-    work = spec.n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
+    work = resolve(spec).n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
     if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool.pool().find(key) is None:
         with st.container(border=True):
             st.markdown(
                 f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
-                f"{spec.n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
+                f"{resolve(spec).n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None

@@ -15,6 +15,7 @@ from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments import grid as tuning
 from dpviz.experiments.cells import CellStore
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import heat
 from dpviz.figures.style import Theme
@@ -176,9 +177,9 @@ def _cost(spec: RunSpec, tries: int) -> None:
     if tries < 1:
         return
     pure = list_mechanisms()[spec.mechanism].pure
-    own = Budget(spec.epsilon, 0.0 if pure else spec.delta or 0.0)
+    own = Budget(spec.epsilon, 0.0 if pure else resolve(spec).budget.delta)
     simple = words.budget(composed(own, tries))
-    tight = words.budget(composed(own, tries, slack=tries * (spec.delta or 0.0)))
+    tight = words.budget(composed(own, tries, slack=tries * resolve(spec).budget.delta))
     st.warning(
         words.markdown(
             f"Tuning on private data costs privacy. {tries} runs at ε = {words.three(spec.epsilon)} cost {simple} together by "

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import dpviz
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -62,7 +63,7 @@ _drawing: WeakSet[threading.Thread] = WeakSet()
 
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
     """The outcome of a run, from memory where it is there."""
-    key = spec.key()
+    key = resolve(spec).key()
     found = _store.get(key)
     if found is not None:
         return found
@@ -73,7 +74,7 @@ def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
 
 def stored(spec: RunSpec) -> Outcome | None:
     """The outcome if it is in memory."""
-    return _store.get(spec.key())
+    return _store.get(resolve(spec).key())
 
 
 def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
@@ -174,7 +175,7 @@ class _Ahead:
 
             try:
                 # not inside `compute`: somebody in front who wants the same run must not wait for a thread that steps aside
-                _store.put(spec.key(), _compute(spec, step_aside), owner=spec.dataset)
+                _store.put(resolve(spec).key(), _compute(spec, step_aside), owner=spec.dataset)
             except Cancelled:
                 continue
             except (dpviz.InvalidInput, ArithmeticError, RuntimeError, MemoryError):

@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import prob_positive, spawn
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
@@ -141,7 +142,7 @@ class Lab:
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""
         spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam)
-        return setup_for(spec), spec.budget.delta
+        return setup_for(spec), resolve(spec).budget.delta
 
     def measure(
         self,

@@ -1,0 +1,104 @@
+"""Resolving a run: `RunSpec` checked against the data, models and mechanisms that are there, with every default filled in.
+
+A `RunSpec` is a plain value that can be made anywhere. Whether its dataset exists, how many rows that has and which delta
+means something for them is known only here. All that trains a run, or stores what it gave, resolves it first.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpviz.common.fingerprint import engine_version, foreign_code
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import canonical_name, load_dataset, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.experiments.spec import RunSpec
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget, default_delta
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A run whose dataset is there, and whose budget and mechanism fit it.
+
+    Attributes:
+        spec: the run, its dataset under the catalogue's one spelling; an automatic delta is still None.
+        n_train: training rows, public: 80 % of the rows that are left when gaps are dealt with.
+        budget: (epsilon, delta), an automatic delta filled in.
+    """
+
+    spec: RunSpec
+    n_train: int
+    budget: Budget
+
+    def key(self) -> str:
+        """Canonical JSON of all that decides the result: the spec with every knob, the data's hash, the engine.
+
+        Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
+        """
+        built = self.spec.build()
+        values = self.spec.to_dict() | {
+            "delta": self.budget.delta,
+            "params": {name: getattr(built, name) for name in built.knobs()},
+            "sha256": load_dataset(self.spec.dataset, intercept=self.spec.intercept).sha256,
+            "engine": engine_version() + foreign_code(type(built)),
+        }
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:
+    """The run with its defaults filled in, checked against what is there.
+
+    Args:
+        spec: any run.
+        problems: where given, what does not fit is reported here and replaced: the dataset, the mechanism and the model
+            by the defaults of `RunSpec`, delta by the automatic one. Otherwise the first problem raises.
+
+    Raises:
+        InvalidInput: the dataset is not there or cannot be read, delta is not below 1/n, or the mechanism refuses the model.
+    """
+
+    def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
+        if problems is None:
+            raise problem
+        problems.append(problem.bare())
+        return replace(spec, **defaults)
+
+    try:
+        spec, n = _with_rows(spec)
+    except InvalidInput as problem:
+        spec, n = _with_rows(instead(problem, dataset=RunSpec.dataset))
+    try:
+        _check_delta(spec.delta, n)
+    except InvalidInput as problem:
+        spec = instead(problem, delta=None)
+    for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
+        refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam))
+        if refusal:
+            refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+            spec = instead(refused, **defaults)
+    return ResolvedRun(spec, n, Budget(spec.epsilon, default_delta(n) if spec.delta is None else spec.delta))
+
+
+def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
+    """The run with its dataset's canonical name, and its number of training rows."""
+    name = canonical_name(spec.dataset)
+    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name))
+
+
+def _check_delta(delta: float | None, n: int) -> None:
+    """Checks that delta means something for n training rows.
+
+    A mechanism that publishes one random row in clear is (0, 1/n)-DP, so that delta must lie below 1/n.
+
+    Raises:
+        InvalidInput: delta >= 1/n.
+    """
+    if delta is not None and delta >= 1 / n:
+        raise InvalidInput(
+            "delta",
+            f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",
+            f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}.",
+        )

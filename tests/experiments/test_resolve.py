@@ -1,0 +1,117 @@
+"""Runs checked against the data that is there; making one reads nothing."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.privacy.budget import default_delta
+
+NOT_THERE = [
+    ({"dataset": "adlut"}, "dataset"),
+    ({"dataset": "census-5"}, "n"),
+    ({"dataset": "census-2000000"}, "n"),
+    ({"dataset": "../etc/passwd"}, "dataset"),
+    ({"dataset": "data/nobody.csv"}, "dataset"),
+    ({"delta": 1 / 455}, "delta"),
+    ({"dataset": "census-100000", "delta": 1e-4}, "delta"),
+    ({"model": "mlp", "mechanism": "output-gaussian"}, "mechanism"),
+]
+
+
+def test_making_a_run_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    dpviz.list_mechanisms()  # the package's own modules
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError(f"read {args}")
+
+    for module, name in ((builtins, "open"), (os, "stat"), (os, "listdir"), (os, "scandir")):
+        monkeypatch.setattr(module, name, refuse)
+    spec = dpviz.RunSpec(dataset="data/people.csv", mechanism="dp-sgd", params={"epochs": 2}, model="mlp-3")
+    again = dpviz.RunSpec.from_query(spec.to_query())
+    with pytest.raises(AssertionError, match="read"):  # the data folder, which a folder's file needs
+        dpviz.resolve(spec)
+    assert again == spec
+
+
+@pytest.mark.parametrize(("values", "field"), NOT_THERE, ids=[f"{f}={next(iter(v.values()))!r}"[:30] for v, f in NOT_THERE])
+def test_what_does_not_fit_is_refused_with_field_cause_and_fix(values: dict, field: str) -> None:
+    spec = dpviz.RunSpec(**values)
+    with pytest.raises(dpviz.InvalidInput) as caught:
+        dpviz.resolve(spec)
+    assert caught.value.field == field
+    assert caught.value.fix.endswith(".")
+    for use in (dpviz.run, dpviz.setup_for):
+        with pytest.raises(dpviz.InvalidInput):
+            use(spec)
+
+
+@pytest.mark.parametrize(("values", "field"), NOT_THERE)
+def test_problems_are_reported_and_replaced_and_the_rest_stays(values: dict, field: str) -> None:
+    problems: list[dpviz.InvalidInput] = []
+    found = dpviz.resolve(dpviz.RunSpec(**values, seed=4, seeds=2), problems)
+    assert [p.field for p in problems] == [field]
+    assert found.spec.seed == 4
+    assert dpviz.resolve(found.spec) == found
+    kept = {k: v for k, v in values.items() if k != {"n": "dataset"}.get(field, field)}
+    assert {k: getattr(found.spec, k) for k in kept} == kept
+
+
+def test_all_problems_of_a_run_are_reported_at_once() -> None:
+    problems: list[dpviz.InvalidInput] = []
+    values = {"dataset": "nope", "delta": 0.1, "model": "mlp", "mechanism": "output-gaussian"}
+    found = dpviz.resolve(dpviz.RunSpec(**values), problems)
+    assert [p.field for p in problems] == ["dataset", "delta", "mechanism"]
+    assert found.spec == dpviz.RunSpec(model="mlp")
+
+
+@pytest.mark.parametrize("name", ["teaching", "breast-cancer", "census-100000", "census"])
+def test_defaults_are_filled_in_for_the_rows_that_are_there(name: str) -> None:
+    found = dpviz.resolve(dpviz.RunSpec(name))
+    n = len(dpviz.load_dataset(name).split().train)
+    assert found.n_train == n
+    assert found.budget == dpviz.Budget(1.0, default_delta(n))
+    assert found.spec.delta is None
+    assert found.spec.dataset == dpviz.load_dataset(name).name
+    filled = dpviz.resolve(dpviz.RunSpec(found.spec.dataset, delta=found.budget.delta))
+    assert filled.key() == found.key()
+
+
+def test_delta_is_held_against_the_rows_that_gaps_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal():.6f},{'ab'[k % 2]}" for k in range(1000)]
+    (tmp_path / "whole.csv").write_text("\n".join(["x,label", *lines]) + "\n")
+    gaps = [line if k % 3 == 0 else f",{'ab'[k % 2]}" for k, line in enumerate(lines)]
+    (tmp_path / "gaps.csv").write_text("\n".join(["x,label", *gaps]) + "\n")
+    for name in ("whole", "gaps"):
+        (tmp_path / f"{name}.toml").write_text('target = "label"\nmissing = "drop"\n')
+    # 800 training rows allow 1/801 and refuse 1/500; the 334 rows without gaps leave 267, which allow it
+    assert dpviz.resolve(dpviz.RunSpec("data/whole.csv", delta=1 / 801)).n_train == 800
+    assert dpviz.resolve(dpviz.RunSpec("data/gaps.csv", delta=1 / 500)).n_train == 267
+    for name, delta in (("whole", 1 / 500), ("gaps", 1 / 267)):
+        with pytest.raises(dpviz.InvalidInput, match="delta"):
+            dpviz.resolve(dpviz.RunSpec(f"data/{name}.csv", delta=delta))
+
+
+def test_an_automatic_delta_follows_the_data() -> None:
+    result = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2))
+    assert result.spec.delta is None
+    assert result.budget == result.calibration.budget == dpviz.Budget(1.0, default_delta(320))
+
+
+def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:
+    spec = dpviz.SweepSpec("nope", mechanisms=["output-gaussian"], epsilons=[1.0])
+    assert "delta" not in spec.to_toml()
+    with pytest.raises(dpviz.InvalidInput, match="nope"):
+        dpviz.run_sweep(spec)
+    mlp = dpviz.SweepSpec("teaching", model="mlp", mechanisms=["dp-gd", "output-gaussian"], epsilons=[1.0], seeds=1)
+    ran: list[object] = []
+    with pytest.raises(dpviz.InvalidInput, match="not convex"):
+        dpviz.run_sweep(mlp, on_cell=ran.append)
+    assert not ran
