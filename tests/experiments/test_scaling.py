@@ -88,7 +88,7 @@ def test_accounted_noise_is_the_run_s_noise_and_the_run_s_accuracy() -> None:
 
 
 def test_published_noise_is_compared_where_a_publication_fixes_its_constants() -> None:
-    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(setting_of(SPEC), SPEC.budget)}
+    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(setting_of(SPEC), dpviz.resolve(SPEC).budget)}
     assert rows["rsgd-ar"].ratio > 1, "its own accountant needs more noise than the tight one"
     assert np.isnan(rows["output-gaussian"].ratio)
     assert np.isnan(rows["pidp-sgd"].needed), "nothing is proved for it"
