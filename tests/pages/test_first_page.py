@@ -196,4 +196,3 @@ def test_cached_outcomes_are_those_of_the_shell_and_bounded() -> None:
     assert cached_runs.outcome(spec) is made
     assert (made.theta == dpviz.run(spec).theta).all()
     assert cached_runs.stored(dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.78)) is None
-    assert cached_runs._store.maxsize <= 1 << 30
