@@ -6,19 +6,44 @@
 (10,)
 """
 
-from dpviz.auditing import AuditResult, audit
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from dpviz.common.fingerprint import __version__
-from dpviz.common.validate import InvalidInput
-from dpviz.datasets import Dataset, list_datasets, load_dataset
-from dpviz.experiments.resolve import ResolvedRun, resolve
-from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
-from dpviz.experiments.setup import Setup, setup_for
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
-from dpviz.influence import Influence, influence_of
-from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
-from dpviz.privacy.budget import Budget, Neighbouring, Status
-from dpviz.privacy.individual import IndividualEpsilon
+
+if TYPE_CHECKING:
+    from dpviz.auditing import AuditResult, audit
+    from dpviz.common.validate import InvalidInput
+    from dpviz.datasets import Dataset, list_datasets, load_dataset
+    from dpviz.experiments.resolve import ResolvedRun, resolve
+    from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
+    from dpviz.experiments.setup import Setup, setup_for
+    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
+    from dpviz.influence import Influence, influence_of
+    from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
+    from dpviz.privacy.budget import Budget, Neighbouring, Status
+    from dpviz.privacy.individual import IndividualEpsilon
+
+#: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
+#: first moment on, and its short answers take a moment only
+_HOMES = {
+    "dpviz.auditing": ("AuditResult", "audit"),
+    "dpviz.common.validate": ("InvalidInput",),
+    "dpviz.datasets": ("Dataset", "list_datasets", "load_dataset"),
+    "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
+    "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
+    "dpviz.experiments.setup": ("Setup", "setup_for"),
+    "dpviz.experiments.spec": ("RunSpec",),
+    "dpviz.experiments.sweep": ("CellStore", "SweepSpec", "run_sweep", "sweep"),
+    "dpviz.influence": ("Influence", "influence_of"),
+    "dpviz.mechanisms": ("Calibration", "Mechanism", "knob", "list_mechanisms"),
+    "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
+    "dpviz.privacy.individual": ("IndividualEpsilon",),
+}
 
 __all__ = [
     "AuditResult",
@@ -54,3 +79,20 @@ __all__ = [
     "setup_for",
     "sweep",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names:
+                value = getattr(import_module(home), name)
+                globals()[name] = value
+                return value
+        if not name.startswith("_") and find_spec(f"dpviz.{name}") is not None:
+            return import_module(f"dpviz.{name}")
+        raise AttributeError(f"module 'dpviz' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -29,8 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidInput as problem:
         print(f"dpviz: {' '.join(str(problem).split())}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
 
 
 def app_script() -> Path:
@@ -52,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
+    app.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: everybody)")
     app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     app.set_defaults(command=_app)
 
@@ -98,7 +97,7 @@ def _app(options: argparse.Namespace) -> int:
     script = app_script()
     from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
 
-    serve(script, options.port, browser=not options.no_browser)
+    serve(script, options.port, options.host, browser=not options.no_browser)
     return 0
 
 

@@ -31,6 +31,9 @@ def data_folder() -> Path:
     return (checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()) / "data"
 
 
+_writing: set[Path] = set()
+
+
 def write(path: Path, content: bytes) -> None:
     """Writes a file beside its place and renames it, so that a reader never sees half of it; makes its folder.
 
@@ -39,6 +42,7 @@ def write(path: Path, content: bytes) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{PART}{uuid.uuid4().hex}")
+    _writing.add(part)
     try:
         with part.open("xb") as stream:
             stream.write(content)
@@ -49,6 +53,15 @@ def write(path: Path, content: bytes) -> None:
         with suppress(OSError):
             part.unlink()
         raise
+    finally:
+        _writing.discard(part)
+
+
+def remove_own_parts() -> None:
+    """Removes files that this process is writing at the moment; for a process that ends at once."""
+    for part in list(_writing):
+        with suppress(OSError):
+            part.unlink()
 
 
 def part_folder(parent: Path) -> Path:

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -313,6 +314,17 @@ def attempts(
         yield table
 
 
+def _attempt(cell: Cell) -> pd.DataFrame:
+    """`Cell.attempt` in a worker: a process whose parent was killed ends with it."""
+    parent = multiprocessing.parent_process()
+
+    def monitor(done: float) -> None:
+        if parent is not None and os.getppid() != parent.pid:
+            os._exit(1)
+
+    return cell.attempt(monitor)
+
+
 def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame]]:
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
@@ -324,7 +336,7 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
         return
     # an upload lives in this process only
     threads = {"prefer": "threads"} if any(is_upload(cell.spec.dataset) for cell in cells) else {}
-    tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(Cell.attempt)(cell) for cell in cells)
+    tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in cells)
     for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
         monitor(k + 1)
         yield cell, table

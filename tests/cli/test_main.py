@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import dpviz
@@ -61,20 +59,18 @@ def test_the_app_has_its_configuration_beside_it() -> None:
     assert (app_script().parent / ".streamlit" / "config.toml").is_file()
 
 
-@pytest.mark.parametrize(("variables", "taken"), [({}, "50"), ({"DPVIZ_MAX_MEGABYTES": "80"}, "80")])
-def test_the_limit_on_files_is_the_limit_on_uploads(
-    variables: dict[str, str], taken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from dpviz.dashboard.shell import server
 
-    monkeypatch.setenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", "")
-    monkeypatch.delenv("STREAMLIT_SERVER_MAX_UPLOAD_SIZE")
-    monkeypatch.setattr(server, "_warm", lambda: None)
-    monkeypatch.setattr(server.cli, "main", lambda *args, **kw: None)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    server.serve(app_script(), browser=False)
-    assert os.environ["STREAMLIT_SERVER_MAX_UPLOAD_SIZE"] == taken
+    started: list[list[str]] = []
+    monkeypatch.setattr(server, "prepare", lambda: None)
+    monkeypatch.setattr(server.cli, "main", lambda arguments, **kw: started.append(arguments))
+    assert main(["app", "--host", "0.0.0.0", "--port", "8600", "--no-browser"]) == 0
+    assert started[0][2:] == ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true"]
+    for bad in ("", "a b", "http://x/", "x\n"):
+        assert main(["app", "--host", bad]) == 2
+        assert "--host" in capsys.readouterr().err
+    assert len(started) == 1
 
 
 def test_a_limit_that_is_no_number_is_said_before_the_app_starts(

@@ -218,3 +218,12 @@ def test_a_problem_that_is_kept_holds_nothing_of_what_was_tried() -> None:
     dpviz.RunSpec.from_query({"dataset": "upload-0123456789abcdef", "epsilon": "no", "dp-gd.steps": "x"}, found)
     assert len(found) >= 3
     assert all(problem.__traceback__ is None and problem.__context__ is None for problem in found)
+
+
+@pytest.mark.parametrize(("variables", "taken"), [({}, 50), ({"DPVIZ_MAX_MEGABYTES": "80"}, 80)])
+def test_the_limit_on_files_is_the_limit_on_uploads(
+    variables: dict[str, str], taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert opened().file_uploader[0].proto.max_upload_size_mb == taken

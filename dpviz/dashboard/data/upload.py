@@ -47,7 +47,11 @@ def _upload(limits: Limits) -> None:
     delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
     delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
     # a new key after each file, so that Streamlit lets go of the bytes
-    file = st.file_uploader("A CSV file, plain or gzipped", key=f"dpviz.file.{st.session_state.get(_TURN, 0)}")
+    file = st.file_uploader(
+        "A CSV file, plain or gzipped",
+        key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
+        max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
+    )
     if file is None:
         st.session_state.pop(_REFUSED, None)
         return

@@ -7,7 +7,7 @@ import time
 import streamlit as st
 
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import address, session
+from dpviz.dashboard.shell import address, server, session
 from dpviz.dashboard.work import cached_runs
 from dpviz.figures.style import THEMES, Theme
 
@@ -30,6 +30,7 @@ _CSS = """<style>
 
 def start(title: str) -> Theme:
     """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
+    server.prepare_once()
     cached_runs.attend()
     session.watch()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")

@@ -1,14 +1,14 @@
-"""Starts Streamlit on the app."""
+"""Starts Streamlit on the app, and sets up the process that serves it, whichever command started it."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import sys
 import threading
 from pathlib import Path
 
+from streamlit import runtime
 from streamlit.web import cli
 
 from dpviz.common.validate import InvalidInput
@@ -18,27 +18,52 @@ from dpviz.datasets.process.limits import Limits
 #: is drawn beside two sweeps several times slower
 SWITCH = 0.0005
 
+_lock = threading.Lock()
+_ready = False
 
-def serve(script: Path, port: int | None = None, *, browser: bool = True) -> None:
+
+def serve(script: Path, port: int | None = None, host: str | None = None, *, browser: bool = True) -> None:
     """Serves the app until it is stopped.
 
     Streamlit reads .streamlit/config.toml beside the script after those of the working and the home folder, so the
     configuration that ships with the app holds wherever it is started; flags and STREAMLIT_* variables still win.
 
+    Args:
+        port: 8501, or the next free one, where it is left out.
+        host: address to listen on; that of the configuration, this machine only, where it is left out.
+
     Raises:
-        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1.
+        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host is no address.
     """
-    limits = Limits.from_environment()
-    # what Streamlit takes is what the reader takes, so that one variable sets both
-    os.environ.setdefault("STREAMLIT_SERVER_MAX_UPLOAD_SIZE", str(limits.megabytes))
-    sys.setswitchinterval(SWITCH)
-    threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
+    Limits.from_environment()
+    if host is not None and (not host or not host.isprintable() or any(sign.isspace() or sign == "/" for sign in host)):
+        raise InvalidInput("--host", f"{host[:60]!r} is no address", "Give one like 127.0.0.1, 0.0.0.0 or a host name.")
+    prepare()
     arguments = ["run", str(script)]
     if port is not None:
         arguments += ["--server.port", str(port)]
+    if host is not None:
+        arguments += ["--server.address", host]
     if not browser:
         arguments += ["--server.headless", "true"]
     cli.main(arguments, standalone_mode=False, prog_name="streamlit")
+
+
+def prepare_once() -> None:
+    """`prepare` for a page: `streamlit run app.py` and hosts start the app without `serve`."""
+    if runtime.exists() and type(runtime.get_instance()) is runtime.Runtime:  # Streamlit's page tests have a stand-in
+        prepare()
+
+
+def prepare() -> None:
+    """Sets this process up for serving; only the first call does anything."""
+    global _ready
+    with _lock:
+        if _ready:
+            return
+        _ready = True
+    sys.setswitchinterval(SWITCH)
+    threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
 
 
 def _warm() -> None:

@@ -34,6 +34,16 @@ raise SystemExit(importlib.import_module(module).main())
 """
 
 
+_children: set[subprocess.Popen[bytes]] = set()
+
+
+def kill_children() -> None:
+    """Ends the processes that are reading or fetching; for a process that ends at once."""
+    for child in list(_children):
+        with suppress(OSError):
+            child.kill()
+
+
 def ignore(state: str) -> None:
     """A listener that does not listen."""
 
@@ -112,6 +122,7 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
         stderr=subprocess.DEVNULL,
         env=os.environ | threads | {"PYTHONPATH": path},
     )
+    _children.add(child)
     # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
     writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)
     child.stdin = None
@@ -130,6 +141,7 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
         if child.poll() is None:
             child.kill()
             child.communicate()
+        _children.discard(child)
     if child.returncode != 0:
         return None
     writer.join()

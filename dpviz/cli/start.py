@@ -1,0 +1,41 @@
+"""The command's entry point: Ctrl-C and SIGTERM end it and its child processes, without a traceback, at any moment.
+
+It loads nothing but the standard library before it listens to signals.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+
+def main() -> int:
+    """`dpviz.cli.main.main` with signals; exit code 130 after Ctrl-C, 143 after SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    from dpviz.cli.main import main as command
+
+    return command()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    # not by an exception: one that is raised in a finaliser or a callback is printed and lost, and one that is raised in
+    # joblib waits for its workers. Whatever was finished is on the disk
+    for child in multiprocessing.active_children():
+        if child.pid is not None:
+            with suppress(OSError):  # joblib's processes have no working `kill`
+                os.kill(child.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+    for module, clean_up in (("dpviz.common.files", "remove_own_parts"), ("dpviz.datasets.process.reading", "kill_children")):
+        if module in sys.modules:
+            call: Callable[[], None] | None = getattr(sys.modules[module], clean_up, None)  # None while it is being loaded
+            if call is not None:
+                call()
+    with suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\n")  # a progress bar has no end of line
+    os._exit(128 + number)

@@ -1,0 +1,117 @@
+"""Ctrl-C and SIGTERM: the exit code says so, children end, and nobody reads a traceback, from the first moment on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG = 120.0
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are looked up in /proc")
+
+#: sends itself a signal when a module is about to be loaded
+AT_IMPORT = """
+import os, signal, sys
+class Sender:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), int(number))
+module, number = sys.argv[1:3]
+sys.meta_path.insert(0, Sender())
+from dpviz.cli.start import main
+sys.argv = ["dpviz", *sys.argv[3:]]
+sys.exit(main())
+"""
+
+
+def children(pid: int) -> list[int]:
+    """All descendants of a process that are alive."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(folder.name)] = int(fields[1])
+    found, new = [], [pid]
+    while new:
+        new = [child for child, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {"DPVIZ_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("module", ["dpviz.cli.main", "numpy", "pandas", "dpviz.experiments.cells", "joblib"])
+def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code: int, environment: dict[str, str]) -> None:
+    if number == signal.SIGTERM and module != "numpy":
+        pytest.skip("one moment is enough to see that both are handled alike")
+    command = [sys.executable, "-c", AT_IMPORT, module, str(int(number)), "sweep", "--dataset", "teaching", "--jobs", "2"]
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONG)
+    assert (ended.returncode, ended.stderr) == (code, "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_sweep_that_is_ended_takes_its_workers_along(
+    number: int, code: int, environment: dict[str, str], tmp_path: Path
+) -> None:
+    flags = "--dataset census-20000 --mechanisms dp-gd,dp-agd --set dp-gd.steps=1000 --seeds 200 --jobs 2 --quiet"
+    command = [sys.executable, "-m", "dpviz", "sweep", *flags.split(), "--out", str(tmp_path / "out.csv")]
+    sweep = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    workers: list[int] = []
+
+    def started() -> bool:
+        workers[:] = children(sweep.pid)
+        assert sweep.poll() is None
+        return len(workers) >= 3  # two workers and what joblib watches them with
+
+    until(started)
+    time.sleep(1.0)  # in the middle of importing, or of a cell
+    workers = children(sweep.pid)
+    if number == signal.SIGINT:
+        os.killpg(sweep.pid, number)  # Ctrl-C reaches the workers too
+    else:
+        sweep.send_signal(number)
+    _, said = sweep.communicate(timeout=LONG)
+    assert sweep.returncode == code
+    assert "Traceback" not in said
+    until(lambda: not any(alive(pid) for pid in workers))
+    assert not list(tmp_path.rglob(".part-*"))
+
+
+def test_nothing_heavy_is_loaded_before_signals_are_heard() -> None:
+    code = "import dpviz, dpviz.cli.start, sys; print([m for m in ('numpy', 'pandas', 'scipy', 'joblib') if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.strip() == "[]"
+
+
+def test_python_m_is_the_command() -> None:
+    out = subprocess.run([sys.executable, "-m", "dpviz", "--version"], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.startswith("dpviz ")
