@@ -1,0 +1,154 @@
+"""One run on one scale from 0 to 100 %: accuracy with the parts of its cost, and the best possible attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin
+
+ROW = 132  # pixels of one gauge with its labels
+_SIGN = 0.017  # share of the axis that a sign of a label takes in a picture of 450 pixels
+
+_LINES: dict[str, Trace] = {"line": {"width": 3, "dash": "solid"}, "dot": {"width": 2, "dash": "dot"}}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a gauge.
+
+    Attributes:
+        name: what the stretch stands for.
+        start, end: shares in [0, 1]; end may be below start.
+        kind: "base", "noise", "training", "preparation" or "attack".
+    """
+
+    name: str
+    start: float
+    end: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A labelled place on a gauge: a share in [0, 1] and what is there."""
+
+    name: str
+    at: float
+    kind: str = "line"
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A row of the picture.
+
+    Attributes:
+        title: what is measured.
+        parts: stretches, drawn in order.
+        marks: labelled places.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    marks: Sequence[Mark]
+
+
+def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
+    """Gauges below each other on one axis in percent.
+
+    Args:
+        rows: from top to bottom; the smallest mark of all decides where the axis begins.
+        look: of the method; its colour fills what the private model reaches.
+    """
+    values = [mark.at for row in rows for mark in row.marks]
+    # whole tens, so that the axis stays where it is while epsilon moves
+    low = max(0.0, 10.0 * math.floor((100 * min(values) - 1) / 10))
+    fills = {
+        "base": faint(look.colour, 0.85),
+        "noise": theme.noise,
+        "training": faint(theme.ink, 0.35),
+        "preparation": faint(theme.ink, 0.15),
+        "attack": theme.noise,
+    }
+    traces: list[Trace] = []
+    notes: list[Trace] = []
+    for k, row in enumerate(rows):
+        y = len(rows) - 1 - k
+        notes.append(_text(row.title, low, y + 0.3, theme, anchor="left", size=FONT_SIZE, bold=True))
+        for part in row.parts:
+            start, end = sorted((100 * max(part.start, low / 100), 100 * max(part.end, low / 100)))
+            traces.append(
+                {
+                    "type": "bar",
+                    "orientation": "h",
+                    "x": [end - start],
+                    "base": [start],
+                    "y": [y],
+                    "width": 0.24,
+                    "showlegend": False,
+                    "marker": {
+                        "color": fills[part.kind],
+                        "line": {"color": theme.ink, "width": 1},
+                        "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
+                    },
+                    "hovertemplate": f"{part.name}: {100 * abs(part.end - part.start):.1f} points<extra></extra>",
+                }
+            )
+        notes += _labels(row.marks, y, low, theme)
+    shapes = [
+        {
+            "type": "line",
+            "x0": 100 * mark.at,
+            "x1": 100 * mark.at,
+            "y0": len(rows) - 1 - k - 0.17,
+            "y1": len(rows) - 1 - k + 0.17,
+            "line": {
+                "color": theme.ink,
+                "width": 3 if mark.kind == "line" else 2,
+                "dash": "solid" if mark.kind == "line" else "dot",
+            },
+        }
+        for k, row in enumerate(rows)
+        for mark in row.marks
+    ]
+    return figure(
+        theme,
+        traces,
+        height=ROW * len(rows) + 60,
+        x={"range": [low, 101], "ticksuffix": " %"},
+        y={"visible": False, "range": [-0.62, len(rows) - 1 + 0.42]},
+        barmode="overlay",
+        shapes=shapes,
+        annotations=notes,
+        margin=margin(top=4),
+    )
+
+
+def _labels(marks: Sequence[Mark], y: float, low: float, theme: Theme) -> list[Trace]:
+    """Labels below a gauge, each on the highest of three levels on which it touches no other."""
+    taken: list[list[tuple[float, float]]] = [[], [], []]
+    notes: list[Trace] = []
+    per_sign = (101 - low) * _SIGN
+    for mark in marks:
+        width = per_sign * len(mark.name)
+        left = min(max(100 * mark.at - width / 2, low), 101 - width)
+        free = (k for k, spans in enumerate(taken) if all(left > end or left + width < start for start, end in spans))
+        level = next(free, 2)
+        taken[level].append((left, left + width))
+        notes.append(_text(mark.name, left + width / 2, y - 0.25 - 0.15 * level, theme, anchor="center", size=FONT_SIZE - 2))
+    return notes
+
+
+def _text(text: str, x: float, y: float, theme: Theme, *, anchor: str, size: int, bold: bool = False) -> Trace:
+    return {
+        "x": x,
+        "y": y,
+        "text": f"<b>{text}</b>" if bold else text,
+        "showarrow": False,
+        "xanchor": anchor,
+        "yanchor": "middle",
+        "font": {"size": size, "color": theme.ink},
+    }
