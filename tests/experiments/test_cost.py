@@ -1,0 +1,67 @@
+"""The parts of a run's cost: they add up, and each has the cause that its name says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dpviz
+from dpviz.experiments.cost import ordinary_accuracy, split_cost, train_without_noise
+from dpviz.experiments.setup import setup_for
+
+SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
+
+
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+def test_the_parts_add_up_to_the_ordinary_model(mechanism: str) -> None:
+    spec = replace(SPEC, mechanism=mechanism)
+    result = dpviz.run(spec)
+    cost = split_cost(spec, result.accuracy)
+    assert cost.ordinary is not None
+    assert cost.table()["accuracy"].sum() == pytest.approx(cost.ordinary, abs=1e-12)
+    assert cost.table()["accuracy"][0] == pytest.approx(result.accuracy.mean())
+    assert len(cost.noiseless) == 5
+
+
+def test_less_noise_moves_the_noise_part_alone() -> None:
+    costs = [split_cost(s, dpviz.run(s).accuracy) for s in (replace(SPEC, epsilon=e, params={"steps": 20}) for e in (0.05, 1e4))]
+    assert costs[0].noise > 0.05 > abs(costs[1].noise)
+    np.testing.assert_array_equal(costs[0].noiseless, costs[1].noiseless)
+    assert costs[0].training == costs[1].training
+
+
+def test_short_training_is_called_training() -> None:
+    short = replace(SPEC, epsilon=1e5, params={"steps": 1, "step_size": 0.01, "clip_norm": 0.001})
+    long = replace(SPEC, epsilon=1e5, params={"steps": 500})
+    dataset = replace(short, dataset="breast-cancer"), replace(long, dataset="breast-cancer")
+    lost = [split_cost(s, dpviz.run(s).accuracy).training for s in dataset]
+    assert lost[0] > 0.1 > abs(lost[1])
+
+
+def test_the_twin_has_the_same_batches() -> None:
+    """Without noise the private run and its twin are one and the same; with other seeds they are not."""
+    spec = replace(SPEC, mechanism="dp-sgd", params={"epochs": 1.0})
+    setup = setup_for(spec)
+    quiet = spec.build().calibrate(setup.problem.setting, dpviz.Budget(1.0, 1e-5))
+    one, again, other = (train_without_noise(replace(spec, seed=s), quiet).theta for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert not np.allclose(one, other)
+
+
+def test_the_ordinary_model_is_a_pipeline_of_scikit_learn() -> None:
+    setup = setup_for(dpviz.RunSpec(dataset="breast-cancer"))
+    frame, train, test = setup.dataset.frame.iloc[:, :-1], setup.split.train, setup.split.test
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    pipeline.fit(frame.iloc[train], setup.dataset.y[train])
+    assert ordinary_accuracy(setup) == pytest.approx(pipeline.score(frame.iloc[test], setup.dataset.y[test]))
+
+
+def test_columns_that_are_no_features_are_left_out() -> None:
+    setup = setup_for(SPEC)
+    assert "kind" in setup.dataset.frame  # says which points are outliers, and is no feature
+    assert ordinary_accuracy(setup) == pytest.approx(setup.non_private.accuracy, abs=0.03)
