@@ -16,6 +16,7 @@ from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
+from dpviz.experiments.measure import train
 from dpviz.experiments.observed import census_name
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
@@ -60,18 +61,14 @@ def excess_risk(
 ) -> list[Excess]:
     """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
     calibrations = [mechanism.calibrate(problem.setting, b) for b in budgets]
-    fit = mechanism.fit(Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
-    if not np.isfinite(fit.theta).all():
-        raise InvalidInput("mechanism", "training diverged with these settings", "Use a smaller step size.")
-    e, s, m = fit.theta.shape
-    objective = problem.objective(fit.theta.reshape(e * s, m)).reshape(e, s)
+    trained = train(mechanism, Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
     values: Floats = np.empty(0)
     if problem.model.convex:
         values = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
-    start = float(problem.objective(np.zeros((1, m)))[0]) - problem.optimal_value
+    start = float(problem.objective(np.zeros((1, problem.m)))[0]) - problem.optimal_value
     return [
-        Excess(problem.n, m, b.epsilon, b.delta, gap - problem.optimal_value, cal.noise_scale, values, start)
-        for b, cal, gap in zip(budgets, calibrations, objective, strict=True)
+        Excess(problem.n, problem.m, b.epsilon, b.delta, gap, cal.noise_scale, values, start)
+        for b, cal, gap in zip(budgets, calibrations, trained.optimality_gap, strict=True)
     ]
 
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, list_mechanisms
 from dpviz.mechanisms.knobs import Choice
 from dpviz.models import Setting
-from dpviz.models.problem import accuracy
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Budget
 
@@ -78,8 +78,8 @@ def accuracy_by_noise(
     """(E, S) test accuracies of a mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`."""
     shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
-    fit = mechanism.fit(Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor))
-    return np.stack([accuracy(shared.problem.model, theta, shared.test) for theta in fit.theta])
+    training = Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
+    return train(mechanism, training).accuracy(shared.test)
 
 
 @dataclass(frozen=True)

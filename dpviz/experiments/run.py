@@ -12,15 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.random import prob_positive, spawn
+from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, get_model
-from dpviz.models.problem import accuracy
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -116,26 +116,21 @@ def run_epsilons(
     problem.find_optimum(lambda done: monitor(long * done))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
-    with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
-        fit = mechanism.fit(
-            Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done))
-        )
-    if not np.isfinite(fit.theta).all():
-        raise InvalidInput(
-            "mechanism", f"{spec.mechanism} diverged with these settings: its parameters overflow", "Use a smaller step size."
-        )
-    test, train, objective = _measured(shared, fit)
-    expected = _expected(shared, fit)
+    trained = train(
+        mechanism,
+        Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done)),
+    )
+    fit, accuracy, expected = trained.fit, trained.accuracy(shared.test), trained.expected_accuracy(shared.test)
     return [
         Result(
             spec=r.spec,
             budget=r.budget,
             theta=fit.theta[e],
-            accuracy=test[e],
-            train_accuracy=train[e],
-            objective=objective[e],
-            optimality_gap=objective[e] - problem.optimal_value,
-            expected_accuracy=expected[e],
+            accuracy=accuracy[e],
+            train_accuracy=trained.train_accuracy[e],
+            objective=trained.objective[e],
+            optimality_gap=trained.optimality_gap[e],
+            expected_accuracy=None if expected is None else float(expected[e].mean()),
             calibration=calibrations[e],
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
             non_private=shared.non_private,
@@ -147,33 +142,6 @@ def run_epsilons(
         )
         for e, r in enumerate(runs)
     ]
-
-
-def _measured(shared: Setup, fit: Fit) -> tuple[Floats, Floats, Floats]:
-    """(E, S) test accuracies, training accuracies and objectives."""
-    shape = fit.theta.shape[:2]
-    flat = fit.theta.reshape(-1, fit.theta.shape[2])
-    test = accuracy(shared.problem.model, flat, shared.test)
-    objective, train = shared.problem.measure(flat)
-    if fit.constant_label is not None:
-        test, train = ((rows.y[:, None, None] == fit.constant_label).mean(axis=0) for rows in (shared.test, shared.problem.rows))
-    return test.reshape(shape), train.reshape(shape), objective.reshape(shape)
-
-
-def _expected(shared: Setup, fit: Fit) -> list[float | None]:
-    """Expected test accuracy per budget, mean of P(score has the label's sign), where the noise law is known."""
-    law, test, problem = fit.law, shared.test, shared.problem
-    if law is None or problem.m != test.X.shape[1]:
-        return [None] * len(fit.theta)
-    centres = np.atleast_2d(law.centre)
-    scores = problem.model.scores(centres, test)
-    norms = np.broadcast_to(test.norms[:, None], scores.shape)
-    positive = (test.y > 0)[:, None]
-    out: list[float | None] = []
-    for scale in law.scale:
-        p = prob_positive(law.family, float(scale), problem.m, scores, norms)
-        out.append(float(np.where(positive, p, 1 - p).mean()))
-    return out
 
 
 def _at(values: NDArray[Any], e: int) -> NDArray[Any]:

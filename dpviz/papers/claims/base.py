@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.random import prob_positive, spawn
+from dpviz.common.random import spawn
+from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
-from dpviz.models.problem import accuracy
 from dpviz.privacy.budget import Budget
 
 Floats = NDArray[np.float64]
@@ -160,25 +160,13 @@ class Lab:
         delta = usual if delta is None else delta
         problem = shared.problem
         calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in epsilons]
-        with np.errstate(over="ignore", invalid="ignore"):
-            fit = mechanism.fit(Training(problem, calibrations, spawn(self.seed, seeds), record=False, monitor=self.monitor))
-        shape = fit.theta.shape
-        flat = fit.theta.reshape(-1, shape[2])
-        broken = np.asarray(~np.isfinite(flat).all(axis=1))  # training ran away: a model of zeros is what one would use instead
-        flat = np.where(broken[:, None], 0.0, flat)
-        right = accuracy(problem.model, flat, shared.test).reshape(shape[:2])
-        law = fit.law
-        if law is not None and problem.m == shared.test.X.shape[1]:  # exact over the noise, given each training's own randomness
-            scores = problem.model.scores(np.atleast_2d(law.centre), shared.test)
-            norms = np.broadcast_to(shared.test.norms[:, None], scores.shape)
-            for e, scale in enumerate(law.scale):
-                up = prob_positive(law.family, float(scale), problem.m, scores, norms)
-                right[e] = np.where((shared.test.y > 0)[:, None], up, 1 - up).mean(axis=0)
-        if fit.constant_label is not None:
-            right = (shared.test.y[:, None, None] == fit.constant_label).mean(axis=0)
-        gap = np.where(broken, np.inf, problem.objective(flat) - problem.optimal_value).reshape(shape[:2])
+        training = Training(problem, calibrations, spawn(self.seed, seeds), record=False, monitor=self.monitor)
+        trained = train(mechanism, training, keep_diverged=True)  # of a run that diverges, zeros are what one would use instead
+        right, expected = trained.accuracy(shared.test), trained.expected_accuracy(shared.test)
+        if expected is not None:  # exact over the noise, given each training's own randomness
+            right = np.broadcast_to(expected, right.shape).copy()
         zero = float(problem.objective(np.zeros((1, problem.m)))[0]) - problem.optimal_value
-        return Measured(right, gap, zero, shared.non_private.accuracy, shared.majority.accuracy)
+        return Measured(right, trained.optimality_gap, zero, shared.non_private.accuracy, shared.majority.accuracy)
 
     def best(
         self,

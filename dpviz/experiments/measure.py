@@ -1,0 +1,111 @@
+"""Train and measure: a mechanism at several budgets, its accuracy and objective for every replica, and divergence in words.
+
+The one place where a mechanism is trained to be looked at. Runs, sweeps, comparisons of accountants, excess risk and the
+tests of the papers' claims all come here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import prob_positive
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Fit, Mechanism, Training
+from dpviz.models import Rows
+from dpviz.models.problem import Problem, accuracy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """E budgets x S seeds of a mechanism. What is measured of them is computed when first asked for.
+
+    Attributes:
+        problem: what was trained on.
+        fit: what the mechanism gave; a replica that diverged is a model of zeros.
+        diverged: (E, S) whether training left the range of numbers.
+    """
+
+    problem: Problem
+    fit: Fit
+    diverged: NDArray[np.bool_]
+
+    @cached_property
+    def _on_training_rows(self) -> tuple[Floats, Floats]:
+        objective, right = self.problem.measure(self._flat)
+        shape = self.diverged.shape
+        return objective.reshape(shape), right.reshape(shape)
+
+    @property
+    def _flat(self) -> Floats:
+        return self.fit.theta.reshape(-1, self.fit.theta.shape[2])
+
+    @property
+    def objective(self) -> Floats:
+        """(E, S) training objectives."""
+        return self._on_training_rows[0]
+
+    @property
+    def optimality_gap(self) -> Floats:
+        """(E, S) objective minus that of the non-private optimum; infinite for replicas that diverged."""
+        return np.where(self.diverged, np.inf, self.objective - self.problem.optimal_value)
+
+    @property
+    def train_accuracy(self) -> Floats:
+        """(E, S) shares of the training rows predicted right, in [0, 1]."""
+        return self._on_training_rows[1] if self.fit.constant_label is None else self._of_the_label(self.problem.rows)
+
+    def accuracy(self, rows: Rows) -> Floats:
+        """(E, S) shares of these rows predicted right, in [0, 1]."""
+        if self.fit.constant_label is not None:
+            return self._of_the_label(rows)
+        return accuracy(self.problem.model, self._flat, rows).reshape(self.diverged.shape)
+
+    def expected_accuracy(self, rows: Rows) -> Floats | None:
+        """(E, S) accuracies averaged over all noise in closed form, given each seed's training randomness.
+
+        The mean over rows of P(score has the label's sign). (E, 1) where all seeds train alike; None where the
+        distribution of the released parameters is not known.
+        """
+        law, problem = self.fit.law, self.problem
+        if law is None or not problem.setting.linear:
+            return None
+        scores = problem.model.scores(np.atleast_2d(law.centre), rows)
+        norms = np.broadcast_to(rows.norms[:, None], scores.shape)
+        positive = (rows.y > 0)[:, None]
+        out = np.empty((len(law.scale), scores.shape[1]))
+        for e, scale in enumerate(law.scale):
+            p = prob_positive(law.family, float(scale), problem.m, scores, norms)
+            out[e] = np.where(positive, p, 1 - p).mean(axis=0)
+        return out
+
+    def _of_the_label(self, rows: Rows) -> Floats:
+        """(E, S) shares of rows with the label that was released in the place of a model."""
+        return np.asarray((rows.y[:, None, None] == self.fit.constant_label).mean(axis=0))
+
+
+def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = False) -> Trained:
+    """Trains all replicas of `training`.
+
+    Args:
+        keep_diverged: take a model of zeros for a replica that diverges, which is what one would use instead; otherwise
+            one that diverges raises.
+
+    Raises:
+        InvalidInput: training diverged.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
+        fit = mechanism.fit(training)
+    diverged = np.asarray(~np.isfinite(fit.theta).all(axis=2))
+    if diverged.any():
+        if not keep_diverged:
+            raise InvalidInput(
+                "mechanism", f"{mechanism.id} diverged with these settings: its parameters overflow", "Use a smaller step size."
+            )
+        fit = replace(fit, theta=np.where(diverged[:, :, None], 0.0, fit.theta))
+    return Trained(training.problem, fit, diverged)
