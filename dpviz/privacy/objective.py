@@ -30,12 +30,13 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
 from dpviz.common.validate import InvalidInput, one_of, positive
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.search import smallest
 
 BOUNDS = ("two-sided", "one-sided")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
@@ -102,16 +103,11 @@ def objective_sigma(
             "Raise lam, or add regularisation.",
         )
 
-    def excess(log_sigma: float) -> float:
-        delta = objective_delta(budget.epsilon, math.exp(log_sigma), G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
+    def excess(sigma: float) -> float:
+        delta = objective_delta(budget.epsilon, sigma, G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
         return math.log(max(delta, 1e-300)) - math.log(budget.delta)
 
-    low = high = math.log(G)
-    while excess(high) > 0:
-        low, high = high, high + 2.0
-    while excess(low) < 0:
-        low -= 2.0
-    return math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
+    return smallest(excess, math.log(G), step=2.0)
 
 
 def objective_epsilon(
@@ -132,10 +128,7 @@ def objective_epsilon(
 
     if excess(0.0) <= 0:
         return 0.0
-    high = 1.0
-    while excess(high) > 0:
-        high *= 2.0
-    return float(brentq(excess, 0.0, high, xtol=1e-13, rtol=1e-14))
+    return smallest(excess, 0.0)
 
 
 def _gauss(left: float, mu: float) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
@@ -23,6 +22,7 @@ from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
+from dpviz.privacy.search import smallest
 
 MOST_STEPS = 200_000
 _ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of two sums
@@ -142,27 +142,19 @@ class DPSVRG(Mechanism):
         target = math.log(budget.delta)
         per_step = self.rounds * self.inner_steps * self.sampling_rate**2
 
-        def multipliers(log_mu: float) -> tuple[float, float]:
-            square = math.exp(2 * log_mu)
+        def multipliers(scale: float) -> tuple[float, float]:
+            square = 1 / scale**2
             # mu^2 = T/z1^2, and q^2 T m (e^(1/z2^2) - 1) (Bu, Dong, Long, Su 2020, Corollary 5)
             z1 = math.sqrt(self.rounds / (self.share * square))
             return z1, 1 / math.sqrt(math.log1p((1 - self.share) * square / per_step))
 
-        def excess(log_mu: float) -> float:
-            return self.log_delta(*multipliers(log_mu), budget.epsilon) - target
+        def excess(scale: float) -> float:
+            return self.log_delta(*multipliers(scale), budget.epsilon) - target
 
-        low = high = 0.0
-        while excess(low) > 0:
-            low -= 1.0
-            if low < -50:  # even without any divergence the largest order does not reach this delta
-                cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"
-                raise InvalidInput("epsilon", cause, "Choose a larger epsilon or delta, or another method.")
-        while excess(high) <= 0:
-            high += 1.0
-        root = brentq(excess, low, high, xtol=1e-10)
-        while excess(root) > 0:
-            root -= 1e-10
-        return multipliers(root)
+        # even without any divergence the largest order may not reach this delta
+        cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"
+        refusal = InvalidInput("epsilon", cause, "Choose a larger epsilon or delta, or another method.")
+        return multipliers(smallest(excess, 0.0, tolerance=1e-10, limits=(1e-20, 1e20), refusal=refusal))
 
     def _published(self, setting: Setting, budget: Budget) -> Calibration:
         bound, steps, n = min(self.clip_norm, setting.G), self.rounds * self.inner_steps, setting.n

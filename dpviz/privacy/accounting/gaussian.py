@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from dpviz.common.validate import InvalidInput, positive
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.search import largest
 
 
 def log_gaussian_delta(epsilon: float | np.ndarray, mu: float | np.ndarray) -> np.ndarray:
@@ -41,15 +41,12 @@ def gaussian_mu(budget: Budget) -> float:
         raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
     target = math.log(budget.delta)
 
-    def excess(log_mu: float) -> float:
-        return max(float(log_gaussian_delta(budget.epsilon, math.exp(log_mu))), -1e300) - target
+    def excess(mu: float) -> float:
+        return float(log_gaussian_delta(budget.epsilon, mu)) - target
 
     # delta_G -> 0 as mu -> 0, and at mu = 2 sqrt(eps) + 80 it is above any delta < 1 that a double can hold
-    high = math.log(2 * math.sqrt(budget.epsilon) + 80)
-    low = high
-    while excess(low) > 0:
-        low -= 2.0
-    return math.exp(brentq(excess, low, high, xtol=1e-14, rtol=8.9e-16)) if low < high else math.exp(high)
+    most = 2 * math.sqrt(budget.epsilon) + 80
+    return largest(excess, math.log(most), step=2.0, even=True, limits=(1e-300, most))
 
 
 def gaussian_sigma(budget: Budget, sensitivity: float) -> float:

@@ -14,17 +14,18 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dpviz.common.validate import InvalidInput, one_of, positive
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.search import smallest
 
 Floats = NDArray[np.float64]
 
 CONVERSIONS = ("mironov", "improved")
-_UP = 1 + 1e-12  # root finders may stop a rounding error below the root: noise is rounded up
+_UP = 1e-12  # noise is rounded up by this share
 
 
 def mixture_delta(epsilon: float, sensitivities: Floats, weights: Floats, sigma: float) -> float:
@@ -44,10 +45,17 @@ def mixture_sigma(budget: Budget, sensitivities: Floats, weights: Floats) -> flo
     sens, q = _checked(sensitivities, weights)
     mu, target = gaussian_mu(budget), math.log(budget.delta)
     low, high = sens.min() / mu, sens.max() / mu  # every component misses, and every component meets the budget
-    if high <= low * _UP:
+    if high <= low * (1 + _UP):
         return float(high)
-    root = brentq(lambda s: _log_delta(budget.epsilon, sens, q, math.exp(s)) - target, math.log(low), math.log(high), xtol=1e-15)
-    return float(min(math.exp(root) * _UP, high))
+    found = smallest(
+        lambda sigma: _log_delta(budget.epsilon, sens, q, sigma) - target,
+        math.log(high),
+        step=math.log(high) - math.log(low),
+        tolerance=1e-15,
+        even=True,
+        limits=(low, 2 * high),
+    )
+    return float(min(found * (1 + _UP), high))
 
 
 def mixture_epsilon(delta: float, sensitivities: Floats, weights: Floats, sigma: float) -> float:
@@ -59,8 +67,8 @@ def mixture_epsilon(delta: float, sensitivities: Floats, weights: Floats, sigma:
         return 0.0
     if _log_delta(high, sens, q, scale) >= target:  # one component carries all the weight
         return high
-    root = brentq(lambda e: max(_log_delta(e, sens, q, scale), -1e300) - target, 0.0, high, xtol=1e-300, rtol=1e-14)
-    return float(min(root * _UP, high))
+    found = smallest(lambda e: _log_delta(e, sens, q, scale) - target, math.log(high), limits=(1e-300, 2 * high))
+    return float(min(found * (1 + _UP), high))
 
 
 def mixture_rdp(alpha: Floats | float, sensitivities: Floats, weights: Floats, sigma: float) -> Floats:
@@ -113,16 +121,14 @@ def mixture_rdp_sigma(budget: Budget, sensitivities: Floats, weights: Floats, co
     """The smallest sigma at which Proposition 3 with a conversion gives the budget."""
     sens, q = _checked(sensitivities, weights)
     single = mironov_sigma(budget, 1.0)
-    # the improved conversion can ask for much less noise than Mironov's, so the lower end is searched
-    high = math.log(single * sens.max() * _UP)
-    low = max(math.log(single * sens.min()) - 1.0, high - 50.0)  # sensitivities can be hundreds of powers of ten apart
+    high = float(single * sens.max() * (1 + _UP))  # enough by either conversion
+    # the improved conversion can ask for much less than Mironov's; sensitivities can be hundreds of powers of ten apart
+    step = min(math.log(high) - math.log(single * sens.min()) + 1.0, 50.0)
 
-    def excess(log_sigma: float) -> float:
-        return mixture_rdp_epsilon(budget.delta, sens, q, math.exp(log_sigma), conversion)[0] - budget.epsilon
+    def excess(sigma: float) -> float:
+        return mixture_rdp_epsilon(budget.delta, sens, q, sigma, conversion)[0] - budget.epsilon
 
-    while excess(low) <= 0:
-        low -= 1.0
-    return math.exp(brentq(excess, low, high, xtol=1e-14)) * _UP if excess(high) < 0 else math.exp(high)
+    return min(high, smallest(excess, math.log(high), step=step, even=True) * (1 + _UP))
 
 
 def mironov_sigma(budget: Budget, sensitivity: float) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from dpviz.common.validate import InvalidInput, positive
@@ -17,6 +16,7 @@ from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.mixture import mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.accounting.steps import Method, Steps
 from dpviz.privacy.budget import Neighbouring
+from dpviz.privacy.search import smallest
 
 Floats = NDArray[np.float64]
 
@@ -102,14 +102,14 @@ def log_delta(r: Releases, sigma: float, epsilon: float) -> float:
 
 
 def epsilon(r: Releases, sigma: float, delta: float) -> float:
-    """The smallest epsilon, to 1e-9, at which `log_delta` is at most ln(delta)."""
+    """The smallest epsilon >= 0, to a relative 1e-8, at which `log_delta` is at most ln(delta)."""
     if r.rate < 1:
         return steps.epsilon_of(Steps(2 * sigma / r.worst, r.rate, r.count), TWO_HOP, delta)
     target, mu = math.log(delta), r.total / sigma
     if log_delta(r, sigma, 0.0) <= target:
         return 0.0
     high = mu**2 / 2 + mu * math.sqrt(-2 * target)
-    return float(brentq(lambda e: max(log_delta(r, sigma, e), -1e300) - target, 0.0, high, xtol=1e-12, rtol=1e-12))
+    return smallest(lambda e: log_delta(r, sigma, e) - target, math.log(high), tolerance=1e-12)
 
 
 def renyi(r: Releases, sigma: float) -> tuple[Floats, Floats, Neighbouring]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
 from dpviz.common.validate import InvalidInput, positive, whole
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.search import largest, smallest
 
 
 def largest_local_epsilon(n: int, delta: float) -> float:
@@ -66,8 +65,13 @@ def local_epsilon_for(budget: Budget, n: int) -> float:
         return limit
     if _theorem(budget.epsilon, n, budget.delta) >= budget.epsilon:
         return budget.epsilon
-    root = brentq(lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon, budget.epsilon, limit, xtol=1e-13)
-    return max(budget.epsilon, root * (1 - 1e-12))
+    found = largest(
+        lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon,
+        math.log(budget.epsilon),
+        limits=(1e-300, limit),
+        margin=1e-12,
+    )
+    return max(budget.epsilon, found)
 
 
 def extra_delta(local_epsilon: float, local_delta: float, n: int, epsilon: float) -> float:
@@ -122,10 +126,8 @@ def shuffled_gaussian(mu: float, n: int, delta: float) -> ShuffledGaussian:
 
     if extra(limit) > delta / 2:
         return nothing
-    low, high = 0.0, limit
-    for _ in range(60):  # extra falls as e0 grows: delta_G falls faster than e^eps rises
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if extra(middle) <= delta / 2 else (middle, high)
+    # extra falls as e0 grows: delta_G falls faster than e^eps rises
+    high = min(limit, smallest(lambda e0: extra(e0) - delta / 2, math.log(limit), limits=(1e-300, 2 * limit)))
     reached = min(high, _theorem(high, n, delta / 2))
     if reached >= alone:
         return nothing
@@ -134,16 +136,13 @@ def shuffled_gaussian(mu: float, n: int, delta: float) -> ShuffledGaussian:
 
 def gaussian_mu_for(budget: Budget, n: int) -> float:
     """The largest mu whose shuffled Gaussian reports meet a central budget, at least `gaussian_mu(budget)`."""
-    low = gaussian_mu(budget)
-    high = low * (1 + math.sqrt(n))  # more than sqrt(n) is beyond what even a sum of n reports would give
+    least = gaussian_mu(budget)
+    most = least * (1 + math.sqrt(n))  # more than sqrt(n) is beyond what even a sum of n reports would give
 
-    def enough(mu: float) -> bool:
-        return shuffled_gaussian(mu, n, budget.delta).epsilon <= budget.epsilon * (1 + 1e-12)
+    def excess(mu: float) -> float:
+        return shuffled_gaussian(mu, n, budget.delta).epsilon - budget.epsilon * (1 + 1e-12)
 
-    for _ in range(50):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return low
+    return max(least, largest(excess, math.log(least), limits=(least / 2, most)))
 
 
 def _theorem(e0: float, n: int, delta: float) -> float:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
 from dpviz.common.words import Words
 from dpviz.privacy.accounting import rdp, steps
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -14,6 +12,7 @@ from dpviz.privacy.accounting.mixture import mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.releases import TWO_HOP, Releases
 from dpviz.privacy.accounting.steps import CannotAccount, Method
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.search import smallest
 
 
 @dataclass(frozen=True)
@@ -131,13 +130,11 @@ def _unsampled(r: Releases, budget: Budget, mu: float) -> list[Option]:
 def _improved_sigma(budget: Budget) -> float:
     """sigma of one Gaussian of sensitivity 1 by the improved conversion over all real orders."""
 
-    def excess(log_mu: float) -> float:
-        return rdp.zcdp_epsilon(math.exp(2 * log_mu) / 2, budget.delta, "cks") - budget.epsilon
+    def excess(sigma: float) -> float:
+        return rdp.zcdp_epsilon(1 / (2 * sigma**2), budget.delta, "cks") - budget.epsilon
 
-    low = high = 0.5 * math.log(2 * rdp.zcdp_rho(budget)) - 0.1
-    while excess(high) <= 0:  # far above where delta is large beside epsilon
-        low, high = high, high + 2.0
-    return math.exp(-brentq(excess, low, high, xtol=1e-13))
+    # Mironov's conversion needs more; far more where delta is large beside epsilon
+    return smallest(excess, -0.5 * math.log(2 * rdp.zcdp_rho(budget)) + 0.1, step=2.0)
 
 
 def _sampled(r: Releases, budget: Budget, mu: float) -> list[Option]:

@@ -6,11 +6,8 @@ An accountant that is asked what it has no proof for raises `CannotAccount`; it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-
-from scipy.optimize import brentq
+from functools import lru_cache, partial
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
 from dpviz.common.words import Words
@@ -18,6 +15,7 @@ from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.pld import Pair, log_delta
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.search import smallest
 
 ACCOUNTANTS = ("pld", "rdp", "zcdp", "gaussian")
 SAMPLINGS = ("poisson", "without-replacement", "full", "shuffled")
@@ -181,18 +179,12 @@ def epsilon_of(steps: Steps, method: Method, delta: float) -> float:
     """
     target = math.log(in_range("delta", delta, 1e-300, 1 - 1e-12))
 
-    def excess(log_epsilon: float) -> float:
-        return log_delta_of(steps, method, math.exp(log_epsilon), target - _DEPTH) - target
+    def excess(epsilon: float) -> float:
+        return log_delta_of(steps, method, epsilon, target - _DEPTH) - target
 
-    low, high = math.log(1e-6), 0.0
-    if excess(low) <= 0:
-        return 0.0 if log_delta_of(steps, method, 1e-9, target - _DEPTH) <= target else 1e-6
-    while excess(high) > 0:
-        low, high = high, high + 1.0
-        if high > 700:
-            raise CannotAccount("noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise.")
-    root = brentq(excess, low, high, xtol=1e-9, rtol=1e-14)
-    return math.exp(root + 2e-9)
+    refusal = CannotAccount("noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise.")
+    found = smallest(excess, 0.0, tolerance=1e-9, margin=2e-9, limits=(1e-6, 1e304), refusal=refusal)
+    return 0.0 if found <= 1e-6 * (1 + 1e-9) and excess(1e-9) <= 0 else found
 
 
 @lru_cache(maxsize=4096)
@@ -209,16 +201,19 @@ def noise_multiplier_for(
         raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
     target = math.log(budget.delta)
 
-    def excess(log_z: float, directions: tuple[str, ...] = ("remove",)) -> float:
-        steps = Steps(math.exp(log_z), rate, count, sampling)
-        return log_delta_of(steps, method, budget.epsilon, target - _DEPTH, directions) - target
+    def excess(z: float, directions: tuple[str, ...] = ("remove",)) -> float:
+        return log_delta_of(Steps(z, rate, count, sampling), method, budget.epsilon, target - _DEPTH, directions) - target
 
-    def both(log_z: float) -> float:
-        return excess(log_z, ("remove", "add"))
+    def both(z: float) -> float:
+        return excess(z, ("remove", "add"))
 
-    found = _descend(excess, _guess(budget, rate, count), method)
+    cause = f"no noise multiplier meets this budget by {method.accountant}"
+    fix = "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand."
+    limits, refusal = (1e-130, 1e130), CannotAccount("epsilon", cause, fix)
+    search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
+    found = search(excess, _guess(budget, rate, count))
     # removing a row is the worse direction in every case seen, which is checked and not assumed
-    return math.exp(found if both(found) <= 0 else _descend(both, found, method))
+    return found if both(found) <= 0 else search(both, math.log(found))
 
 
 def _guess(budget: Budget, rate: float, count: int) -> float:
@@ -227,26 +222,3 @@ def _guess(budget: Budget, rate: float, count: int) -> float:
     mu = budget.epsilon / (math.sqrt(2 * inverse + 2 * budget.epsilon) + math.sqrt(2 * inverse))
     ratio = mu / (rate * math.sqrt(count))
     return -0.5 * math.log(2 * math.log(ratio) if ratio > 1e6 else math.log1p(ratio**2))
-
-
-def _descend(excess: Callable[[float], float], start: float, method: Method) -> float:
-    """A point just above the root of a decreasing function, with excess <= 0 there."""
-    step = 0.05
-    here = excess(start)
-    direction = 1.0 if here > 0 else -1.0
-    other = start
-    while True:
-        start, other = other, other + direction * step
-        there = excess(other)
-        if (there > 0) != (here > 0):
-            break
-        here = there
-        step *= 2
-        if abs(other) > 300:
-            cause: Words = f"no noise multiplier meets this budget by {method.accountant}"
-            raise CannotAccount("epsilon", cause, "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand.")
-    low, high = sorted((start, other))
-    root = brentq(excess, low, high, xtol=4e-6, rtol=1e-12) + 4e-6
-    while excess(root) > 0:
-        root += 4e-6
-    return float(root)

@@ -1,0 +1,110 @@
+"""One search for the noise that a budget needs: where a monotone function of a positive number crosses 0.
+
+`smallest` is for noise scales, and for the epsilon of a given noise; `largest` is for sensitivity over noise (mu) and for
+local budgets. Both search on a logarithmic scale and never stop on the side where the budget is exceeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from scipy.optimize import brentq
+
+from dpviz.common.validate import InvalidInput
+
+_LARGE = 1e300  # stands for infinite values, which the root finder cannot interpolate
+_RELATIVE = 2.5e-7  # of the tolerance, for each unit of |ln x|
+_ROUNDING = 1e-12  # excess up to here is rounding of the function itself
+
+NO_NOISE = InvalidInput(
+    "epsilon", "no noise is large enough for this budget", "Choose a larger epsilon, a larger delta or another accountant."
+)
+
+
+def smallest(
+    excess: Callable[[float], float],
+    log_start: float,
+    *,
+    step: float = 1.0,
+    tolerance: float = 1e-14,
+    margin: float = 0.0,
+    even: bool = False,
+    limits: tuple[float, float] = (1e-300, 1e300),
+    refusal: InvalidInput = NO_NOISE,
+) -> float:
+    """The smallest x at which excess(x) <= 0, for a function that falls as x grows; never below it.
+
+    One bracket rule: steps of ln x from `log_start` that double until the sign changes. The root is then found to `tolerance`
+    and raised until excess(x) <= 1e-12 holds at the very number that is returned.
+
+    Args:
+        excess: what x costs beyond what is allowed, for example ln delta minus its target.
+        log_start: ln of a guess.
+        step: the first step of ln x.
+        tolerance: of ln x.
+        margin: added to ln x before the check, for functions that are rough on the scale of the tolerance.
+        even: all steps are equal, and the bracket reaches back to `log_start`: for cheap functions and known brackets.
+        limits: (lowest, highest) x; the lowest is returned where it is enough.
+        refusal: the error raised where even the highest x is not enough.
+
+    Raises:
+        InvalidInput: `refusal`.
+    """
+    return _boundary(excess, log_start, 1, step, tolerance, margin, even, limits, refusal)
+
+
+def largest(
+    excess: Callable[[float], float],
+    log_start: float,
+    *,
+    step: float = 1.0,
+    tolerance: float = 1e-14,
+    margin: float = 0.0,
+    even: bool = False,
+    limits: tuple[float, float] = (1e-300, 1e300),
+    refusal: InvalidInput = NO_NOISE,
+) -> float:
+    """The largest x at which excess(x) <= 0, for a function that grows with x; never above it.
+
+    The mirror image of `smallest`: the highest x is returned where it is allowed, `refusal` is raised where even the lowest
+    is not, and the margin is taken off.
+    """
+    return _boundary(excess, log_start, -1, step, tolerance, margin, even, limits, refusal)
+
+
+def _boundary(
+    excess: Callable[[float], float],
+    log_start: float,
+    towards: int,
+    step: float,
+    tolerance: float,
+    margin: float,
+    even: bool,
+    limits: tuple[float, float],
+    refusal: InvalidInput,
+) -> float:
+    """The boundary of excess(x) <= 0; `towards` (1 or -1) is the direction of ln x in which excess falls."""
+
+    def at(log_x: float) -> float:
+        return max(-_LARGE, min(_LARGE, excess(math.exp(log_x))))
+
+    bottom, top = math.log(limits[0]), math.log(limits[1])
+    first = here = min(max(log_start, bottom), top)
+    over = at(here) > 0
+    direction = towards if over else -towards
+    last = top if direction > 0 else bottom
+    while True:
+        if here == last and over:
+            raise refusal
+        if here == last:
+            return math.exp(last)
+        before, here = here, min(max(here + direction * step, bottom), top)
+        if (at(here) > 0) != over:
+            break
+        step = step if even else 2 * step
+    low, high = sorted((first if even else before, here))
+    root = float(brentq(at, low, high, xtol=tolerance, rtol=max(8.9e-16, _RELATIVE * tolerance))) + towards * margin
+    while at(root) > _ROUNDING:
+        root += towards * max(tolerance, 1e-15 * abs(root))
+    return math.exp(root)

@@ -1,0 +1,121 @@
+"""The search for the noise that a budget needs: the safe side, the bracket, and what no noise can meet."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
+from dpviz.privacy.accounting.shuffle import gaussian_mu_for, local_epsilon_for, shuffled_epsilon, shuffled_gaussian
+from dpviz.privacy.accounting.steps import Method, Steps, log_delta_of, noise_multiplier_for
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.objective import objective_delta, objective_sigma
+from dpviz.privacy.search import largest, smallest
+
+SENSITIVITIES, WEIGHTS = np.array([0.2, 0.5, 1.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.1])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.floats(-80, 80), st.floats(-80, 80), st.floats(0.05, 8.0), st.sampled_from([1e-14, 1e-9, 4e-6]))
+def test_the_root_is_met_from_above(root: float, start: float, power: float, tolerance: float) -> None:
+    def excess(x: float) -> float:
+        return power * (root - math.log(x))
+
+    found = smallest(excess, start, tolerance=tolerance)
+    assert excess(found) <= 1e-12
+    assert abs(math.log(found) - root) <= 2e-12 / power + 3 * tolerance + 1e-14 * (1 + abs(root))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.floats(-80, 80), st.floats(-80, 80), st.booleans())
+def test_the_largest_is_met_from_below(root: float, start: float, even: bool) -> None:
+    def excess(x: float) -> float:
+        return math.log(x) - root
+
+    found = largest(excess, start, even=even, margin=1e-13)
+    assert excess(found) <= 1e-12
+    assert abs(math.log(found) - root) <= 2e-12
+
+
+@pytest.mark.parametrize("jump", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("start", [1e-6, 1.0, 40.0])
+def test_jumps_and_infinite_values_are_met_from_above(jump: float, start: float) -> None:
+    def excess(x: float) -> float:
+        return math.inf if x < jump else -math.inf
+
+    found = smallest(excess, math.log(start))
+    assert jump <= found <= jump * (1 + 1e-12)
+
+
+def test_noise_that_nothing_can_meet_is_refused_and_no_noise_needed_is_the_lowest() -> None:
+    with pytest.raises(InvalidInput, match="epsilon: no noise is large enough"):
+        smallest(lambda x: 1.0, math.log(1.0), limits=(1.0, 1e6))
+    with pytest.raises(InvalidInput, match="delta: too small"):
+        smallest(lambda x: 1.0 + 1 / x, math.log(1e9), limits=(1.0, 1e6), refusal=InvalidInput("delta", "too small", "Raise it."))
+    assert smallest(lambda x: -1.0, math.log(1.0), limits=(0.25, 1.0)) == 0.25
+    assert smallest(lambda x: 2.0 - x, math.log(100.0), limits=(1e-9, 4.0)) == pytest.approx(2.0, rel=1e-13)
+
+
+@pytest.mark.parametrize("budget", [Budget(e, d) for e, d in itertools.product((0.01, 1.0, 10.0), (1e-9, 1e-5))], ids=str)
+def test_every_noise_meets_its_budget_and_five_percent_less_does_not(budget: Budget) -> None:
+    """Costs are recomputed from the noise alone; the budget must hold exactly up to rounding."""
+    target = math.log(budget.delta)
+    costs = {
+        "gaussian": (1 / gaussian_mu(budget), lambda s: float(log_gaussian_delta(budget.epsilon, 1 / s)) - target),
+        "mixture": (
+            mixture_sigma(budget, SENSITIVITIES, WEIGHTS),
+            lambda s: math.log(mixture_delta(budget.epsilon, SENSITIVITIES, WEIGHTS, s)) - target,
+        ),
+        "mixture-rdp": (
+            mixture_rdp_sigma(budget, SENSITIVITIES, WEIGHTS),
+            lambda s: mixture_rdp_epsilon(budget.delta, SENSITIVITIES, WEIGHTS, s)[0] / budget.epsilon - 1,
+        ),
+        "objective": (
+            objective_sigma(budget, G=1.0, beta=0.25, Lam=100.0),
+            lambda s: math.log(objective_delta(budget.epsilon, s, G=1.0, beta=0.25, Lam=100.0)) - target,
+        ),
+    }
+    for accountant in ("pld", "rdp"):
+        method = Method(accountant)
+        if accountant == "pld" or budget.epsilon > 0.1:
+            costs[accountant] = (
+                noise_multiplier_for(budget, method, rate=0.05, count=50),
+                lambda z, method=method: log_delta_of(Steps(z, 0.05, 50), method, budget.epsilon) - target,
+            )
+    for name, (noise, cost) in costs.items():
+        assert cost(noise) <= 1e-11, name
+        assert cost(0.95 * noise) > 1e-3, name
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(1000, 0.5), (10**6, 1.0), (10**6, 0.1)])
+def test_shuffled_noise_meets_its_budget(n: int, epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-6)
+    local = local_epsilon_for(budget, n)
+    assert local == budget.epsilon or shuffled_epsilon(local, n, budget.delta) <= budget.epsilon
+    mu = gaussian_mu_for(budget, n)
+    assert shuffled_gaussian(mu, n, budget.delta).epsilon <= budget.epsilon * (1 + 2e-12)
+    assert shuffled_gaussian(mu / 0.95, n, budget.delta).epsilon > budget.epsilon * 1.001
+
+
+def test_no_other_root_search_looks_for_noise() -> None:
+    package = Path(dpviz.__file__).parent
+    users = {
+        path.relative_to(package).as_posix()
+        for room in ("privacy", "mechanisms", "auditing", "experiments")
+        for path in (package / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "scipy.optimize"
+        and {"brentq", "bisect", "root_scalar", "toms748", "brenth", "ridder"} & {alias.name for alias in node.names}
+    }
+    assert users == {"privacy/search.py"}
