@@ -29,7 +29,7 @@ def text(page: AppTest) -> str:
 
 def settled(page: AppTest) -> AppTest:
     for _ in range(600):
-        if all(job.over for job in pool.pool()._jobs.values()):
+        if all(job.over or job.low for job in pool.pool()._jobs.values()):
             break
         time.sleep(0.1)
     page.run()

@@ -12,7 +12,7 @@ import pytest
 
 import dpviz
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import front
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
@@ -64,7 +64,7 @@ def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec:
 
 
 def state_of(pool: jobs.Pool, job: SweepJob) -> SweepStatus:
-    return job.status(pool.ahead(job))
+    return job.status(pool.position(job))
 
 
 def test_a_job_gives_what_a_sweep_gives(tmp_path: Path) -> None:
@@ -96,17 +96,54 @@ def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: P
     pool = jobs.Pool()
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: slow.steps > 3)
-    threads = threading.active_count()
-    job.cancel()
+    pool.cancel(job, "me")
     assert state_of(pool, job).state is State.CANCELLED, "said at once"
-    until(lambda: threading.active_count() < threads)
+    until(lambda: not pool._alive)
+    assert start(pool) is job
+    assert job.state is State.CANCELLED, "nobody asked to go on"
     slow.go.set()
-    assert start(pool) is job, "nobody asked to go on"
-    pool.again(job)
-    other = start(pool, store=CellStore(tmp_path))
-    assert other is not job
-    until(lambda: other.over)
-    assert state_of(pool, other).state is State.DONE
+    pool.go_on(job, "me")
+    until(lambda: job.over)
+    assert state_of(pool, job).state is State.DONE
+
+
+def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+    true = Cell.attempt
+
+    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        monitor(0.0)
+        made = true(cell, monitor)
+        computed.append(cell.key())
+        if len(computed) == 2:
+            pool.leave(job, "me")
+        return made
+
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
+    pool.submit(job, "me")
+    until(lambda: job.state is State.PAUSED and not pool._alive)
+    finished = len(job.tables())
+    assert finished >= 1
+    pool.submit(SweepJob("a", SPEC.cells(), None), "me")
+    until(lambda: job.over)
+    assert len(computed) <= len(job.cells) + 1, "at most the cell under way is lost"
+    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+
+
+def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
+    pool = jobs.Pool()
+    job = start(pool)
+    until(lambda: slow.steps > 3)
+    for _ in range(20):
+        pool.cancel(job, "me")
+        pool.go_on(job, "me")
+    assert not job.over
+    until(lambda: job.state is State.RUNNING)
+    assert sum(thread.name == "dpviz-job" for thread in threading.enumerate()) <= 2, "one at work, one perhaps about to end"
+    slow.go.set()
+    until(lambda: job.over)
+    assert len(job.table()) == 2 * 2 * 12
 
 
 def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,14 +164,15 @@ def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.M
 
 def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "SLICE", LONG)
     pool = jobs.Pool()
     four = [start(pool, key) for key in "abcd"]
-    until(lambda: sorted(state_of(pool, job).ahead for job in four) == [0, 0, 1, 2])
-    waiting = sorted(four, key=lambda job: state_of(pool, job).ahead)
-    waiting[2].cancel()
-    until(lambda: state_of(pool, waiting[3]).ahead == 1)
-    waiting[0].cancel()
-    until(lambda: state_of(pool, waiting[3]).ahead == 0)
+    until(lambda: sorted(state_of(pool, job).position for job in four) == [0, 0, 1, 2])
+    waiting = sorted(four, key=lambda job: state_of(pool, job).position)
+    pool.cancel(waiting[2], "me")
+    until(lambda: state_of(pool, waiting[3]).position == 1)
+    pool.cancel(waiting[0], "me")
+    until(lambda: state_of(pool, waiting[3]).position == 0)
     slow.go.set()
     until(lambda: all(job.over for job in four))
     assert [job.status().state for job in waiting] == [State.CANCELLED, State.DONE, State.CANCELLED, State.DONE]
@@ -142,36 +180,131 @@ def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch:
 
 def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.02)
+    monkeypatch.setattr(jobs, "SLICE", LONG)
     pool = jobs.Pool()
     heavy = [start(pool, key) for key in "abc"]
-    until(lambda: sorted(state_of(pool, job).ahead for job in heavy) == [0, 0, 1])
+    until(lambda: sorted(state_of(pool, job).position for job in heavy) == [0, 0, 1])
     monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
     small = start(pool, "small")
     until(lambda: small in pool._alive)
-    assert state_of(pool, small).ahead == 0
+    assert state_of(pool, small).position == 0
     slow.go.set()
     until(lambda: small.over and all(job.over for job in heavy))
 
 
-def test_what_nobody_wants_any_more_stops(slow: Slow) -> None:
+def test_what_nobody_wants_any_more_is_paused(slow: Slow) -> None:
     pool = jobs.Pool()
     job = start(pool, who="ann")
     assert start(pool, who="bob") is job
     pool.leave(job, "ann")
-    assert not job.over
+    assert job.state is not State.PAUSED
     pool.leave(job, "bob")
+    assert job.state is State.PAUSED
+    until(lambda: not pool._alive)
+    assert start(pool, who="carl") is job
+    until(lambda: job.state is State.RUNNING)
+    slow.go.set()
     until(lambda: job.over)
-    assert not pool.find("a"), "who comes back starts it anew, from finished cells"
+    assert job.state is State.DONE
+
+
+def test_work_is_paused_while_everybody_who_wants_it_is_away_and_goes_on_when_somebody_is_back(slow: Slow) -> None:
+    pool = jobs.Pool()
+    job = start(pool, who="ann")
+    start(pool, who="bob")
+    until(lambda: job.state is State.RUNNING)
+    pool.set_absent({"ann"})
+    assert job.state is State.RUNNING
+    pool.set_absent({"ann", "bob"})
+    assert job.state is State.PAUSED
+    until(lambda: not pool._alive)
+    pool.set_absent({"ann"})
+    until(lambda: job.state is State.RUNNING)
+    pool.leave_all("bob")
+    pool.set_absent({"ann"})
+    assert job.state is State.PAUSED
+    pool.leave_all("ann")
+    until(lambda: not pool._alive)
+    assert pool.find("a") is job, "its cells stay"
+
+
+def test_cancelling_takes_ones_own_interest_away_and_nobody_elses(slow: Slow) -> None:
+    pool = jobs.Pool()
+    job = start(pool, who="ann")
+    start(pool, who="bob")
+    pool.cancel(job, "ann")
+    assert not job.over
+    assert start(pool, who="ann") is job
+    assert job.watchers == {"bob"}, "who has cancelled it does not want it again by looking"
+    pool.go_on(job, "ann")
+    assert job.watchers == {"ann", "bob"}
+    pool.cancel(job, "ann")
+    pool.cancel(job, "bob")
+    assert job.state is State.CANCELLED
+    until(lambda: not pool._alive)
+    assert start(pool, who="carl") is job, "somebody else asks for it"
+    slow.go.set()
+    until(lambda: job.over)
+    assert job.state is State.DONE
+
+
+def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "SLICE", 0.05)
+    monkeypatch.setattr(jobs, "ASIDE", 0.0)
+    pool = jobs.Pool()
+    greedy = [start(pool, f"ann {k}", who="ann") for k in range(4)]
+    until(lambda: len(pool._heavy) == 2 and len(pool._waiting) == 2)
+    modest = start(pool, "bob", who="bob")
+    until(lambda: modest in pool._heavy)
+    before = sum(job.worked for job in greedy), modest.worked
+    until(lambda: modest.worked - before[1] > 0.3)
+    share = (modest.worked - before[1]) / (sum(job.worked for job in greedy) - before[0] + modest.worked - before[1])
+    assert share > 0.3, "four jobs of one session do not crowd out the single one of another"
+    until(lambda: max(job.worked for job in greedy) < 2 * min(job.worked for job in greedy) + 0.2)
+    late = start(pool, "late", who="ann")
+    assert late.worked < min(job.worked for job in greedy)
+    until(lambda: late in pool._heavy)
+
+
+def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Low(Task[int]):
+        low = True
+
+    pool = jobs.Pool()
+    steps: list[float] = []
+
+    def stream(monitor: Monitor) -> Iterator[int]:
+        while not slow.go.is_set():
+            monitor(0.5)
+            steps.append(time.monotonic())
+            time.sleep(0.002)
+        yield 1
+
+    low = pool.submit(Low("low", stream), "ann")
+    until(lambda: len(steps) > 3)
+    other = start(pool)
+    until(lambda: slow.steps > 3)
+    time.sleep(0.05)  # the step under way ends
+    before = len(steps)
+    until(lambda: slow.steps > 50)
+    assert len(steps) <= before + 1
+    monkeypatch.setattr(jobs, "AT_ONCE", 2)
+    more = start(pool, "b")
+    until(lambda: more in pool._alive)
+    slow.go.set()
+    until(lambda: low.over and other.over and more.over)
 
 
 def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "AT_ONCE", 1)
     pool = jobs.Pool()
     first, second, third = (start(pool, key) for key in "abc")
-    assert [state_of(pool, job).ahead for job in (first, second, third)] == [0, 1, 2]
+    assert [state_of(pool, job).position for job in (first, second, third)] == [0, 1, 2]
     assert state_of(pool, third).state is State.QUEUED
-    second.cancel()
-    pool.again(second)
+    pool.cancel(second, "me")
     slow.go.set()
     until(lambda: first.over and third.over)
     assert third.status().state is State.DONE
@@ -223,12 +356,12 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
     drawn = threading.Event()
 
     def page() -> None:
-        cached_runs.attend()
+        front.drawing_a_page()
         drawn.wait(LONG)
 
     thread = threading.Thread(target=page)
     thread.start()
-    until(cached_runs.somebody_waits)
+    until(front.somebody_waits)
     time.sleep(0.1)  # the step under way ends
     steps = slow.steps
     time.sleep(0.2)
@@ -260,7 +393,7 @@ def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch:
     first, second = start(pool, "a"), pool.submit(Task("attack", released(slow.go)))
     until(lambda: {first, second} == set(pool._heavy))
     third = pool.submit(Task("claim", released(slow.go)))
-    until(lambda: pool.ahead(third) == 1)
+    until(lambda: pool.position(third) == 1)
     assert len(pool._heavy) == jobs.HEAVY
     slow.go.set()
     until(lambda: all(job.over for job in (first, second, third)))
@@ -272,7 +405,7 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
     monkeypatch.setattr(jobs, "AT_ONCE", 3)
     pool = jobs.Pool()
     heavy = [pool.submit(Task(key, released(slow.go))) for key in "abcd"]
-    until(lambda: len(pool._line) == 2)
+    until(lambda: len(pool._waiting) == 2)
     monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
     small = pool.submit(Task("small", lambda monitor: iter([2])))
     until(lambda: small.over)
@@ -283,7 +416,7 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
 
 def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow) -> None:
     pool = jobs.Pool()
-    lined = [pool.submit(Task(key, released(slow.go), line="claims")) for key in "abc"]
+    lined = [pool.submit(Task(key, released(slow.go), series="claims")) for key in "abc"]
     other = pool.submit(Task("other", lambda monitor: iter([3])))
     until(lambda: other.over)
     assert [job.state for job in lined] == [State.RUNNING, State.QUEUED, State.QUEUED]
@@ -304,6 +437,7 @@ def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: p
     pool.tidy()
     until(lambda: at_work.over)
     assert [pool.find(key) for key in ("done", "at work", "others")] == [None, None, others]
+    assert done.results == [], "a session may hold it for longer"
 
 
 def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> None:
@@ -311,7 +445,7 @@ def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> Non
     task = pool.submit(Task("audit", released(slow.go)), "ann")
     assert pool.submit(Task("audit", released(slow.go)), "bob") is task
     pool.leave(task, "ann")
-    assert not task.cancelled
+    assert not task.over
     slow.go.set()
     assert task.wait(LONG)
     assert task.state is State.DONE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.shell import session
-from dpviz.dashboard.shell.session import LINGER, close_left
+from dpviz.dashboard.shell.session import LINGER, PAUSE, close_left
+from dpviz.dashboard.work.pool import Pool
+from dpviz.dashboard.work.tasks import Task
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import Table
@@ -70,7 +74,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(session, "_visits", {"a": session._Visit(), "b": session._Visit()})
+    monkeypatch.setattr(session, "_visits", {"a": session._Visit("ann"), "b": session._Visit("bob")})
     return Server()
 
 
@@ -139,6 +143,37 @@ def test_a_page_that_is_still_drawn_is_let_finish_before_its_session_is_emptied(
     for call, argument in server.later:
         call(argument)
     assert server.full("a") == {False}
+
+
+def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest_ends_with_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stream(monitor: Monitor) -> Iterator[int]:
+        while not go.wait(0.005):
+            monitor(0.5)
+        yield 1
+
+    go, jobs = threading.Event(), Pool()
+    monkeypatch.setattr(session, "pool", lambda: jobs)
+    hers, shared = jobs.submit(Task("hers", stream), "ann"), jobs.submit(Task("shared", stream), "ann")
+    jobs.submit(shared, "bob")
+    server.active = {"b"}
+    look(server, 0.0)
+    look(server, PAUSE - 1)
+    assert not hers.state.stopped
+    look(server, PAUSE)
+    assert (hers.state.stopped, shared.state.stopped) == (True, False)
+    assert PAUSE + 2 * session._TICK <= 60
+    server.active = {"a", "b"}
+    look(server, PAUSE + 1)
+    assert not hers.state.stopped, "somebody is back"
+    server.active = {"b"}
+    look(server, 100.0)
+    look(server, 100.0 + LINGER)
+    assert (hers.watchers, shared.watchers) == (set(), {"bob"})
+    assert hers.state.stopped
+    go.set()
+    assert shared.wait(60.0)
 
 
 @pytest.mark.parametrize("error", [TypeError, OSError, AttributeError])

@@ -148,20 +148,20 @@ def _later(results: list[int], wait: float = 0.0) -> Callable[[Any], Any]:
 
 def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     pool = jobs.Pool()
-    done = pool.submit(Task("a", _later([1, 2, 3]), keep_all=True, line="one"))
+    done = pool.submit(Task("a", _later([1, 2, 3]), keep_all=True, series="one"))
     assert pool.submit(Task("a", _later([9]))) is done
-    slow = pool.submit(Task("b", _later(list(range(1000)), 0.02), line="one"))
+    slow = pool.submit(Task("b", _later(list(range(1000)), 0.02), series="one"))
 
     def broken(monitor: Any) -> Any:
         yield 1
         raise InvalidInput("field", "is wrong", "Change it.")
 
-    bad = pool.submit(Task("c", broken, line="one"))
-    queued = pool.submit(Task("d", _later([1]), line="one"))
-    assert pool.ahead(queued) >= 2, "one after the other"
-    queued.cancel()
+    bad = pool.submit(Task("c", broken, series="one"))
+    queued = pool.submit(Task("d", _later([1]), series="one"))
+    assert pool.position(queued) >= 2, "one after the other"
+    pool.cancel(queued)
     time.sleep(0.3)
-    slow.cancel()
+    pool.cancel(slow)
     for _ in range(100):
         time.sleep(0.02)
         if bad.over:
@@ -171,7 +171,7 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     assert 0 < len(slow.results) <= 1
     assert (bad.state, bad.problem) == ("failed", ("field: is wrong", "Change it."))
     assert (queued.state, queued.results) == ("cancelled", [])
-    pool.again(queued)
+    pool.remove(queued)
     again = pool.submit(Task("d", _later([5])))
     assert again is not queued
     assert again.wait(10)

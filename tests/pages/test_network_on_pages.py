@@ -98,7 +98,8 @@ def test_hidden_units_in_address_and_control_agree() -> None:
 def test_a_private_network_below_the_best_long_training_is_shown_as_it_is() -> None:
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd", epsilon=7.0, seeds=2)
     made = cached_runs.outcome(spec)
-    cached_runs._store[dpviz.resolve(spec).key()] = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
+    negative = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
+    cached_runs._store.put(dpviz.resolve(spec).key(), negative)
     try:
         page = first(mechanism="dp-sgd", epsilon="7.0")
     finally:

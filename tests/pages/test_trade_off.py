@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.cells import Cell
 from dpviz.experiments.sweep import run_sweep
@@ -207,7 +208,7 @@ def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Ca
     assert not job.over
     page.number_input(key="page.points").set_value(4).run()
     assert page.session_state["dpviz.sweep"] is not job
-    assert job.over
+    assert job.state is State.PAUSED, "who comes back to it finds its cells"
     held()
     done(page)
 
@@ -280,7 +281,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
 def test_times_that_were_cancelled_get_no_verdict() -> None:
     job = SweepJob("times", base.times().cells(), None)
     job._times = dict.fromkeys(range(8), 0.1)
-    job.cancel()
+    job.stop(State.CANCELLED)
     page = AppTest.from_file(str(PAGE), default_timeout=60)
     page.session_state["dpviz.times"] = job
     for key, value in FAST.items():
@@ -306,3 +307,16 @@ def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kep
     page = AppTest.from_function(script, args=(shown,)).run()
     assert not page.exception
     assert ("tune" in page.session_state) == kept
+
+
+def test_who_cancels_anothers_sweep_only_stops_watching_it(held: Callable[[], None]) -> None:
+    mine, other = opened(), opened()
+    job = mine.session_state["dpviz.sweep"]
+    assert other.session_state["dpviz.sweep"] is job
+    other.button(key="cancel-sweep").click().run()
+    assert "Cancelled" in texts(other)
+    assert not job.over
+    mine.run()
+    assert "Cancelled" not in texts(mine)
+    held()
+    assert "needs ε" in texts(done(mine))

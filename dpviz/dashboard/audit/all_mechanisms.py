@@ -10,7 +10,7 @@ import streamlit as st
 from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
 from dpviz.dashboard.kit import charts, tables, words
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -39,21 +39,17 @@ def board(spec: RunSpec, theme: Theme) -> None:
         )
     )
     task = tasks.find(key)
-    if task is None or task.state in (State.CANCELLED, State.FAILED):
+    if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
         st.button("Audit them all", on_click=_start, args=(key, spec))
     if task is None:
         return
 
-    @st.fragment(run_every=None if task.over else 1.0)
-    def live() -> None:
+    def draw() -> None:
         tasks.controls(task, "Auditing")
         if task.results:
             _show(task.results, theme)
-        if task.over and not was_over:
-            st.rerun()
 
-    was_over = task.over
-    live()
+    watching.live(task, draw)
 
 
 def _show(rows: list[Surveyed], theme: Theme) -> None:
@@ -76,7 +72,7 @@ def _line(row: Surveyed) -> tuple[str, ...]:
 
 def _start(key: str, spec: RunSpec) -> None:
     """Starts the audits in the background; a callback."""
-    tasks.start(
+    watching.start(
         tasks.Task(
             key,
             lambda monitor: survey.survey(

@@ -19,7 +19,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell import address
-from dpviz.dashboard.work import pool, tasks
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setup_for
@@ -121,17 +121,16 @@ def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: i
         ):
             yield chosen, result
 
-    task = pool.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
-    if task.state in (State.CANCELLED, State.FAILED):
-        st.button("Start again", on_click=pool.pool().again, args=(task,))
+    task = watching.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
+    if watching.state(task) in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=watching.again, args=(task,))
     return task
 
 
 def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
     """The attack so far, redrawn while it goes on."""
 
-    @st.fragment(run_every=None if task.over else 1.0)
-    def live() -> None:
+    def draw() -> None:
         tasks.controls(task, "Training")
         if task.results:
             chosen, result = task.results[-1]
@@ -142,11 +141,8 @@ def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
             with right:
                 _curve(result, theme)
             _how(spec, result, chosen)
-        if task.over and not was_over:
-            st.rerun()
 
-    was_over = task.over
-    live()
+    watching.live(task, draw, every=1.0)
 
 
 def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:

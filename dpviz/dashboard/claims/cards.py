@@ -13,7 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.shell import address
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import claims as pictures
@@ -68,13 +68,13 @@ def submit(shown: Sequence[Claim], full: bool, seed: int) -> None:
         def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
             yield check(name, full=full, seed=seed, monitor=monitor)
 
-        tasks.start(tasks.Task(key_of(claim, full, seed), work, line="claims"))
+        watching.start(tasks.Task(key_of(claim, full, seed), work, series="claims"))
 
 
 def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
-    """Stops what waits or runs."""
+    """This session wants no more of what waits or runs."""
     for task in at_work:
-        task.cancel()
+        watching.cancel(task)
 
 
 def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
@@ -88,7 +88,7 @@ def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
         )
     left, right = st.columns([1, 3])
     left.button("Test all shown", on_click=submit, args=(shown, full, seed), width="stretch")
-    at_work = [t for t in found if t is not None and not t.over]
+    at_work = [t for t in found if t is not None and not watching.over(t)]
     if at_work:
         right.button(f"Cancel the {len(at_work)} that wait or run", on_click=cancel, args=(at_work,))
 
@@ -97,8 +97,7 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
     """One claim."""
     task = tasks.find(key_of(claim, full, seed))
 
-    @st.fragment(run_every=None if task is None or task.over else 1.0)
-    def live() -> None:
+    def draw() -> None:
         if tasks.find(key_of(claim, full, seed)) is not task:
             st.rerun()  # started by the button below, which reruns this part alone
         with st.container(border=True):
@@ -106,17 +105,14 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
             st.caption(words.markdown(f"{PAPERS[claim.paper]}, {claim.place}. {claim.matters}"))
             if task is not None and task.state is not State.DONE:
                 tasks.controls(task, claim.id)
-            if task is None or task.state in (State.CANCELLED, State.FAILED):
+            if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
                 left, right = st.columns([1, 3], vertical_alignment="center")
                 left.button("Test it now", key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed), width="stretch")
                 right.markdown("Not tested yet.")
             elif task.state is State.DONE:
                 _finding(task.results[-1], theme, opened)
-        if task is not None and task.over and not was_over:
-            st.rerun()
 
-    was_over = task is None or task.over
-    live()
+    watching.live(task, draw)
 
 
 def _finding(found: Finding, theme: Theme, opened: bool) -> None:

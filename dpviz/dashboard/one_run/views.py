@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, progress, repeat, tables, words
 from dpviz.dashboard.shell import links, sidebar
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.datasets.table.encoding import add_intercept
@@ -25,7 +25,7 @@ def run(spec: RunSpec) -> Outcome | None:
     """The outcome of a run; None where there is none, said so."""
     done = progress.working(spec, cached_runs.outcome)
     if done is not None:
-        cached_runs.prepare(spec, sidebar.EPSILONS)
+        look_ahead.prepare(spec, sidebar.EPSILONS)
     return done
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, server, session
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import front
 from dpviz.figures.style import THEMES, Theme
 
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
@@ -31,7 +31,7 @@ _CSS = """<style>
 def start(title: str) -> Theme:
     """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
     server.prepare_once()
-    cached_runs.attend()
+    front.drawing_a_page()
     session.watch()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     st.html(_CSS)

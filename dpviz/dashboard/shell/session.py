@@ -18,7 +18,8 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.work import watching
+from dpviz.dashboard.work.pool import pool
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 
@@ -27,6 +28,7 @@ _KEY, _WANTED = "dpviz.uploads", "dpviz.wanted"
 #: seconds after which a session that was left is closed; less than the 120 for which Streamlit lets a person come back,
 #: because from then on it neither finds the session nor lets go of it until another one ends
 LINGER = 100.0
+PAUSE = 30.0  # seconds after which work that only a session that was left wants is paused
 _TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
 _PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
 
@@ -36,10 +38,12 @@ class _Visit:
     """One session.
 
     Attributes:
+        who: its name among those that want background work.
         left: when the person left, in seconds of the monotonic clock; None while somebody is there.
         uploads: names of its uploads.
     """
 
+    who: str = ""
     left: float | None = None
     uploads: set[str] = field(default_factory=set)
 
@@ -91,7 +95,7 @@ def watch() -> _Visit | None:
     if context is None or not runtime.exists():
         return None
     with _lock:
-        visit = _visits.setdefault(context.session_id, _Visit())
+        visit = _visits.setdefault(context.session_id, _Visit(watching.me()))
         if _watcher is None:
             _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
             _watcher.start()
@@ -104,7 +108,7 @@ def _keep_watch() -> None:
     while True:
         time.sleep(_TICK)
         if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
-            pool.pool().tidy()
+            pool().tidy()
             gc.collect()  # a session and its parts refer to each other
             _give_back()
         with _lock:
@@ -120,14 +124,20 @@ def _give_back() -> None:
 
 
 def close_left(running: runtime.Runtime, now: float) -> list[str]:
-    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids."""
+    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids.
+
+    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back.
+    """
     with _lock:
         for session, visit in _visits.items():
             if running.is_active_session(session):
                 visit.left = None
             elif visit.left is None:
                 visit.left = now
-        left = [session for session, visit in _visits.items() if visit.left is not None and now - visit.left >= LINGER]
+        gone = {session: now - visit.left for session, visit in _visits.items() if visit.left is not None}
+        absent = [_visits[session].who for session, seconds in gone.items() if seconds >= PAUSE]
+    pool().set_absent(absent)
+    left = [session for session, seconds in gone.items() if seconds >= LINGER]
     closed: list[str] = []
     done = threading.Event()
 
@@ -147,6 +157,7 @@ def close_left(running: runtime.Runtime, now: float) -> list[str]:
     for session in list(closed):
         with _lock:
             visit = _visits.pop(session)
+        pool().leave_all(visit.who)
         for name in visit.uploads:
             uploads.forget(name)
     return closed

@@ -11,8 +11,9 @@ from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.pool import pool
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.cells import Cell
 from dpviz.experiments.spec import RunSpec
@@ -150,24 +151,17 @@ def _times_section() -> None:
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
         job: SweepJob | None = st.session_state.get(_TIMES)
-        st.button("Measure", key="times-start", on_click=_measure, disabled=job is not None and not job.over)
+        st.button("Measure", key="times-start", on_click=_measure, disabled=job is not None and not watching.over(job))
         if job is not None:
-            working = not job.over
-
-            def again() -> None:
-                _draw_times(figure, job)
-                if working and job.over:
-                    st.rerun()
-
-            st.fragment(run_every=running.EVERY if working else None)(again)()
+            watching.live(job, lambda: _draw_times(figure, job))
 
 
 def _measure() -> None:
     old = st.session_state.get(_TIMES)
     if old is not None:
-        pool.pool().again(old)
-    # no store: times are measured anew
-    pool.watch(SweepJob("times", base.times().cells(), None), _TIMES)
+        pool().remove(old)
+    # no store: times are measured anew, and each session measures its own
+    watching.watch(SweepJob(f"times {watching.me()}", base.times().cells(), None), _TIMES)
 
 
 def _draw_times(figure: base.Times, job: SweepJob) -> None:
@@ -175,7 +169,7 @@ def _draw_times(figure: base.Times, job: SweepJob) -> None:
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(status.done, 1.0), f"{status.done:.0%} measured")
-            st.button("Cancel", key="times-cancel", on_click=job.cancel)
+            st.button("Cancel", key="times-cancel", on_click=watching.cancel, args=(job,))
     measured = table_of_times(job.cells, job.seconds())
     if not len(measured):
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -12,8 +12,9 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.pool import pool
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.experiments import curves
 from dpviz.experiments.cells import Cell, CellStore
@@ -26,7 +27,6 @@ from dpviz.mechanisms import list_mechanisms
 T = TypeVar("T")
 
 AUTOMATIC = 50_000_000  # rows x budgets x draws x methods that are computed without being asked for
-EVERY = 0.7  # seconds between two looks at a job at work
 PICTURES = 2.0  # between two drawings: those of all who watch cost the server and the browser more than the sweep does
 _MINE, _STARTED = "dpviz.sweep", "dpviz.started"
 
@@ -98,7 +98,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
         panels.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
     work = resolve(spec).n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
-    if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool.pool().find(key) is None:
+    if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool().find(key) is None:
         with st.container(border=True):
             st.markdown(
                 f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
@@ -106,28 +106,25 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
-    job = pool.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
+    job = watching.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
     return View(spec, sweep, job, chosen, theme)
 
 
 def status(job: SweepJob) -> SweepStatus:
     """Where a job is, and how many come before it."""
-    return job.status(pool.pool().ahead(job))
+    return replace(job.status(pool().position(job)), state=watching.state(job))
 
 
-def live(view: View | None, *draw: Callable[[View], None], every: float = EVERY) -> None:
+def live(view: View | None, *draw: Callable[[View], None], every: float = watching.EVERY) -> None:
     """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
     if view is None:
         return
-    working = not view.status().state.over
 
-    def again() -> None:
+    def parts(view: View = view) -> None:
         for part in draw:
             part(view)
-        if working and view.status().state.over:
-            st.rerun()
 
-    st.fragment(run_every=every if working else None)(again)()
+    watching.live(view.job, parts, every=every)
 
 
 def progress(view: View) -> None:
@@ -137,15 +134,11 @@ def progress(view: View) -> None:
         if status.state is State.CANCELLED:
             st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
             if st.button("Go on", key="go-on"):
-                pool.pool().again(view.job)
-                st.rerun()  # the whole page: this part of it belongs to the job that was cancelled
+                watching.go_on(view.job)
+                st.rerun()  # the whole page: this part of it is drawn once
         elif not status.state.over:
-            left = f", about {words.duration(status.left)} left" if status.left is not None else ""
-            text = f"{status.done:.0%} done{left}"
-            if status.ahead:
-                text = f"{status.done:.0%} done, waiting: number {status.ahead} in the queue of long computations"
-            st.progress(min(status.done, 1.0), text)
-            st.button("Cancel", on_click=view.job.cancel, key="cancel-sweep")
+            st.progress(min(status.done, 1.0), watching.text(status, f"{status.done:.0%} done"))
+            st.button("Cancel", on_click=watching.cancel, args=(view.job,), key="cancel-sweep")
     for notice in status.notices:
         st.warning(words.markdown(notice), icon="⚠️")
     for line in refused_cells(view.job.cells, status.problems):

@@ -10,7 +10,7 @@ from dpviz.dashboard.kit import charts, panels, words
 from dpviz.dashboard.trade_off import curves, running
 from dpviz.dashboard.trade_off import settings as choices
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments import grid as tuning
@@ -83,25 +83,19 @@ def _key(spec: RunSpec, grid: tuning.Grid) -> str:
 
 def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     key = _key(spec, grid)
-    old = pool.pool().find(key)
-    if old is not None and old.cancelled:
-        pool.pool().again(old)
-    pool.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
+    job = watching.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
+    watching.go_on(job)  # where it was cancelled before
     st.session_state[_GRID] = grid
     choices.keep(tune=",".join(pair))
 
 
 def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
-    working = not job.over
-
-    def again() -> None:
+    def draw() -> None:
         if st.session_state.pop(_APPLIED, False):
             st.rerun()
         _draw(job, grid, spec, chosen, theme)
-        if working and job.over:
-            st.rerun()
 
-    st.fragment(run_every=running.EVERY if working else None)(again)()
+    watching.live(job, draw)
 
 
 def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
@@ -109,7 +103,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(status.done, 1.0), f"{len(job.tables())} of {len(grid.cells)} settings tried")
-            st.button("Cancel", key="tune-cancel", on_click=job.cancel)
+            st.button("Cancel", key="tune-cancel", on_click=watching.cancel, args=(job,))
     elif status.state is State.CANCELLED:
         st.markdown("**Cancelled.** What was finished is kept; “Try” goes on from there.")
     means = grid.means(job.tables(), chosen.by)

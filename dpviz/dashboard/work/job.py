@@ -1,4 +1,4 @@
-"""A job: work in a thread of its own that is named, watched, and stopped at its next sign of life."""
+"""A job: work in a thread of its own that is named, watched, stopped between two pieces of work, and taken up again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ class State(StrEnum):
 
     QUEUED = "waiting"
     RUNNING = "running"
+    PAUSED = "paused"  # nobody watches it
     DONE = "done"
     CANCELLED = "cancelled"
     FAILED = "failed"
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether nothing more will come, unless somebody asks to go on."""
         return self in (State.DONE, State.CANCELLED, State.FAILED)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it is in the middle of its work, and somebody may ask to go on."""
+        return self in (State.PAUSED, State.CANCELLED)
 
 
 class Gate(Protocol):
@@ -37,8 +43,8 @@ class Gate(Protocol):
         """Called when the job's thread ends."""
 
 
-class Cancelled(Exception):
-    """Raised inside the work of a job that is not wanted any more."""
+class Stopped(Exception):
+    """Raised inside the work of a job that is paused or cancelled."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,13 @@ class Status:
         state: where it is.
         done: share of the work, in [0, 1].
         left: estimated seconds of work left, None where nothing is known yet.
-        ahead: jobs that come first, 0 where it is at work.
+        position: its place among those that wait, from 1; 0 where it does not wait.
     """
 
     state: State
     done: float
     left: float | None
-    ahead: int
+    position: int
 
 
 class Job(ABC):
@@ -63,16 +69,22 @@ class Job(ABC):
 
     Attributes:
         key: equal keys are the same job, whoever asks.
-        dataset: what the work learns from; a finished job goes when the dataset goes. "" where it is nobody's.
-        line: jobs of one line are done one after the other; "" is no line.
-        wanted_by: sessions that look at it.
+        dataset: what the work learns from; the job goes when the dataset goes. "" where it is nobody's.
+        series: jobs of one series are done one after the other; "" is no series.
+        watchers: sessions that want it; it is paused where none of them is there.
+        declined: sessions that cancelled it. Where others want it, it goes on for them.
+        low: whether it works only while nobody waits and nothing else is at work.
     """
 
-    def __init__(self, key: str, *, dataset: str = "", line: str = "") -> None:
-        self.key, self.dataset, self.line = key, dataset, line
-        self.wanted_by: set[str] = set()
+    low = False
+
+    def __init__(self, key: str, *, dataset: str = "", series: str = "") -> None:
+        self.key, self.dataset, self.series = key, dataset, series
+        self.watchers: set[str] = set()
+        self.declined: set[str] = set()
         self._lock = threading.Lock()
-        self._cancel, self._over = threading.Event(), threading.Event()
+        self._over = threading.Event()
+        self._stop = False
         self._state = State.QUEUED
         self._share = 0.0  # of the work, or of the part of it that the monitor speaks of
         self._worked = 0.0  # seconds, without those in which it was not its turn
@@ -80,15 +92,19 @@ class Job(ABC):
 
     @abstractmethod
     def work(self, monitor: Monitor) -> State:
-        """Does it, and says how it ended.
+        """Does it, or what is left of it where it was stopped before, and says how it ended.
 
         Args:
-            monitor: called between two pieces of work; raises `Cancelled` where no more is wanted.
+            monitor: called between two pieces of work; raises `Stopped` where no more is wanted.
         """
 
     @abstractmethod
-    def status(self, ahead: int = 0) -> Status:
+    def status(self, position: int = 0) -> Status:
         """How far it is."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Lets go of what it has found: the data that it was learned from goes."""
 
     @property
     def state(self) -> State:
@@ -101,26 +117,39 @@ class Job(ABC):
         return self._state.over
 
     @property
-    def cancelled(self) -> bool:
-        """Whether somebody cancelled it; its thread may need a moment to notice."""
-        return self._cancel.is_set()
+    def worked(self) -> float:
+        """Seconds that it has worked."""
+        return self._worked
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end, so long at most; returns whether it has come."""
         return self._over.wait(seconds)
 
-    def cancel(self) -> None:
-        """Stops the work at the next call of the monitor; what it has found stays."""
-        self._cancel.set()
-        self._become(State.CANCELLED)
+    def stop(self, state: State) -> None:
+        """Stops the work at the next call of the monitor; what it has found stays.
+
+        Args:
+            state: PAUSED or CANCELLED; shown at once.
+        """
+        with self._lock:
+            if not self._state.over:
+                self._stop = True
+                self._set(state)
+
+    def resume(self) -> None:
+        """Takes up work that was stopped; the pool then gives it a thread."""
+        with self._lock:
+            if self._state.stopped:
+                self._stop = False
+                self._set(State.QUEUED)
 
     def check(self) -> None:
         """
         Raises:
-            Cancelled: the job is not wanted any more.
+            Stopped: the job is not wanted now.
         """
-        if self._cancel.is_set():
-            raise Cancelled
+        if self._stop:
+            raise Stopped
 
     def run(self, pool: Gate) -> None:
         """The work; called in the job's thread."""
@@ -130,23 +159,31 @@ class Job(ABC):
             self._worked += time.monotonic() - self._since
             self.check()
             pool.gate(self, self._worked)
+            self._running()
             self._since = time.monotonic()
 
-        end = State.CANCELLED
+        end: State | None = State.FAILED
         try:
             self.check()
-            self._become(State.RUNNING)
+            self._running()
             self._since = time.monotonic()
             end = self.work(monitor)
-        except Cancelled:
-            pass
+        except Stopped:
+            end = None
         finally:
-            self._become(end)
+            if end is not None:
+                with self._lock:
+                    self._set(end)
             pool.finished(self)
 
-    def _become(self, state: State) -> None:
+    def _running(self) -> None:
         with self._lock:
-            if not self._state.over:
-                self._state = state
-            if self._state.over:
-                self._over.set()
+            if self._state is State.QUEUED:
+                self._set(State.RUNNING)
+
+    def _set(self, state: State) -> None:
+        self._state = state
+        if state.over:
+            self._over.set()
+        else:
+            self._over.clear()

@@ -1,33 +1,32 @@
-"""Long work in the background: it streams, can be cancelled, and survives other clicks and page switches.
+"""Long work in the background: one pool of jobs, free of streamlit.
 
 Every job starts at once. One that is still at work after `LIGHT` seconds is heavy and needs one of `HEAVY` places; the
-others wait in the order in which they became heavy, in the middle of what they were doing. Heavy jobs step aside while
-anybody waits for something small or for a page.
+others wait in the middle of what they were doing. A place is given up after `SLICE` seconds of work where others wait. The
+next one comes from the session that holds the fewest places and has waited longest; among the jobs of one session it is the
+one that has worked least, so short ones come before long ones. Heavy jobs step aside while anybody waits for something small
+or for a page. Jobs of low priority work only while nothing else does.
+
+A job that none of its sessions watches any more is paused: its thread ends, what it has found stays, and it goes on when
+somebody asks for it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-import uuid
-from typing import TypeVar
-
-import streamlit as st
+from collections.abc import Collection
 
 from dpviz.common import memory
-from dpviz.dashboard.work import cached_runs
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.work import front
+from dpviz.dashboard.work.job import Job, State
 from dpviz.datasets.sources import uploads
-
-J = TypeVar("J", bound=Job)
 
 HEAVY = 2
 LIGHT = 2.0  # seconds of work
+SLICE = 3.0  # seconds of work after which a place is given up where others wait
 AT_ONCE = 8  # jobs at work; more of them wait for their start, and heavy ones in the middle of what they do
-KEPT = 64  # finished jobs in memory
+KEPT = 64  # jobs in memory that are over or paused
 ASIDE = 0.5  # longest step aside, in seconds, so that nothing starves
-
-_ME = "dpviz.session"
 
 
 class Pool:
@@ -38,8 +37,10 @@ class Pool:
         self._jobs: dict[str, Job] = {}
         self._alive: list[Job] = []  # have a thread
         self._starting: list[Job] = []  # wait for one
-        self._heavy: list[Job] = []
-        self._line: list[Job] = []
+        self._heavy: dict[Job, float] = {}  # hold a place, with the seconds that they had worked when they got it
+        self._waiting: list[Job] = []  # wait for a place
+        self._served: dict[str, float] = {}  # when a session last had a place
+        self._absent: frozenset[str] = frozenset()
         memory.register(self)
 
     def find(self, key: str) -> Job | None:
@@ -51,42 +52,75 @@ class Pool:
         """The job with this one's key: the one that is there, or this one, which starts.
 
         Args:
-            who: the session that wants it; a job that nobody wants any more is stopped.
+            who: the session that wants it. A job that it has cancelled stays so; one that was stopped for lack of
+                others who want it goes on.
         """
         with self._turn:
             known = self._jobs.setdefault(job.key, job)
-            known.wanted_by.add(who)
-            if known is job:
-                self._starting.append(job)
-                self.tidy()
-                self._start()
+            if who not in known.declined:
+                known.watchers.add(who)
+                known.resume()
+            self._queue(known)
+            self._tidy()
+            self._start()
             return known
 
-    def leave(self, job: Job, who: str) -> None:
-        """A session wants something else; where it was the last one, the job is stopped and can be taken up later."""
+    def cancel(self, job: Job, who: str = "") -> None:
+        """A session wants a job no more; where it was the last one, the job is stopped. What was found stays."""
         with self._turn:
-            job.wanted_by.discard(who)
-            unwanted = not job.wanted_by and not job.over
-        if unwanted:
-            self.again(job)
+            job.watchers.discard(who)
+            job.declined.add(who)
+            if not job.watchers:
+                self._stop(job, State.CANCELLED)
 
-    def again(self, job: Job) -> None:
-        """Forgets a job, so that it can be submitted anew; a sweep's finished cells come from the store."""
-        job.cancel()
+    def go_on(self, job: Job, who: str = "") -> None:
+        """A session that has cancelled a job wants it after all."""
         with self._turn:
+            job.declined.discard(who)
+            self.submit(job, who)
+
+    def leave(self, job: Job, who: str) -> None:
+        """A session wants something else; where it was the last one, the job is paused."""
+        with self._turn:
+            job.watchers.discard(who)
+            if not job.watchers:
+                self._stop(job, State.PAUSED)
+
+    def leave_all(self, who: str) -> None:
+        """A session has ended."""
+        with self._turn:
+            self._served.pop(who, None)
+            for job in list(self._jobs.values()):
+                job.declined.discard(who)
+                if who in job.watchers:
+                    self.leave(job, who)
+
+    def set_absent(self, sessions: Collection[str]) -> None:
+        """Says which sessions have nobody in front of them: jobs that only they watch are paused, others go on."""
+        with self._turn:
+            self._absent = frozenset(sessions)
+            for job in list(self._jobs.values()):
+                if not job.watchers - self._absent:
+                    self._stop(job, State.PAUSED)
+                elif job.state is State.PAUSED:
+                    job.resume()
+                    self._queue(job)
+            self._start()
+
+    def remove(self, job: Job) -> None:
+        """Stops and forgets a job, so that it can be submitted anew; a sweep's finished cells come from the store."""
+        with self._turn:
+            job.stop(State.CANCELLED)
             if self._jobs.get(job.key) is job:
                 del self._jobs[job.key]
-            if job in self._starting:
-                self._starting.remove(job)
-            self._turn.notify_all()
+            self._stop(job, State.CANCELLED)
 
-    def ahead(self, job: Job) -> int:
-        """How many come before a job, itself included; 0 where it is at work or over."""
+    def position(self, job: Job) -> int:
+        """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
         with self._turn:
-            for queue in (self._line, self._starting):
-                if job in queue:
-                    return queue.index(job) + 1
-        return 0
+            if job in self._waiting:
+                return sorted(self._waiting, key=self._rank).index(job) + 1
+            return sorted(self._starting, key=self._order).index(job) + 1 if job in self._starting else 0
 
     def gate(self, job: Job, worked: float) -> None:
         """Called by a job between two pieces of work: waits while it is not its turn.
@@ -94,36 +128,30 @@ class Pool:
         Args:
             worked: seconds that it has worked so far.
         """
+        if job.low:
+            self._wait_for_quiet(job)
+            return
         if worked < LIGHT:
             return
         with self._turn:
             if job not in self._heavy:
-                self._line.append(job)
-                self._start()
-                try:
-                    while not (self._line[0] is job and len(self._heavy) < HEAVY):
-                        self._turn.wait(0.2)
-                        job.check()
-                    self._heavy.append(job)
-                finally:
-                    self._line.remove(job)
-                    self._turn.notify_all()
+                self._take_place(job, worked)
+            elif self._waiting and worked - self._heavy[job] >= SLICE:
+                self._give_back(job)
+                self._take_place(job, worked)
         end = time.monotonic() + ASIDE
         while self._somebody_waits() and time.monotonic() < end:
             time.sleep(0.01)  # whoever waits does not know of the pool
             job.check()
 
-    def _somebody_waits(self) -> bool:
-        with self._turn:
-            light = len(self._alive) - len(self._heavy) - len(self._line)
-        return light > 0 or cached_runs.somebody_waits()
-
     def finished(self, job: Job) -> None:
         """Called by a job when its thread ends."""
         with self._turn:
-            for group in (self._alive, self._heavy):
-                if job in group:
-                    group.remove(job)
+            if job in self._alive:
+                self._alive.remove(job)
+            self._give_back(job)
+            if self._jobs.get(job.key) is job:
+                self._queue(job)  # it was taken up again while it was stopping
             self._start()
             self._turn.notify_all()
 
@@ -131,35 +159,99 @@ class Pool:
         """Stops everything and forgets it."""
         with self._turn:
             for job in list(self._jobs.values()):
-                self.again(job)
+                self.remove(job)
 
     def forget(self, owner: str) -> None:
-        """Stops and forgets the jobs about a dataset that goes."""
+        """Stops and forgets the jobs about a dataset that goes, and what they have found."""
         with self._turn:
-            for job in [job for job in self._jobs.values() if job.dataset == owner]:
-                self.again(job)
+            gone = [job for job in self._jobs.values() if job.dataset == owner]
+            for job in gone:
+                self.remove(job)
+        for job in gone:
+            job.discard()  # sessions may hold it for longer
 
     def tidy(self) -> None:
-        """Stops and forgets jobs about uploads that are gone, and forgets the oldest that are over."""
+        """Stops and forgets jobs about uploads that are gone, and forgets the oldest that are over or paused."""
         with self._turn:
-            for job in list(self._jobs.values()):
-                if not uploads.there(job.dataset):
-                    self.again(job)
-            over = [job for job in self._jobs.values() if job not in self._alive and job not in self._starting]
-            for job in over[: max(0, len(over) - KEPT)]:
-                del self._jobs[job.key]
+            self._tidy()
+
+    def _tidy(self) -> None:
+        for owner in {job.dataset for job in self._jobs.values() if not uploads.there(job.dataset)}:
+            self.forget(owner)
+        idle = [job for job in self._jobs.values() if job not in self._alive and job not in self._starting]
+        for job in idle[: max(0, len(idle) - KEPT)]:
+            del self._jobs[job.key]
+
+    def _stop(self, job: Job, state: State) -> None:
+        job.stop(state)
+        if job in self._starting:
+            self._starting.remove(job)
+        self._turn.notify_all()
+
+    def _queue(self, job: Job) -> None:
+        if job.state is State.QUEUED and job not in self._alive and job not in self._starting:
+            self._starting.append(job)
 
     def _start(self) -> None:
-        self._starting = [job for job in self._starting if not job.cancelled]
-        for job in list(self._starting):
-            if len(self._alive) - len(self._line) >= AT_ONCE:
+        """Gives threads to jobs that wait for one: those of low priority last, and one by one."""
+        while True:
+            normal = [job for job in self._alive if not job.low]
+            busy = {job.series for job in normal if job.series}
+            room = {False: len(normal) - len(self._waiting) < AT_ONCE, True: len(normal) == len(self._alive)}
+            ready = [job for job in self._starting if room[job.low] and job.series not in busy]
+            if not ready:
                 return
-            if job.line and any(other.line == job.line for other in self._alive):
-                continue
+            job = min(ready, key=self._order)
             self._starting.remove(job)
             self._alive.append(job)
             # a daemon: the server can be stopped in the middle of the work
             threading.Thread(target=job.run, args=(self,), name="dpviz-job", daemon=True).start()
+
+    def _take_place(self, job: Job, worked: float) -> None:
+        self._waiting.append(job)
+        self._start()
+        try:
+            while not (len(self._heavy) < HEAVY and min(self._waiting, key=self._rank) is job):
+                self._turn.wait(0.2)
+                job.check()
+            self._heavy[job] = worked
+            self._mark(job)
+        finally:
+            self._waiting.remove(job)
+            self._turn.notify_all()
+
+    def _give_back(self, job: Job) -> None:
+        if self._heavy.pop(job, None) is not None:
+            self._mark(job)
+            self._turn.notify_all()
+
+    def _mark(self, job: Job) -> None:
+        for who in job.watchers:
+            self._served[who] = time.monotonic()
+
+    def _order(self, job: Job) -> tuple[bool, int]:
+        """Smaller starts first: low priority last, then the sessions with the fewest jobs at work."""
+        return job.low, self._fewest(job, self._alive)
+
+    def _rank(self, job: Job) -> tuple[int, float, float]:
+        """Smaller comes first: places of its session, when that last had one, and how long the job has worked."""
+        served = min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
+        return self._fewest(job, self._heavy), served, job.worked
+
+    def _fewest(self, job: Job, jobs: Collection[Job]) -> int:
+        """How many of these jobs a session watches, for that one of the job's sessions that watches fewest."""
+        return min((sum(who in other.watchers for other in jobs) for who in job.watchers), default=0)
+
+    def _somebody_waits(self) -> bool:
+        with self._turn:
+            light = [job for job in self._alive if not job.low and job not in self._heavy and job not in self._waiting]
+        return bool(light) or front.somebody_waits()
+
+    def _wait_for_quiet(self, job: Job) -> None:
+        while front.somebody_waits() or any(not other.low for other in list(self._alive)):
+            with self._turn:
+                self._turn.wait(0.05)
+            job.check()
 
 
 _pool = Pool()
@@ -168,25 +260,3 @@ _pool = Pool()
 def pool() -> Pool:
     """The server's jobs."""
     return _pool
-
-
-def watch(job: J, place: str) -> J:
-    """The job with this one's key, as the one that this session watches; what it watched before may stop.
-
-    Args:
-        place: session state key of what the session watches in this part of the app.
-    """
-    who = _me()
-    known = _pool.submit(job, who)
-    assert isinstance(known, type(job))
-    before = st.session_state.get(place)
-    if before is not None and before is not known:
-        _pool.leave(before, who)
-    st.session_state[place] = known
-    return known
-
-
-def _me() -> str:
-    """This session's name among those that want jobs."""
-    name: str = st.session_state.setdefault(_ME, uuid.uuid4().hex)
-    return name

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.work.job import Cancelled, Job, State, Status
+from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.experiments.cells import Cell, CellStore, problems, seconds
 
 
@@ -60,7 +60,7 @@ class SweepJob(Job):
         parts = [part for _, part in sorted(self.tables().items()) if len(part)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    def status(self, ahead: int = 0) -> SweepStatus:
+    def status(self, position: int = 0) -> SweepStatus:
         """How far it is."""
         with self._lock:
             weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
@@ -72,7 +72,7 @@ class SweepJob(Job):
                 self._state,
                 (finished + partly) / max(sum(weights), 1),
                 self._left(at_work),
-                ahead,
+                position,
                 len(self._tables),
                 tuple(found),
                 tuple(self.store.notices if self.store else ()),
@@ -100,11 +100,15 @@ class SweepJob(Job):
         return float(total)
 
     def work(self, monitor: Monitor) -> State:
-        """Computes what the store does not have."""
+        """Computes what the store does not have, and what was not finished before it was stopped."""
         failed: set[str] = set()
         todo = []
         for k, cell in enumerate(self.cells):  # what is on disk comes first, all of it
             self.check()
+            if k in self._tables:
+                if not len(self._tables[k]):
+                    failed.add(_name(cell))
+                continue
             known = self.store.get(cell) if self.store else None
             if known is None:
                 todo.append(k)
@@ -119,7 +123,7 @@ class SweepJob(Job):
             monitor(0.0)
             try:
                 table = cell.attempt(monitor)
-            except (Cancelled, KeyboardInterrupt, SystemExit):
+            except (Stopped, KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:
                 logging.getLogger(__name__).exception("cell failed: %s", cell)
@@ -139,6 +143,11 @@ class SweepJob(Job):
             if not len(table):
                 failed.add(_name(cell))
         return State.DONE
+
+    def discard(self) -> None:
+        """Lets go of the tables."""
+        with self._lock:
+            self._tables, self._problems, self._times = {}, {}, {}
 
     def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:

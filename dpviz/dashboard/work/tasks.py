@@ -10,9 +10,10 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, words
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.job import Cancelled, Job, State, Status
+from dpviz.dashboard.kit import panels
+from dpviz.dashboard.work import watching
+from dpviz.dashboard.work.job import Job, State, Status, Stopped
+from dpviz.dashboard.work.pool import pool
 
 T = TypeVar("T")
 
@@ -31,8 +32,8 @@ class Task(Job, Generic[T]):
         problem: (cause, fix) where it failed.
     """
 
-    def __init__(self, key: str, stream: Stream[T], *, dataset: str = "", line: str = "", keep_all: bool = False) -> None:
-        super().__init__(key, dataset=dataset, line=line)
+    def __init__(self, key: str, stream: Stream[T], *, dataset: str = "", series: str = "", keep_all: bool = False) -> None:
+        super().__init__(key, dataset=dataset, series=series)
         self._stream: Stream[T] | None = stream
         self._keep_all = keep_all
         self.results: list[T] = []
@@ -43,21 +44,24 @@ class Task(Job, Generic[T]):
         """Share of the work, in [0, 1]."""
         return 1.0 if self.state is State.DONE else self._share
 
-    def status(self, ahead: int = 0) -> Status:
+    def status(self, position: int = 0) -> Status:
         """How far it is."""
         left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
-        return Status(self.state, self.done, left, ahead)
+        return Status(self.state, self.done, left, position)
 
     def work(self, monitor: Monitor) -> State:
-        """Takes the results as they come."""
-        stream, self._stream = self._stream, None  # it may hold a person's data; nobody needs it again
+        """Takes the results as they come; one that was stopped starts from the beginning."""
+        stream, first = self._stream, True
         assert stream is not None
         try:
             for result in stream(monitor):
-                self.results = [*self.results, result] if self._keep_all else [result]
+                self.check()
+                self.results = [*self.results, result] if self._keep_all and not first else [result]
+                first = False
                 monitor(self._share)
+            self._stream = None  # it may hold a person's data; nobody needs it again
             return State.DONE
-        except Cancelled:
+        except Stopped:
             raise
         except InvalidInput as problem:
             self.problem = (f"{problem.field}: {problem.cause}", str(problem.fix))
@@ -66,32 +70,28 @@ class Task(Job, Generic[T]):
         except Exception as error:
             logging.getLogger(__name__).exception("task failed: %s", self.key)
             self.problem = (str(error) or type(error).__name__, "Change a setting; the others still work.")
+        self._stream = None
         return State.FAILED
+
+    def discard(self) -> None:
+        """Lets go of the results and of what they are made from."""
+        self.results, self._stream = [], None
 
 
 def find(key: str) -> Task[Any] | None:
     """The task with this key, if it was asked for before."""
-    found = jobs.pool().find(key)
+    found = pool().find(key)
     return found if isinstance(found, Task) else None
-
-
-def start(task: Task[T], who: str = "") -> Task[T]:
-    """The task with this key that waits, runs or is done; or this one, from now on."""
-    pool, known = jobs.pool(), find(task.key)
-    if known is not None and known.state in (State.CANCELLED, State.FAILED):
-        pool.again(known)
-    found = pool.submit(task, who)
-    assert isinstance(found, Task)
-    return found
 
 
 def controls(task: Task[Any], what: str) -> None:
     """Progress with a way to cancel, or what became of the work."""
-    if not task.over:
+    state = watching.state(task)
+    if not state.over:
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.progress(task.done, progress(task, what))
-        right.button("Cancel", on_click=task.cancel, key=f"cancel-{what}", width="stretch")
-    elif task.state is State.CANCELLED:
+        right.button("Cancel", on_click=watching.cancel, args=(task,), key=f"cancel-{what}", width="stretch")
+    elif state is State.CANCELLED:
         kept = "What was found by then is shown." if task.results else "Nothing was found by then."
         st.info(f"**Cancelled** after {task.done:.0%}. {kept}", icon="ℹ️")
     elif task.problem is not None:
@@ -100,11 +100,8 @@ def controls(task: Task[Any], what: str) -> None:
 
 def progress(task: Task[Any], what: str) -> str:
     """In words: how far a task is, or how many come before it."""
-    status = task.status(jobs.pool().ahead(task))
-    if status.ahead:
-        return f"{what}: {status.done:.0%}, waiting: number {status.ahead} in the queue"
-    left = f", about {words.duration(status.left)} left" if status.left is not None else ""
-    return f"{what}: {status.done:.0%}{left}"
+    status = watching.status(task)
+    return watching.text(status, f"{what}: {status.done:.0%}")
 
 
 def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str, ask: str = "") -> tuple[Any, bool]:
@@ -120,8 +117,9 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
         dataset: what the work learns from.
         ask: words of a button without which nothing starts; "" starts at once.
     """
-    key = f"observe {key}"
-    last = st.session_state.get(f"observed.{section}")
+    key, place = f"observe {key}", f"observed.{section}"
+    shown: Task[Any] | None = st.session_state.get(place)
+    last = shown.results[-1] if shown is not None and shown.results else None
     if find(key) is None and ask:
         slot = st.empty()
         if not slot.button(ask, key=f"start.{section}", type="primary"):
@@ -131,26 +129,22 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    task = jobs.watch(Task(key, stream, dataset=dataset), f"watched.{section}")
-    if not task.wait(PATIENCE):
-        _progress(task, what, section)
+    task = watching.watch(Task(key, stream, dataset=dataset), f"watched.{section}")
+    if not watching.over(task) and not task.wait(PATIENCE):
+        watching.live(task, lambda: _progress(task, what, section), every=POLL)
         return last, False
     if task.state is State.DONE:
-        st.session_state[f"observed.{section}"] = task.results[-1]
+        st.session_state[place] = task
         return task.results[-1], True
     problem = ("cancelled; nothing was kept", "Start it again, or choose something smaller.")
     panels.failed(*(task.problem or problem))
-    if st.button("Start again", key=f"again.{section}"):
-        jobs.pool().again(task)
-        st.rerun()
+    st.button("Start again", key=f"again.{section}", on_click=watching.again, args=(task,))
     return last, False
 
 
-@st.fragment(run_every=POLL)
 def _progress(task: Task[Any], what: str, section: str) -> None:
-    if task.over:
-        st.rerun()
-        return
+    if watching.over(task):
+        return  # the page is about to be drawn again
     with st.container(border=True):
         st.progress(task.done, progress(task, what))
-        st.button("Cancel", key=f"cancel.{section}", on_click=task.cancel)
+        st.button("Cancel", key=f"cancel.{section}", on_click=watching.cancel, args=(task,))

@@ -1,0 +1,73 @@
+"""Runs at other budgets, computed before anybody asks for them: moving the slider of a slow run does not stutter.
+
+Each is computed exactly as `dpviz.run` computes it, as a job of low priority.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.work import cached_runs, watching
+from dpviz.dashboard.work.job import Job, State, Status
+from dpviz.dashboard.work.pool import pool
+from dpviz.experiments.spec import RunSpec
+
+#: seconds of a run: below the first a slider does not stutter, above the second computing ahead would take minutes
+FROM, TO = 0.06, 3.0
+_PLACE = "dpviz.look-ahead"
+
+
+class LookAhead(Job):
+    """One run at several budgets.
+
+    Attributes:
+        wanted: specs still to be computed, the next one first.
+    """
+
+    low = True
+
+    def __init__(self, specs: Sequence[RunSpec]) -> None:
+        family = {key: value for key, value in specs[0].to_dict().items() if key != "epsilon"}
+        super().__init__(f"look ahead {json.dumps(family, sort_keys=True)}", dataset=specs[0].dataset)
+        self.wanted = list(specs)
+
+    def work(self, monitor: Monitor) -> State:
+        """Computes what is not in memory yet."""
+        try:
+            while self.wanted:
+                monitor(0.0)
+                spec = self.wanted[0]
+                if cached_runs.stored(spec) is None:
+                    cached_runs.compute_in_background(spec, monitor)
+                self.wanted = [other for other in self.wanted if other != spec]
+        except (InvalidInput, ArithmeticError, RuntimeError, MemoryError):
+            self.wanted = []  # whoever moves there computes it again and is told
+        return State.DONE
+
+    def status(self, position: int = 0) -> Status:
+        """How far it is."""
+        return Status(self.state, self._share, None, position)
+
+    def discard(self) -> None:
+        """Lets go of nothing: the runs are in their cache."""
+        self.wanted = []
+
+
+def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
+    """Computes a run's other budgets in the background, nearest first; a session's later call replaces its earlier one."""
+    present = cached_runs.stored(spec)
+    if present is None or not FROM <= present.seconds <= TO:
+        return
+    order = sorted(epsilons, key=lambda e: abs(math.log(e / spec.epsilon)))
+    specs = [other for e in order if e != spec.epsilon and cached_runs.stored(other := replace(spec, epsilon=e)) is None]
+    if specs:
+        made = LookAhead(specs)
+        known = pool().find(made.key)
+        if known is not None and known.over:
+            pool().remove(known)
+        watching.watch(made, _PLACE).wanted = specs  # where it is under way, the budgets near the present one come first now

@@ -1,0 +1,117 @@
+"""One way to watch a job: a session wants it, sees how far it is, cancels it and takes it up again.
+
+Cancelling takes this session's interest away and nobody else's.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import streamlit as st
+
+from dpviz.dashboard.kit import words
+from dpviz.dashboard.work.job import Job, State, Status
+from dpviz.dashboard.work.pool import pool
+
+J = TypeVar("J", bound=Job)
+
+EVERY = 0.7  # seconds between two looks at a job at work
+_ME = "dpviz.session"
+
+
+def me() -> str:
+    """This session's name among those that want jobs."""
+    name: str = st.session_state.setdefault(_ME, uuid.uuid4().hex)
+    return name
+
+
+def start(job: J) -> J:
+    """The job with this one's key, wanted by this session from now on; one that failed, or that it cancelled, starts anew."""
+    known = pool().find(job.key)
+    if known is not None and known.state is State.FAILED:
+        pool().remove(known)
+    if known is not None:
+        known.declined.discard(me())
+    return _submit(job)
+
+
+def watch(job: J, place: str) -> J:
+    """The job with this one's key, as the one that this session watches; what it watched before may be paused.
+
+    Args:
+        place: session state key of what the session watches in this part of the app.
+    """
+    known = _submit(job)
+    before = st.session_state.get(place)
+    if before is not None and before is not known:
+        pool().leave(before, me())
+    st.session_state[place] = known
+    return known
+
+
+def _submit(job: J) -> J:
+    known = pool().submit(job, me())
+    assert isinstance(known, type(job))
+    return known
+
+
+def cancel(job: Job) -> None:
+    """This session wants the job no more; where it was the last one, the job stops. A callback."""
+    pool().cancel(job, me())
+
+
+def go_on(job: Job) -> None:
+    """This session wants a job that it has cancelled after all; what was found is kept. A callback."""
+    pool().go_on(job, me())
+
+
+def again(job: Job) -> None:
+    """Takes up a job that was cancelled, or forgets one that failed, so that it starts anew. A callback."""
+    if job.state is State.FAILED:
+        pool().remove(job)
+    else:
+        go_on(job)
+
+
+def state(job: Job) -> State:
+    """Where a job is for this session: cancelled where it has cancelled it, though it goes on for others."""
+    return State.CANCELLED if not job.over and me() in job.declined else job.state
+
+
+def over(job: Job) -> bool:
+    """Whether this session can expect nothing more of a job."""
+    return state(job).over
+
+
+def status(job: Job) -> Status:
+    """How far a job is, for this session."""
+    return replace(job.status(pool().position(job)), state=state(job))
+
+
+def text(status: Status, done: str) -> str:
+    """How far a job is, in words: "45 % done, about 3 s left", or its place among those that wait.
+
+    Args:
+        done: the share in words, for example "45 % done".
+    """
+    if status.position:
+        return f"{done}, waiting: number {status.position} in the queue of long computations"
+    left = f", about {words.duration(status.left)} left" if status.left is not None else ""
+    return f"{done}{left}"
+
+
+def live(job: Job | None, draw: Callable[[], None], *, every: float = EVERY) -> None:
+    """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on."""
+    working = job is not None and not over(job)
+    if job is not None and working:
+        _submit(job)  # whoever looks at a job wants it, also where another session has started it
+
+    def again() -> None:
+        draw()
+        if job is not None and over(job) == working:
+            st.rerun()
+
+    st.fragment(run_every=every if working else None)(again)()
