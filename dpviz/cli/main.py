@@ -198,7 +198,7 @@ def _claims(options: argparse.Namespace) -> int:
         found = claims.check(name, full=options.full, seed=_seed(options.seed))
         claim, verdict = found.claim, found.verdict
         lines = [
-            ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper]}, {claim.place})"),
+            ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper].citation}, {claim.place})"),
             ("result", verdict.headline),
             *verdict.numbers,
             ("why", verdict.because),

@@ -125,20 +125,11 @@ class Row:
         return [reason for c in self.conditions if (reason := c.check(facts)) is not None]
 
 
-#: id: title and source
+#: id: title, and key of `PAPERS`
 TABLES = {
-    "dbdp": (
-        "DBDP, Table 1",
-        'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation"',
-    ),
-    "input": (
-        "Input perturbation, Table 1",
-        'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local Differential Privacy"',
-    ),
-    "pidp": (
-        "PIDP, Table 1",
-        'Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory to Algorithm"',
-    ),
+    "dbdp": ("DBDP, Table 1", "kang-dbdp"),
+    "input": ("Input perturbation, Table 1", "kang-ip"),
+    "pidp": ("PIDP, Table 1", "kang-pidp"),
 }
 
 #: what can be asked of a row

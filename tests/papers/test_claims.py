@@ -16,15 +16,19 @@ from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.papers.claims import PAPERS, Outcome, Verdict, base, check, compare, concerning, list_claims, rules
-from dpviz.papers.claims.base import Lab, by_points, difference
+from dpviz.papers import numbers
+from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules
+from dpviz.papers.claims.context import Context
+from dpviz.papers.numbers import difference
+from dpviz.papers.sentences import PIDP_AHEAD
+from dpviz.papers.verdict import Comparison, Scope, combine
 from dpviz.privacy.budget import Budget, Status
 
 
 def planted(claim: str, **swaps: Any) -> Verdict:
     """A claim's verdict with alternatives in place of the real things."""
     names = {name.replace("-", "_"): name for name in dpviz.list_mechanisms()}
-    return list_claims()[claim].test(Lab(swaps={names.get(name, name): swap for name, swap in swaps.items()}))
+    return list_claims()[claim].test(Context(swaps={names.get(name, name): swap for name, swap in swaps.items()}))
 
 
 def instead(name: str) -> Callable[[dict[str, Any]], Mechanism]:
@@ -59,7 +63,7 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
     assert {"panel", "series", "mechanism", "x", "y", "low", "high"} == set(one.verdict.table.columns)
     assert one.verdict.rule
     assert one.verdict.because
-    assert bool(one.verdict.condition) == (one.verdict.outcome is Outcome.UNDER)
+    assert bool(one.verdict.condition) == (one.verdict.outcome is Outcome.ONLY_IF)
 
 
 # --- each test can come out false, or true ---------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ def test_noise_weight_holds_for_noise_of_variance_w() -> None:
 
 
 def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() -> None:
-    right = list_claims()["influence-error"].test(Lab())
+    right = list_claims()["influence-error"].test(Context())
     assert right.outcome is Outcome.HOLDS
 
     def scaled(factor: float) -> Callable[..., np.ndarray]:
@@ -142,7 +146,7 @@ def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() 
 
         return lambda problem, index: factor * published_influence(problem, index)
 
-    assert planted("influence-error", influence=scaled(1.1)).outcome is Outcome.UNDER  # first order wrong, below the loose bound
+    assert planted("influence-error", influence=scaled(1.1)).outcome is Outcome.FAILS  # first order wrong, below the loose bound
     assert planted("influence-error", influence=scaled(-1000.0)).outcome is Outcome.FAILS
 
 
@@ -164,7 +168,7 @@ def test_permutation_and_averaging_can_fail_and_hold() -> None:
         ).outcome
         is Outcome.FAILS
     )
-    assert planted("averaging-lowers-sensitivity").outcome is Outcome.UNDER
+    assert planted("averaging-lowers-sensitivity").outcome is Outcome.ONLY_IF
     never = planted(
         "averaging-lowers-sensitivity", rsgd_ar=lambda k: get_mechanism("rsgd-ar").from_params(k | {"averaging": False})
     )
@@ -181,7 +185,7 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
         def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
             return replace(super().calibrate(setting, budget), status=Status.CLAIM, proved_budget=None)
 
-    assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.UNTESTABLE
+    assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.CANNOT_TELL
 
 
 # --- comparisons, on stand-ins whose accuracy is known ----------------------------------------------------------------------
@@ -228,14 +232,14 @@ def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
     assert planted("pidp-beats-dp-sgd", pidp_sgd=bad, dp_sgd=good).outcome is Outcome.FAILS
     assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=good).outcome is Outcome.FAILS
     under = planted("pidp-beats-dp-sgd", pidp_sgd=only_started, dp_sgd=bad)
-    assert under.outcome is Outcome.UNDER
-    assert "start at the non-private model" in under.condition
+    assert under.outcome is Outcome.ONLY_IF
+    assert "starts at the non-private model" in under.condition
 
 
 def test_the_gap_is_judged_from_both_starts() -> None:
     assert planted("pidp-gap-zero", pidp_sgd=toward(1.0)).outcome is Outcome.HOLDS
     assert planted("pidp-gap-zero", pidp_sgd=toward(-1.0)).outcome is Outcome.FAILS
-    assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.UNDER
+    assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.ONLY_IF
 
 
 def test_alike_and_not_beaten_can_hold_and_fail() -> None:
@@ -265,12 +269,10 @@ def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
             return Fit(theta, NoiseRecord("x"))
 
     coins: dict[str, Any] = dict.fromkeys(("input_perturbation", "kst_objective"), lambda knobs: Coin())
-    verdict = planted("ip-beats-objective", **coins)
-    assert verdict.outcome is Outcome.UNTESTABLE
-    assert verdict.numbers[0][1] == "0, 0, 8"
+    assert planted("ip-beats-objective", **coins).outcome is Outcome.CANNOT_TELL
     tossed: dict[str, Any] = dict.fromkeys(("pidp_sgd", "dp_sgd"), lambda knobs: Coin())
-    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.UNTESTABLE
-    assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).numbers[0][1] == "0, 8, 0"
+    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.CANNOT_TELL
+    assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).outcome is Outcome.FAILS
 
 
 def test_rsgd_ar_is_compared_as_published_and_as_well_as_can_be() -> None:
@@ -284,9 +286,9 @@ def test_rsgd_ar_is_compared_as_published_and_as_well_as_can_be() -> None:
 
     others = dict.fromkeys(("outpert_gd", "dp_sgd", "nsgd", "dp_agd"), other)
     verdict = planted("rsgd-ar-best", rsgd_ar=mine, kst_objective=toward(1.0), **others)
-    assert verdict.outcome is Outcome.UNDER
-    assert "60 of 60 comparisons calibrated as published" in verdict.condition
-    assert "0 of 60 comparisons best known calibrations" in verdict.condition
+    assert verdict.outcome is Outcome.ONLY_IF
+    assert verdict.condition == "all methods are calibrated as published"
+    assert "With the best known calibrations: Fails in 60 of 60" in verdict.because
 
 
 def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
@@ -298,9 +300,14 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
             theta = super().fit(training).theta.copy()
             for e, cal in enumerate(training.calibrations):
                 level = np.log(cal.budget.epsilon / 0.02) / np.log(100)
-                # between the minimiser and its mirror image a random share of the draws is right
-                right = level > 0.5 if self.jump else np.random.default_rng(e).random(theta.shape[1]) < level
-                theta[e] *= np.where(right, 1.0, -1.0)[:, None] if np.ndim(right) else (1.0 if right else -1.0)
+                # from the mirror image to the minimiser: at once, or by an even turn
+                angle = np.pi * (float(level < 0.5) if self.jump else 1 - level)
+                across = np.random.default_rng(0).standard_normal(theta.shape[2])
+                across -= (
+                    (across @ training.problem.optimum) / np.square(training.problem.optimum).sum() * training.problem.optimum
+                )
+                across *= np.linalg.norm(training.problem.optimum) / np.linalg.norm(across)
+                theta[e] = np.cos(angle) * theta[e] + np.sin(angle) * across
             return Fit(theta, NoiseRecord("x"))
 
     def made(jump: bool) -> Callable[[dict[str, Any]], Mechanism]:
@@ -308,9 +315,9 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
         return lambda knobs: cls()
 
     assert planted("sgd-ma-surges", dp_sgd=made(True)).outcome is Outcome.HOLDS
-    even = list_claims()["sgd-ma-surges"].test(Lab(full=True, swaps={"dp-sgd": made(False)}))
+    even = list_claims()["sgd-ma-surges"].test(Context(full=True, swaps={"dp-sgd": made(False)}))
     assert even.outcome is Outcome.FAILS
-    assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.UNTESTABLE
+    assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.CANNOT_TELL
 
 
 def test_the_fastest_is_found() -> None:
@@ -327,21 +334,58 @@ def test_the_fastest_is_found() -> None:
 
 
 def test_a_model_that_is_not_here_is_not_tested() -> None:
-    verdict = compare.beats("pidp-sgd", "dp-sgd", compare.DP_SGD, "transformer")(Lab())
-    assert verdict.outcome is Outcome.UNTESTABLE
+    verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", accuracy.DP_SGD, "transformer")(Context())
+    assert verdict.outcome is Outcome.CANNOT_TELL
 
 
-def test_points_and_differences() -> None:
-    assert by_points({("a", 1.0): True, ("b", 1.0): True}) == (Outcome.HOLDS, "")
-    assert by_points({("a", 1.0): False}) == (Outcome.FAILS, "")
-    assert by_points({("on a", 1.0): True, ("on a", 2.0): True, ("on b", 1.0): False}) == (Outcome.UNDER, "ε = 1, 2 on a")
+def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:
+    return [Comparison("x", holds, "") for holds, n in ((True, held), (False, failed), (None, undecided)) for _ in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "numbers", "outcome"),
+    [
+        (Scope.EVERY, (4, 0, 0), Outcome.HOLDS),
+        (Scope.EVERY, (38, 22, 0), Outcome.FAILS),
+        (Scope.EVERY, (8, 0, 8), Outcome.CANNOT_TELL),
+        (Scope.MOST, (2, 1, 0), Outcome.HOLDS),
+        (Scope.MOST, (1, 1, 0), Outcome.FAILS),
+        (Scope.MOST, (1, 0, 1), Outcome.CANNOT_TELL),
+        (Scope.MOST, (0, 1, 0), Outcome.CANNOT_TELL),
+        (Scope.SOME, (1, 5, 0), Outcome.HOLDS),
+        (Scope.SOME, (0, 2, 0), Outcome.FAILS),
+        (Scope.SOME, (0, 1, 0), Outcome.CANNOT_TELL),
+        (Scope.SOME, (0, 1, 1), Outcome.CANNOT_TELL),
+        (Scope.EVERY, (0, 0, 0), Outcome.CANNOT_TELL),
+    ],
+)
+def test_comparisons_add_up_to_what_the_sentence_says(scope: Scope, numbers: tuple[int, int, int], outcome: Outcome) -> None:
+    assert combine(comparisons(*numbers), scope) is outcome
+
+
+def test_a_condition_goes_with_its_outcome_and_with_no_other() -> None:
+    with pytest.raises(ValueError, match="a condition belongs"):
+        Verdict(Outcome.HOLDS, "", condition="it rains")
+    with pytest.raises(ValueError, match="a condition belongs"):
+        Verdict(Outcome.ONLY_IF, "")
+    assert Verdict(Outcome.FAILS, "").only_if("it rains").outcome is Outcome.FAILS
+    assert Verdict(Outcome.HOLDS, "").only_if("it rains").headline == "holds only if it rains"
+
+
+def test_differences_carry_their_interval() -> None:
     from scipy.stats import ttest_ind
 
     rng = np.random.default_rng(3)
     a, b = rng.normal(1, 1, 12), rng.normal(0, 2, 15)
-    interval = ttest_ind(a, b, equal_var=False).confidence_interval(base.LEVEL)
-    mean, half = difference(a, b)
-    assert (mean - half, mean + half) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    interval = ttest_ind(a, b, equal_var=False).confidence_interval(numbers.LEVEL)
+    found = difference(a, b)
+    assert (found.mean - found.half, found.mean + found.half) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    assert difference(a[:1], b).half == np.inf
+    assert difference(np.ones(3), np.zeros(3)) == numbers.Interval(1.0, 0.0)
+    wide = numbers.Interval(0.01, 0.02)
+    assert (wide.at_least(0.0), wide.at_least(-0.02), wide.at_least(0.04)) == (None, True, False)
+    assert (numbers.Interval(0.01, 0.001).leads(0.005), numbers.Interval(0.004, 0.0).leads(0.005)) == (True, False)
+    assert numbers.Interval(0.0, 0.0).leads(0.0) is False
 
 
 def test_the_shell_lists_tests_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:

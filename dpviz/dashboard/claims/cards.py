@@ -23,21 +23,12 @@ from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, concerni
 
 OWN = ("about", "thorough")
 MECHANISM = "mechanism"
-#: sign and colour, never colour alone
-_SHOWN = {
-    Outcome.HOLDS: ("✓", "green"),
-    Outcome.UNDER: ("◐", "blue"),
-    Outcome.FAILS: ("✗", "red"),
-    Outcome.UNTESTABLE: ("–", "gray"),
-}
 
 
 def choose(spec: RunSpec) -> tuple[list[Claim], bool]:
     """Which claims are shown, and whether they are tested in full; both kept in the address."""
     label = list_mechanisms()[spec.mechanism].label
-    options = {"": "All four papers", MECHANISM: f"Those about {label}"} | {
-        k: v.split(",")[0] + " et al.: " + v.split('"')[1] for k, v in PAPERS.items()
-    }
+    options = {"": "All four papers", MECHANISM: f"Those about {label}"} | {k: paper.short for k, paper in PAPERS.items()}
     state = st.session_state
     for key, known in (("about", options), ("thorough", ("", "yes"))):
         if state.get(key, "") not in known:
@@ -102,7 +93,7 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
             st.rerun()  # started by the button below, which reruns this part alone
         with st.container(border=True):
             st.header(words.markdown(claim.meaning), anchor=False)
-            st.caption(words.markdown(f"{PAPERS[claim.paper]}, {claim.place}. {claim.matters}"))
+            st.caption(words.markdown(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}"))
             if task is not None and task.state is not State.DONE:
                 tasks.controls(task, claim.id)
             if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
@@ -117,10 +108,10 @@ def card(claim: Claim, full: bool, seed: int, theme: Theme, opened: bool) -> Non
 
 def _finding(found: Finding, theme: Theme, opened: bool) -> None:
     verdict, name = found.verdict, found.claim.id
-    sign, colour = _SHOWN[verdict.outcome]
+    sign, colour = words.VERDICTS[verdict.outcome]
     st.badge(f"{sign} {verdict.outcome}", color=colour)  # type: ignore[arg-type]
-    condition = f"**Holds under**: {words.markdown(verdict.condition)}. " if verdict.condition else ""
-    st.markdown(condition + words.markdown(verdict.because))
+    condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
+    st.markdown(condition + words.markdown(words.labelled(verdict.because)))
     if not st.toggle("Numbers and picture", value=opened, key=f"show-{name}"):
         return
     if verdict.numbers:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpviz.experiments.curves import Needed
-from dpviz.mechanisms import Calibration
+from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.models import STARTS
+from dpviz.papers.verdict import Outcome
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
 
 RELATIONS = {
@@ -23,7 +24,13 @@ LABELS = {
     Status.CLAIM: ("paper's claim", "✎", "orange"),
     Status.NONE: ("no guarantee", "✗", "red"),
 }
-
+#: sign (never colour alone) and badge colour of what a check of a paper's sentence says
+VERDICTS = {
+    Outcome.HOLDS: ("✓", "green"),
+    Outcome.ONLY_IF: ("◐", "blue"),
+    Outcome.FAILS: ("✗", "red"),
+    Outcome.CANNOT_TELL: ("–", "gray"),
+}
 
 NO_MINIMUM = "Nobody knows the least objective of a network, so a private one may come out below 0."
 
@@ -164,3 +171,11 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 1):.0f}\u00a0s"
     return f"{seconds / 60:.0f}\u00a0min" if seconds < 5400 else f"{seconds / 3600:.1f}\u00a0h"
+
+
+def labelled(text: str) -> str:
+    """Mechanism ids in a sentence as labels; long ids first, since some are parts of others."""
+    known = {name: cls.label for name, cls in list_mechanisms().items() if cls.family != "reference"}
+    for name in sorted(known, key=len, reverse=True):
+        text = text.replace(name, known[name])
+    return text

@@ -14,6 +14,7 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.papers import rates
 from dpviz.papers.rate_curves import facts_of, speaks_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS
+from dpviz.papers.sources import PAPERS
 
 TABLE = Choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
 SORT = Choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")
@@ -55,7 +56,7 @@ def table(spec: RunSpec) -> None:
     done = rates.evaluate(ROWS[chosen], facts, order)
     # what cannot be read does not count as applying
     holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in done)
-    title, source = rates.TABLES[chosen]
+    title, paper = rates.TABLES[chosen]
     st.markdown(
         f"**The conditions of {holds} of {len(done)} rows hold** at n = {facts.n:,}, d = {facts.d:,}, "
         f"ε = {words.three(facts.epsilon)}, "
@@ -68,7 +69,7 @@ def table(spec: RunSpec) -> None:
     with st.container(key="rate-rows"):
         st.markdown(_markdown(done))
     tables.download(lambda: _rate_table(done), f"table-{chosen}")
-    st.caption(words.markdown(f"{title} of {source}."))
+    st.caption(words.markdown(f"{title} of {PAPERS[paper].citation}."))
     with st.expander("What O(·) hides, what each row assumes, and remarks"):
         for e in done:
             st.markdown(f"**{words.markdown(e.row.method)}**")

@@ -20,10 +20,10 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
 from dpviz.papers.figures import base
-from dpviz.papers.figures.statements import Statement, Verdict
+from dpviz.papers.figures.base import Statement
+from dpviz.papers.verdict import Outcome, Verdict
 
 _TIMES = "dpviz.times"
-_SIGNS = {True: "✓ shown", False: "✗ not shown", None: "– cannot be judged"}
 
 
 def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
@@ -50,9 +50,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             )
         if setup.unavailable:
             panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
-        st.markdown(
-            words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}: {panel.title}, {panel.rows:,} rows.")
-        )
+        st.markdown(words.markdown(f"{_where(figure)}: {panel.title}, {panel.rows:,} rows."))
         methods = ", ".join(figure.names[m] for m in figure.methods)
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
@@ -64,10 +62,15 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
     _times_section()
 
 
+def _where(figure: base.Figure | base.Times) -> str:
+    """The paper, the number and the section of a figure."""
+    return f"{figure.source.name}, {figure.number}, section {figure.section}"
+
+
 def _title(name: str) -> str:
     figure, panel = base.panels()[name]
     missing = "" if panel.model in MODELS else " (not available)"
-    return f"{figure.paper.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
+    return f"{figure.source.name.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
 
 
 def _other() -> None:
@@ -102,24 +105,17 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
         status = view.status()
         if not status.state.over:
             st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
-            found = [(s, Verdict(None, "still being computed")) for s in figure.statements]
+            found = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
         else:
-            found = base.judge(figure, view.table())
+            found = base.judge(figure, view.table(), view.sweep.named)
         _table(found)
 
     running.live(view, verdicts)
 
 
 def _table(found: list[tuple[Statement, Verdict]]) -> None:
-    rows = [(s.text, _SIGNS[v.shown], _labelled(v.why), s.meaning) for s, v in found]
+    rows = [(s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in found]
     tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
-
-
-def _labelled(text: str) -> str:
-    """Mechanism ids in a sentence as labels; long ids first, since some are parts of others."""
-    for name, cls in sorted(list_mechanisms().items(), key=lambda item: -len(item[0])):
-        text = text.replace(name, cls.label)
-    return text
 
 
 def _changes(setup: base.Setup, view: running.View) -> list[str]:
@@ -147,7 +143,7 @@ def _changes(setup: base.Setup, view: running.View) -> list[str]:
 def _times_section() -> None:
     figure = base.times()
     with st.expander("Table of times"):
-        st.markdown(words.markdown(f"{figure.paper}, {figure.number}, section {figure.section}. {'; '.join(figure.given)}."))
+        st.markdown(words.markdown(f"{_where(figure)}. {'; '.join(figure.given)}."))
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
         job: SweepJob | None = st.session_state.get(_TIMES)
@@ -183,7 +179,7 @@ def _draw_times(figure: base.Times, job: SweepJob) -> None:
     tables.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
     tables.download(lambda: measured, "times")
     if status.state is State.DONE:
-        _table([(s, s.check(measured)) for s in figure.statements])
+        _table(base.judge(figure, measured))
     elif status.state.over:
         panels.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import one_of, whole
-from dpviz.papers.claims.base import PAPERS, Claim, Lab, Outcome, Picture, Verdict
 from dpviz.papers.claims.catalogue import CLAIMS
+from dpviz.papers.claims.context import Claim, Context
+from dpviz.papers.sources import PAPERS
+from dpviz.papers.verdict import Outcome, Picture, Verdict
 
 __all__ = ["PAPERS", "Claim", "Finding", "Outcome", "Picture", "Verdict", "check", "concerning", "list_claims"]
 
@@ -64,8 +66,8 @@ def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = s
     Raises:
         InvalidInput: no such claim, or a bad seed.
     """
-    found = list_claims()[one_of("claim", claim, list_claims())]
+    chosen = list_claims()[one_of("claim", claim, list_claims())]
     seed = whole("seed", seed, 0, 2**32 - 1)
     begun = time.perf_counter()
-    verdict = found.test(Lab(full=full, seed=seed, monitor=monitor))
-    return Finding(found, verdict, command(claim, full, seed), full, seed, time.perf_counter() - begun, engine_version())
+    verdict = chosen.test(Context(full=full, seed=seed, monitor=monitor))
+    return Finding(chosen, verdict, command(claim, full, seed), full, seed, time.perf_counter() - begun, engine_version())

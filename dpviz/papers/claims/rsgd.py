@@ -9,8 +9,11 @@ import pandas as pd
 
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
-from dpviz.papers.claims.base import LEVEL, Lab, Measured, Outcome, Picture, Test, Verdict, by_points, difference
-from dpviz.papers.claims.compare import MARGIN, TUNED, Grid, accuracy_lines, span
+from dpviz.papers.checks import Check
+from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, leads
+from dpviz.papers.claims.context import Context, Measured, Test
+from dpviz.papers.numbers import LEVEL, difference
+from dpviz.papers.verdict import Comparison, Outcome, Verdict, combine, summary
 
 DELTA = 1e-8  # as in the paper's experiments
 RSGD_AR: Grid = tuple({"step_size": s, "epochs": e} for s in (0.5, 1.5) for e in (5, 20))
@@ -22,88 +25,79 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
     "dp-sgd": {"accountant": "rdp", "relation": "add-remove"},
     "dp-agd": {"relation": "add-remove"},
 }
+READINGS = ("calibrated as published", "with the best known calibrations")
+MODELS = ("logistic", "svm")
 
 
-def not_beaten(mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
+def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
     """At least as accurate as every baseline, for logistic regression and SVM, as published and as well as it can be done."""
 
-    def test(lab: Lab) -> Verdict:
-        names, seeds = lab.choose(("census-10000",), ("census-10000", "census-45000")), lab.choose(20, 50)
-        budgets = (0.05, 0.1, 0.5, 1.0, 2.0)
-        cells = [
-            (reading, name, model)
-            for reading in ("calibrated as published", "best known calibrations")
-            for name in names
-            for model in ("logistic", "svm")
-        ]
-        kept: dict[str, list[bool]] = {}
-        ahead = 0
-        lost: dict[str, set[str]] = {}
+    def test(context: Context) -> Verdict:
+        names, seeds = context.choose(("census-10000",), ("census-10000", "census-45000")), context.choose(20, 50)
+        cells = [(reading, name, model) for reading in READINGS for name in names for model in MODELS]
+        rows: dict[str, list[pd.DataFrame]] = {reading: [] for reading in READINGS}
         numbers, tables = [], []
         for k, (reading, name, model) in enumerate(cells):
-            here, parts = lab.part(k, len(cells)), len(others) + 1
             panel = f"{name}, {get_model(model).label}, {reading}"
-
-            def knobs(of: str, grid: Grid, reading: str = reading) -> Grid:
-                return [g | PUBLISHED.get(of, {}) for g in grid] if reading == "calibrated as published" else grid
-
-            mine = here.part(0, parts).best(mechanism, knobs(mechanism, RSGD_AR), name, budgets, seeds, model=model, delta=DELTA)[
-                0
-            ]
-            sides = {list_mechanisms()[mechanism].label: (mechanism, mine)}
-            for o, (other, grid) in enumerate(others):
-                theirs = here.part(o + 1, parts).best(other, knobs(other, grid), name, budgets, seeds, model=model, delta=DELTA)[
-                    0
-                ]
-                label = list_mechanisms()[other].label
-                sides[label] = (other, theirs)
-                gaps = [difference(mine.accuracy[e], theirs.accuracy[e]) for e in range(len(budgets))]
-                for mean, half in gaps:
-                    kept.setdefault(reading, []).append(mean >= -MARGIN)
-                    ahead += mean - half > 0 and mean >= MARGIN
-                if min(mean for mean, _ in gaps) < -MARGIN:
-                    lost.setdefault(reading, set()).add(label)
-                numbers.append((f"Ahead of {label}, {panel}", span([g[0] for g in gaps])))
-            tables.append(accuracy_lines(panel, sides, budgets))
-        good = {reading: sum(values) for reading, values in kept.items()}
-        total = sum(map(len, kept.values()))
-        whole, few = sum(good.values()) == total, all(2 * good[r] < len(values) for r, values in kept.items())
-        outcome = Outcome.HOLDS if whole else (Outcome.FAILS if few else Outcome.UNDER)
-        shares = ", ".join(f"{good[r]} of {len(values)} comparisons {r}" for r, values in kept.items())
+            sides = _measured(context.part(k, len(cells)), reading, name, model, seeds, [(mechanism, RSGD_AR), *others])
+            rows[reading] += [measured.rows(of) for of, measured in sides.values()]
+            (_, mine), *rest = sides.values()
+            numbers += [(f"Ahead of {list_mechanisms()[of].label}, {panel}", leads(mine, theirs)) for of, theirs in rest]
+            tables.append(accuracy_lines(panel, sides))
+        found = {reading: check.comparisons(pd.concat(parts)) for reading, parts in rows.items()}
+        outcome, condition = _by_reading({reading: combine(each) for reading, each in found.items()})
         return Verdict(
             outcome,
-            f"A comparison is kept where the mean test accuracy is at most {100 * MARGIN:g} points behind, won where it is that "
-            f"much ahead and the {LEVEL:.0%} interval of the difference (Welch, over noise draws) excludes 0. All methods are "
-            f"calibrated once as they were published and once as tightly as is known here. Holds if all are kept, fails if with "
-            f"either fewer than half are; otherwise “under”. {TUNED}.",
-            (("Comparisons kept, won, all", f"{sum(good.values())}, {ahead}, {total}"), *numbers),
-            f"Kept: {shares}. Lost at some ε: "
-            + ("; ".join(f"{r}: beside {', '.join(sorted(found))}" for r, found in lost.items()) or "none")
-            + ". Accountants have become tighter since 2019, which helps the methods that add noise at every step most.",
-            shares if outcome is Outcome.UNDER else "",
+            " ".join(f"{reading[:1].upper()}{reading[1:]}: {summary(each)}" for reading, each in found.items())
+            + " Accountants have become tighter since 2019, which helps the methods that add noise at every step most.",
+            f"{check.rule} All methods are calibrated once as they were published and once as tightly as is known here. {TUNED}",
+            tuple(numbers),
+            condition,
             pd.concat(tables),
-            Picture("ε", "test accuracy, %", log_x=True),
-            f"{seeds} noise draws per point, seed {lab.seed}, split 0; δ = {DELTA:g} as in the paper.",
+            ACCURACY,
+            f"{seeds} noise draws per point, seed {context.seed}, split 0; δ = {DELTA:g} as in the paper.",
         )
 
     return test
 
 
-def averaging_helps(lab: Lab) -> Verdict:
+def _by_reading(outcomes: Mapping[str, Outcome]) -> tuple[Outcome, str]:
+    """One outcome from both calibrations, and the calibration that is needed where only one of them is enough."""
+    if len(set(outcomes.values())) == 1:
+        return next(iter(outcomes.values())), ""
+    good = [reading for reading, outcome in outcomes.items() if outcome is Outcome.HOLDS]
+    if good:
+        return Outcome.ONLY_IF, f"all methods are {good[0]}" if good[0] == READINGS[0] else f"all methods run {good[0]}"
+    return Outcome.FAILS, ""
+
+
+def _measured(
+    context: Context, reading: str, dataset: str, model: str, seeds: int, methods: Sequence[tuple[str, Grid]]
+) -> dict[str, tuple[str, Measured]]:
+    """Label -> (id, best of its grid at each budget) for every method."""
+    budgets = (0.05, 0.1, 0.5, 1.0, 2.0)
+    out = {}
+    for k, (name, grid) in enumerate(methods):
+        knobs = [g | PUBLISHED.get(name, {}) for g in grid] if reading == READINGS[0] else grid
+        here = context.part(k, len(methods))
+        out[list_mechanisms()[name].label] = name, here.best(name, knobs, dataset, budgets, seeds, model=model, delta=DELTA)[0]
+    return out
+
+
+def averaging_helps(context: Context) -> Verdict:
     """Periodic averaging raises accuracy: RSGD-AR with averaging against itself without, and against RSGD."""
-    names = lab.choose(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
-    budgets, seeds = (0.1, 0.3, 1.0, 3.0), lab.choose(40, 200)
-    better: dict[str, dict[tuple[str, float], bool]] = {"restarts without averaging": {}, "RSGD without either": {}}
+    names = context.choose(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
+    budgets, seeds = (0.1, 0.3, 1.0, 3.0), context.choose(40, 200)
+    found: list[Comparison] = []
     numbers: list[tuple[str, str]] = []
     tables = []
+    contests = {
+        "averaging and restarts": ("rsgd-ar", RSGD_AR),
+        "restarts without averaging": ("rsgd-ar", [g | {"averaging": False} for g in RSGD_AR]),
+        "RSGD without either": ("rsgd", RSGD_AR),
+    }
     for k, name in enumerate(names):
-        here = lab.part(k, len(names))
-        bare = [g | {"averaging": False} for g in RSGD_AR]
-        contests = {
-            "averaging and restarts": ("rsgd-ar", RSGD_AR),
-            "restarts without averaging": ("rsgd-ar", bare),
-            "RSGD without either": ("rsgd", RSGD_AR),
-        }
+        here = context.part(k, len(names))
         sides: dict[str, tuple[str, Measured]] = {}
         for c, (words, (mechanism, grid)) in enumerate(contests.items()):
             measured, chosen = here.part(c, 3).best(mechanism, grid, name, budgets, seeds, delta=DELTA)
@@ -111,26 +105,23 @@ def averaging_helps(lab: Lab) -> Verdict:
             # a run no longer than tau = 5 epochs never restarts, so that both contestants may be the same
             numbers.append((f"Epochs chosen, {words}, on {name}", ", ".join(f"{g['epochs']:g}" for g in chosen)))
         (_, mine), *_ = sides.values()
-        for words in better:
-            theirs = sides[words][1]
-            gaps = [difference(mine.accuracy[e], theirs.accuracy[e]) for e in range(len(budgets))]
-            for value, (mean, half) in zip(budgets, gaps, strict=True):
-                better[words][f"on {name}", value] = mean - half > 0
-            numbers.append((f"Averaging minus {words} on {name}", span([g[0] for g in gaps])))
-        tables.append(accuracy_lines(name, sides, budgets))
-    every = {(f"{where} beside {words}", e): good for words, part in better.items() for (where, e), good in part.items()}
-    outcome, condition = by_points(every)
-    won = ", ".join(f"{sum(part.values())} of {len(part)} beside {words}" for words, part in better.items())
+        for words, (_, theirs) in list(sides.items())[1:]:
+            for e, epsilon in enumerate(budgets):
+                lead = difference(mine.accuracy[e], theirs.accuracy[e])
+                said = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}"
+                found.append(Comparison(f"{words} on {name}", lead.leads(0.0), said, -lead.mean))
+            numbers.append((f"Averaging minus {words} on {name}", leads(mine, theirs)))
+        tables.append(accuracy_lines(name, sides))
     return Verdict(
-        outcome,
-        f"Better means that the {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise "
-        f"draws) lies above "
-        f"0. Holds if better at every budget beside both, fails if at none. {TUNED}.",
-        tuple(numbers),
-        f"Averaging wins {won}. It lowers the noise that restarts cost; whether it also beats plain decay depends on how much "
+        combine(found),
+        f"{summary(found)} Averaging lowers the noise that restarts cost; whether it also beats plain decay depends on how much "
         "noise is added at all.",
-        condition,
+        f"Better means that the {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise draws) lies "
+        "above 0, no better that it lies at 0 or below. Holds if better at every budget beside both, fails if no better at one. "
+        f"{TUNED}",
+        tuple(numbers),
+        "",
         pd.concat(tables),
-        Picture("ε", "test accuracy, %", log_x=True),
-        f"{seeds} noise draws per point, seed {lab.seed}, split 0; δ = {DELTA:g} as in the paper.",
+        ACCURACY,
+        f"{seeds} noise draws per point, seed {context.seed}, split 0; δ = {DELTA:g} as in the paper.",
     )

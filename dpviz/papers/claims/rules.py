@@ -1,4 +1,4 @@
-"""Which rows meet noise: does it follow the budget, and the influence?"""
+"""Claims about which rows receive noise: whether that follows the budget, and the influence of a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz.influence import influence_of
-from dpviz.papers.claims.base import Floats, Lab, Outcome, Picture, Test, Verdict, epsilons, lines, percent
+from dpviz.papers.claims.context import Context, Floats, Test
+from dpviz.papers.claims.tables import epsilons, lines, percent
+from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts
 from dpviz.privacy.budget import Budget
 
 GRID = (0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
@@ -14,13 +16,13 @@ FALL, RISE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
 LEAST_AUC = 0.9
 
 
-def noised(lab: Lab, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
+def noised(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
     """(E, n) chance that the rule in use noises a row before the first step, and (n,) the rows' published influence."""
-    shared, delta = lab.setup(dataset, lam=lam)
-    built, problem = lab.build(mechanism), shared.problem
+    shared, delta = context.setup(dataset, lam=lam)
+    built, problem = context.build(mechanism), shared.problem
     chance = np.empty((len(GRID), problem.n))
     for k, e in enumerate(GRID):
-        lab.monitor(k / len(GRID))
+        context.monitor(k / len(GRID))
         views = built.rule_views(problem, built.calibrate(problem.setting, Budget(e, delta)))
         assert views is not None, f"{mechanism} has no rule"
         view = next(v for v in views if v.used)
@@ -31,55 +33,56 @@ def noised(lab: Lab, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[F
 def fewer_noised(mechanism: str) -> Test:
     """More budget, fewer noised rows."""
 
-    def test(lab: Lab) -> Verdict:
-        names = lab.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
+    def test(context: Context) -> Verdict:
+        names = context.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         shares, tables, numbers = [], [], []
         for k, name in enumerate(names):
-            share = noised(lab.part(k, len(names)), mechanism, name)[0].mean(axis=1)
+            share = noised(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
             shares.append(share)
-            tables.append(lines(name, "rows that meet noise", mechanism, GRID, 100 * share[:, None]))
+            tables.append(lines(name, "rows that receive noise", mechanism, GRID, 100 * share[:, None]))
             numbers.append(
                 (f"Share noised on {name}, at ε = {GRID[0]:g} and {GRID[-1]:g}", f"{percent(share[0])} and {percent(share[-1])}")
             )
             inside = int(((share > FEW) & (share < MANY)).sum())
             numbers.append((f"Budgets with a share between 1 % and 99 % on {name}", f"{inside} of {len(GRID)}"))
-        falls = all(s[0] - s[-1] >= FALL and np.diff(s).max() <= RISE for s in shares)
-        graded = all(((s > FEW) & (s < MANY)).any() for s in shares)
-        if not falls:
-            outcome, condition = Outcome.FAILS, ""
-            because = (
-                "The share of noised rows does not fall: the rule decides alike at every budget, or the wrong way round."
-                if max(float(np.ptp(s)) for s in shares) < FALL
-                else "The share rises somewhere, or ends no lower than it began."
-            )
-        elif graded:
-            outcome, condition = Outcome.HOLDS, ""
-            because = "The share falls step by step as the budget grows."
-        else:
-            last = max(GRID[int(np.flatnonzero(s >= MANY)[-1])] for s in shares)
-            first = min(GRID[int(np.flatnonzero(s <= FEW)[0])] for s in shares)
-            outcome, condition = Outcome.UNDER, f"one step from all rows to none, between ε = {last:g} and {first:g}"
-            because = (
-                "The share jumps from all to none at one budget: the rule compares a number that hardly differs between rows."
-            )
+        outcome, condition, because = _monotone(shares)
         return Verdict(
             outcome,
-            f"Holds if the share of noised rows falls by at least {100 * FALL:g} point from the smallest to the largest ε, never "
-            f"rises by more than {100 * RISE:g} points between neighbours, and lies between 1 % and 99 % somewhere; "
-            "“under a step” if it falls from all to none at once; fails otherwise.",
-            tuple(numbers),
             because,
+            f"Holds if the share of noised rows falls by at least {100 * FALL:g} point from the smallest to the largest ε, never "
+            f"rises by more than {100 * RISE:g} points between neighbours, and lies between 1 % and 99 % somewhere; holds only "
+            "if two budgets lie on either side of a step if it falls from all rows to none at once; fails otherwise.",
+            tuple(numbers),
             condition,
             pd.concat(tables),
-            Picture("ε", "rows that meet noise, %", log_x=True),
+            Picture("ε", "rows that receive noise, %", log_x=True),
             "No randomness: chances over the rule's own noise are exact, before the first step.",
         )
 
     return test
 
 
+def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
+    """(outcome, condition, why) for (E,) shares of noised rows on each dataset."""
+    falls = all(s[0] - s[-1] >= FALL and np.diff(s).max() <= RISE for s in shares)
+    if not falls:
+        alike = max(float(np.ptp(s)) for s in shares) < FALL
+        why = (
+            "The share of noised rows does not fall: the rule decides alike at every budget, or the wrong way round."
+            if alike
+            else "The share rises somewhere, or ends no lower than it began."
+        )
+        return Outcome.FAILS, "", why
+    if all(((s > FEW) & (s < MANY)).any() for s in shares):
+        return Outcome.HOLDS, "", "The share falls step by step as the budget grows."
+    last = max(GRID[int(np.flatnonzero(s >= MANY)[-1])] for s in shares)
+    first = min(GRID[int(np.flatnonzero(s <= FEW)[0])] for s in shares)
+    why = "The share jumps from all to none at one budget: the rule compares a number that hardly differs between rows."
+    return Outcome.ONLY_IF, f"a budget up to ε = {last:g} is compared with one from ε = {first:g}: all rows there, none here", why
+
+
 def separation(influence: Floats, chance: Floats) -> float:
-    """Chance that a noised row has more influence than one that passes, ties half; rows weighted by chance."""
+    """Chance that a noised row has more influence than one trained without noise, ties half; rows weighted by chance."""
     order = np.argsort(influence, kind="stable")
     value, up, down = influence[order], chance[order], 1 - chance[order]
     start = np.unique(value, return_index=True)[1]
@@ -89,13 +92,13 @@ def separation(influence: Floats, chance: Floats) -> float:
 
 
 def follows_influence(mechanism: str) -> Test:
-    """Rows that meet noise are those of large influence."""
+    """Rows that receive noise are those of large influence."""
 
-    def test(lab: Lab) -> Verdict:
-        names = lab.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
+    def test(context: Context) -> Verdict:
+        names = context.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         tables, numbers, found = [], [], {}
         for k, name in enumerate(names):
-            chance, influence = noised(lab.part(k, len(names)), mechanism, name)
+            chance, influence = noised(context.part(k, len(names)), mechanism, name)
             share = chance.mean(axis=1)
             mixed = [e for e in range(len(GRID)) if FEW < share[e] < MANY]
             values = {GRID[e]: separation(influence, chance[e]) for e in mixed}
@@ -110,30 +113,31 @@ def follows_influence(mechanism: str) -> Test:
             for e in mixed or [0, len(GRID) - 1]:
                 by = np.array([[100 * chance[e, rows].mean()] for rows in tenth])
                 tables.append(lines(name, f"ε = {GRID[e]:g}", mechanism, range(1, 11), by))
-        everything = [v for values in found.values() for v in values.values()]
-        good = [f"ε = {e:g} on {name}" for name, values in found.items() for e, v in values.items() if v >= LEAST_AUC]
-        if not everything or not good:
-            outcome, condition = Outcome.FAILS, ""
-        elif len(good) == len(everything):
-            outcome, condition = Outcome.HOLDS, ""
-        else:
-            outcome, condition = Outcome.UNDER, "; ".join(good)
+        judged = [
+            Comparison(f"ε = {e:g} on {name}", v >= LEAST_AUC, f"separation {v:.2f}", -v)
+            for name, values in found.items()
+            for e, v in values.items()
+        ]
+        held = counts(judged)[0]
+        # with one decision for all rows at every budget there is nothing that could follow an influence
+        outcome = combine(judged) if judged else Outcome.FAILS
         because = (
             "At every budget one decision is made for practically all rows, so it cannot follow their influence."
-            if not everything
-            else f"Where rows are treated differently, a noised row has more influence than one that passes with chance "
-            f"{min(everything):.2f} to {max(everything):.2f}; a rule on the influence itself would give 1."
+            if not judged
+            else f"It is that large at {held} of {len(judged)} budgets. A noised row has more influence than one trained without "
+            f"noise with chance {-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; a rule on the "
+            "influence itself would give 1."
         )
         return Verdict(
             outcome,
-            "Separation is the chance that a noised row has more influence (Kang-PIDP, eq. (11)) than one that passes. Holds if "
-            f"it is at least {LEAST_AUC:g} at every budget whose share of noised rows lies between 1 % and 99 %, and there is "
-            "such a budget; “under” the budgets where it does; fails otherwise.",
-            tuple(numbers),
             because,
-            condition,
+            "Separation is the chance that a noised row has more influence (Kang-PIDP, eq. (11)) than one trained without noise. "
+            f"Holds if it is at least {LEAST_AUC:g} at every budget whose share of noised rows lies between 1 % and 99 %, and "
+            "there is such a budget; fails otherwise.",
+            tuple(numbers),
+            "",
             pd.concat(tables),
-            Picture("tenths of the rows by influence", "rows that meet noise, %"),
+            Picture("tenths of the rows by influence", "rows that receive noise, %"),
             "No randomness: chances over the rule's own noise are exact, before the first step.",
         )
 

@@ -1,11 +1,7 @@
 """The experiments of four papers as settings: one entry per figure, and what the paper says that it shows.
 
 What a paper leaves open is left open here and said so. Where a dataset is not on this machine, the nearest is offered.
-
-Sources: Chen, Lee, Kifer, "Rényi Differentially Private ERM for Smooth Objectives", AISTATS 2019; Kang, Liu, Ding, Liu,
-Tong, Wang, "Differentially Private ERM Based on Data Perturbation"; Kang, Liu et al., "Input Perturbation: A New Paradigm
-between Central and Local Differential Privacy"; Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory
-to Algorithm".
+The papers themselves are in `dpviz.papers.sources`.
 """
 
 from __future__ import annotations
@@ -17,20 +13,59 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import pandas as pd
+
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import canonical_name, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.cells import Cell
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.models import MODELS, get_model
-from dpviz.papers.figures import statements
-from dpviz.papers.figures.statements import Statement
+from dpviz.papers.checks import Check
+from dpviz.papers.sentences import STARTED
+from dpviz.papers.sources import PAPERS, Paper
+from dpviz.papers.times import TimeCheck
+from dpviz.papers.verdict import Verdict
 from dpviz.privacy.budget import default_delta
 
 #: what a page shows before anyone has chosen, besides the method at hand
 FIRST_VIEW = ("rsgd-ar", "objective-tight", "dp-gd", "dp-sgd", "output-gaussian")
 FIRST_MANY = 4
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a paper says that its figure shows.
+
+    Attributes:
+        text: close to its words.
+        check: the rule that it became; a claim about the same thing has the same one.
+        claim: id of that claim, "" for none.
+        starts: id of the mechanism whose published start is the non-private model, where that decides; "" for none.
+    """
+
+    text: str
+    check: Check | TimeCheck
+    claim: str = ""
+    starts: str = ""
+
+    @property
+    def meaning(self) -> str:
+        """What is checked."""
+        return self.check.rule
+
+    def judge(self, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) -> Verdict:
+        """The verdict on a computed table; it names the start where the sentence holds from the non-private model.
+
+        Args:
+            methods: mechanism id to the knobs that the table was computed with.
+        """
+        verdict = self.check(table)
+        if self.starts not in methods:
+            return verdict
+        built = get_mechanism(self.starts).from_params(dict(methods[self.starts]))
+        return verdict.only_if(STARTED) if getattr(built, "start", "") == "non-private" else verdict
 
 
 @dataclass(frozen=True)
@@ -60,7 +95,8 @@ class Figure:
 
     Attributes:
         id: short name, used in addresses.
-        paper, number, section: where it stands.
+        paper: key of `PAPERS`.
+        number, section: where it stands.
         shows: the quantity on its vertical axis.
         panels: datasets and models, by short name.
         methods: mechanism id to knobs; a knob of the form "1/sqrt(n)" is computed from the training rows.
@@ -90,6 +126,11 @@ class Figure:
     seeds: int = 10
     points: int = 7
 
+    @property
+    def source(self) -> Paper:
+        """The paper."""
+        return PAPERS[self.paper]
+
 
 @dataclass(frozen=True)
 class Times:
@@ -104,6 +145,11 @@ class Times:
     given: tuple[str, ...]
     differs: tuple[str, ...]
     statements: tuple[Statement, ...]
+
+    @property
+    def source(self) -> Paper:
+        """The paper."""
+        return PAPERS[self.paper]
 
     def cells(self) -> list[Cell]:
         """One training of every method that there is at every size, small sizes first."""
@@ -229,6 +275,13 @@ def times() -> Times:
     return TIMES
 
 
-def judge(figure: Figure, table: Any) -> list[tuple[Statement, statements.Verdict]]:
-    """Each statement of a figure with whether a computed table shows it."""
-    return [(one, one.check(table)) for one in figure.statements]
+def judge(
+    figure: Figure | Times, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[tuple[Statement, Verdict]]:
+    """Each statement of a figure with its verdict on a computed table.
+
+    Args:
+        methods: mechanism id to the knobs that the table was computed with, the figure's by default.
+    """
+    given = figure.methods if methods is None else methods
+    return [(one, one.judge(table, given)) for one in figure.statements]

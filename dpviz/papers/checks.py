@@ -1,0 +1,285 @@
+"""Rules that turn sentences of papers into comparisons. A claim and a figure that say the same share one check.
+
+The papers speak in words ("competitive", "similar", "almost 0"). What each word means is fixed here before anything is
+computed. Every rule has a floor: what noise draws alone would explain is undecided and counts neither for nor against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpviz.experiments.curves import QUANTITIES
+from dpviz.models import get_model
+from dpviz.papers.numbers import Floats, Interval, Missing, difference, draws, log_ratio, paired, places, there
+from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, summary
+
+MARGIN = 0.005  # a lead counts from half a point
+CLOSE = 0.01  # accuracies within one point are almost the same
+CLOSE_GAP = math.log(2.0)  # gaps within a factor of two are almost the same
+LEAD_GAP = math.log(1.05)  # a smaller gap counts from 5 %
+ALMOST_ZERO = 0.01  # of F(0) - F(minimum), all that there is to be learned
+SHARP = 0.05  # five points up and down again are a sharp fluctuation
+RISE = 0.05  # with less to gain than five points no surge can be told
+SURGE = 0.5  # share of the way from majority to the non-private model
+FLOOR_WORDS = "Undecided where the noise draws do not suffice to tell (99 % intervals)"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule for a sentence of a paper.
+
+    Attributes:
+        meaning: the rule in words, thresholds included.
+        scope: where the sentence claims to be true; every place is one dataset and model.
+        compare: (name of a place, its rows of a sweep's table) -> comparisons.
+    """
+
+    meaning: str
+    scope: Scope
+    compare: Callable[[str, pd.DataFrame], list[Comparison]]
+
+    def comparisons(self, table: pd.DataFrame) -> list[Comparison]:
+        """All comparisons that a table allows; with a scope of most or some datasets one for each place."""
+        found: list[Comparison] = []
+        for place, part in places(table):
+            try:
+                here = self.compare(place, part)
+            except Missing as missing:
+                here = [Comparison(place, None, str(missing))]
+            if self.scope is Scope.EVERY or len(here) < 2:
+                found += here
+            else:
+                outcome = {"holds": True, "fails": False}.get(combine(here))
+                found.append(Comparison(place, outcome, summary(here).rstrip(".")))
+        return found
+
+    def __call__(self, table: pd.DataFrame) -> Verdict:
+        """The verdict on a sweep's table."""
+        found = self.comparisons(table)
+        return Verdict(combine(found, self.scope), summary(found, self.scope), self.rule)
+
+    @property
+    def rule(self) -> str:
+        """The rule, where it has to be met, and what is left undecided."""
+        return f"{self.meaning.rstrip('.')}, {self.scope}. {FLOOR_WORDS}."
+
+
+def percent(quantity: str) -> bool:
+    """Whether a quantity is an accuracy, and differences are in points."""
+    return quantity.endswith("accuracy")
+
+
+def points(share: float) -> str:
+    """0.0123 is "+1.2 points"."""
+    return f"{100 * share:+.1f} points"
+
+
+def _ratio(log: float) -> str:
+    return f"{math.exp(min(log, 700.0)):.2g}"
+
+
+def ahead(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = MARGIN) -> Check:
+    """Better than another method on average over the grid of epsilon."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        a, b = (draws(part, name, quantity) for name in (mechanism, other))
+        if percent(quantity):
+            lead = difference(a.mean().to_numpy(), b.mean().to_numpy())
+            said = f"{points(lead.mean)} against {other} on average over ε"
+            return [Comparison(place, lead.leads(margin), said, -lead.mean)]
+        ratio = log_ratio(a.to_numpy(), b.to_numpy())
+        holds = Interval(-ratio.mean, ratio.half).leads(LEAD_GAP)
+        return [Comparison(place, holds, f"its gap is {_ratio(ratio.mean)} times that of {other} on average over ε", ratio.mean)]
+
+    size = f"at least {100 * margin:g} points" if percent(quantity) else "at least 5 %"
+    return Check(f"{'Higher' if QUANTITIES[quantity] else 'Lower'} by {size} on average over the ε grid", scope, compare)
+
+
+def as_good(
+    mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = CLOSE
+) -> Check:
+    """At every epsilon as good as each of the others, or better: behind by `margin` at most."""
+    sign = 1 if QUANTITIES[quantity] else -1
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        own = draws(part, mechanism, quantity)
+        found = []
+        for other, theirs in there(part, list(others), quantity).items():
+            for epsilon in own.index:
+                lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
+                size = points(lead.mean) if percent(quantity) else f"{-lead.mean:+.3g} in the objective"
+                said = f"{size} against {other} at ε = {epsilon:g}"
+                found.append(Comparison(f"{other} on {place}", lead.at_least(-margin), said, -lead.mean))
+        if not found:
+            raise Missing("none of the others was computed")
+        return found
+
+    size = f"{100 * margin:g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
+    return Check(f"At every ε at most {size} worse than each of the others", scope, compare)
+
+
+def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+    """Like at least one of the others, on average over the grid."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        own = draws(part, mechanism, quantity)
+        found = []
+        for other, theirs in there(part, list(others), quantity).items():
+            if percent(quantity):
+                each = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index]
+                said, limit = "{} points from {}, the nearest, on average over ε", CLOSE
+            else:
+                each = [log_ratio(own.loc[[e]].to_numpy(), theirs.loc[[e]].to_numpy()) for e in own.index]
+                said, limit = "a factor {} from {}, the nearest, on average over ε", CLOSE_GAP
+            away = Interval(float(np.mean([abs(d.mean) for d in each])), float(np.mean([d.half for d in each])))
+            size = f"{100 * away.mean:.1f}" if percent(quantity) else _ratio(away.mean)
+            found.append(Comparison(place, away.at_most(limit), said.format(size, other), away.mean))
+        if not found:
+            raise Missing("none of the others was computed")
+        return [min(found, key=lambda c: c.severity)]
+
+    size = "Within 1 point" if percent(quantity) else "Within a factor of 2"
+    return Check(f"{size} of one of the others, on average over the ε grid", scope, compare)
+
+
+def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+    """More budget helps: the last mean is better than the first, and no step goes back by more than is almost the same."""
+    sign = 1 if QUANTITIES[quantity] else -1
+    allowed = CLOSE if percent(quantity) else CLOSE_GAP
+
+    def change(values: pd.DataFrame, start: int, end: int) -> Interval:
+        if percent(quantity):
+            return paired(sign * (values.iloc[end] - values.iloc[start]).to_numpy())
+        ratio = log_ratio(values.iloc[[end]].to_numpy(), values.iloc[[start]].to_numpy())
+        return Interval(sign * ratio.mean, ratio.half)
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        found = []
+        for mechanism, values in there(part, list(mechanisms), quantity).items():
+            if len(values) < 2:
+                continue
+            whole = change(values, 0, -1)
+            back = min((change(values, k, k + 1) for k in range(len(values) - 1)), key=lambda step: step.mean)
+            failed = back.at_least(-allowed) is False or (whole.mean < 0 and whole.at_least(0) is False)
+            holds = False if failed else True if whole.mean - whole.half > 0 and back.mean >= -allowed else None
+            size = [points(v) if percent(quantity) else f"a factor {_ratio(-v)}" for v in (whole.mean, back.mean)]
+            said = f"{size[0]} from the smallest ε to the largest, worst step {size[1]}"
+            found.append(Comparison(f"{mechanism} on {place}", holds, said, -min(back.mean, whole.mean)))
+        if not found:
+            raise Missing("there are too few numbers")
+        return found
+
+    word, size = ("rises", "1 point") if sign > 0 else ("falls", "a factor of 2")
+    return Check(f"The mean {word} from the smallest ε to the largest, and no step goes back by more than {size}", scope, compare)
+
+
+def grows_apart(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
+    """The lead over the other is larger in the upper half of the grid than in the lower."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        a, b = (draws(part, name, "accuracy") for name in (mechanism, other))
+        half = len(a) // 2
+        if not half:
+            raise Missing("there are too few numbers")
+        low, high = (
+            difference(a.iloc[s].mean().to_numpy(), b.iloc[s].mean().to_numpy()) for s in (slice(half), slice(-half, None))
+        )
+        own, their = ((v.iloc[-half:].mean() - v.iloc[:half].mean()).to_numpy() for v in (a, b))
+        both = (high.leads(0.0), difference(own, their).leads(MARGIN))
+        holds = False if False in both else None if None in both else True
+        return [Comparison(place, holds, f"{points(low.mean)} at small ε, {points(high.mean)} at large", low.mean - high.mean)]
+
+    return Check(f"The lead is positive at large ε, and at least {100 * MARGIN:g} points larger than at small ε", scope, compare)
+
+
+def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
+    """At the smallest epsilon the lead is at most a point."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        a, b = (draws(part, name, "accuracy") for name in (mechanism, other))
+        lead = difference(a.iloc[0].to_numpy(), b.iloc[0].to_numpy())
+        return [Comparison(place, lead.at_most(CLOSE), f"{points(lead.mean)} at ε = {a.index[0]:g}", lead.mean)]
+
+    return Check("At the smallest ε at most 1 point ahead, or behind", scope, compare)
+
+
+def learnable(part: pd.DataFrame) -> float:
+    """F(0) - F(minimum) of one place: the objective of the model that says nothing, above the best objective."""
+    first = part.iloc[0]
+    return float(get_model(str(first["model"])).loss.value(np.zeros(1))[0] - (first["objective"] - first["optimality_gap"]))
+
+
+def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
+    """The optimality gap at the largest epsilon is at most 1 % of what there is to be learned."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        gaps = draws(part, mechanism, "optimality_gap").iloc[-1:]
+        share = gaps.iloc[0].to_numpy() / learnable(part.dropna(subset=["objective", "optimality_gap"]))
+        gap = paired(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
+        said = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
+        return [Comparison(place, gap.at_most(ALMOST_ZERO), said, gap.mean)]
+
+    return Check(
+        f"The gap at the largest ε is at most {100 * ALMOST_ZERO:g} % of F(0) − F(θ*), all that can be learned", scope, compare
+    )
+
+
+def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+    """The means of some method go up and down by five points, or by a factor of two, beyond their way from first to last."""
+    limit = SHARP if percent(quantity) else CLOSE_GAP
+
+    def steps(values: pd.DataFrame) -> list[Interval]:
+        pairs = [(values.iloc[k], values.iloc[k + 1]) for k in range(len(values) - 1)]
+        if percent(quantity):
+            return [paired((b - a).to_numpy()) for a, b in pairs]
+        return [log_ratio(b.to_numpy()[None], a.to_numpy()[None]) for a, b in pairs]
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        found = []
+        for mechanism, values in there(part, list(mechanisms), quantity).items():
+            if len(values) < 2:
+                continue
+            each = steps(values)
+            mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
+            back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
+            size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
+            said = f"{mechanism}: {size} up and down beyond its way from first to last"
+            found.append(Comparison(place, back.at_least(limit), said, -mean))
+        if not found:
+            raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
+        return [min(found, key=lambda c: c.severity)]
+
+    size = "5 points" if percent(quantity) else "a factor of 2"
+    return Check(f"The means go up and down by at least {size} beyond their way from first to last", scope, compare)
+
+
+def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
+    """One step of the grid makes half of the way from majority to the non-private model and ends within a point of it."""
+
+    def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
+        values = draws(part, mechanism, "accuracy")
+        top, floor = (float(part[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
+        mean: Floats = values.mean(axis=1).to_numpy()
+        way, rise = top - floor, float(mean.max() - mean.min())
+        if len(values) < 2:
+            raise Missing("there are too few numbers")
+        if min(way, rise) < RISE:
+            said = f"{points(way)} lie between majority and non-private, and the curve spans {points(rise)}"
+            return [Comparison(place, None, f"{said}: no surge can be told below {100 * RISE:g}")]
+        step = np.diff(mean)
+        near = np.flatnonzero(top - mean[1:] <= CLOSE)  # steps that end where the paper's surge does
+        at = int(near[step[near].argmax()]) if len(near) else int(step.argmax())
+        change = paired((values.iloc[at + 1] - values.iloc[at]).to_numpy())
+        half_way = change.at_least(SURGE * way)
+        holds = False if not len(near) else half_way
+        said = f"its largest step{' that ends there' if len(near) else ''} is {100 * step[at] / way:.0f} % of the way"
+        ends = f"to {100 * (top - mean[at + 1]):.1f} points below non-private at ε = {values.index[at + 1]:g}"
+        return [Comparison(place, holds, f"{said}, {ends}", -float(step[at]))]
+
+    meaning = "One step of the grid makes half of the way from majority to non-private, and ends within 1 point of it"
+    return Check(meaning, scope, compare)

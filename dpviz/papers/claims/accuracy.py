@@ -1,0 +1,224 @@
+"""Claims about accuracy and optimality gap: trains both sides and applies the check that the paper's figure has too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.models import MODELS, get_model
+from dpviz.papers.checks import ALMOST_ZERO, Check
+from dpviz.papers.claims.context import Context, Measured, Test
+from dpviz.papers.claims.tables import constant, lines, span
+from dpviz.papers.sentences import STARTED
+from dpviz.papers.verdict import Outcome, Picture, Verdict
+
+Grid = Sequence[dict[str, Any]]
+STEPS: Grid = tuple({"step_size": s} for s in (1.0, 0.1, 0.01))
+DP_SGD: Grid = tuple({"epochs": e, "step_size": s} for e in (5.0, 20.0) for s in (1.0, 0.3))
+TUNED = "Hyperparameters are the best of a small grid at every budget, chosen by test accuracy for both sides, as papers tune."
+STARTS = ("non-private", "zero")
+QUICK, FULL = ("breast-cancer", "census-10000"), ("breast-cancer", "census-10000", "census-45000")
+ACCURACY = Picture("ε", "test accuracy, %", log_x=True)
+
+
+def accuracy_lines(panel: str, sides: dict[str, tuple[str, Measured]]) -> pd.DataFrame:
+    """Both sides and the two baselines as lines, in percent."""
+    first = next(iter(sides.values()))[1]
+    x = first.epsilons
+    tables = [lines(panel, name, mechanism, x, 100 * m.accuracy) for name, (mechanism, m) in sides.items()]
+    tables += [
+        constant(panel, "no privacy", "non-private", x, 100 * first.non_private),
+        constant(panel, "majority", "majority", x, 100 * first.majority),
+    ]
+    return pd.concat(tables)
+
+
+def leads(one: Measured, other: Measured) -> str:
+    """Smallest and largest difference of the mean accuracies over the budgets."""
+    return span([float(d) for d in one.accuracy.mean(axis=1) - other.accuracy.mean(axis=1)])
+
+
+def known_knobs(mechanism: str, grid: Grid) -> Grid:
+    """The grid without hyperparameters that this mechanism does not have."""
+    known = get_mechanism(mechanism).knobs()
+    cut = [{k: v for k, v in knobs.items() if k in known} for knobs in grid]
+    return [g for k, g in enumerate(cut) if g not in cut[:k]]
+
+
+def untestable(model: str, methods: Sequence[str]) -> Verdict | None:
+    """The verdict where the model is not here, or one of the methods does not run on it."""
+    try:
+        setting = get_model(model).setting(1000, 5, 1e-3)
+    except InvalidInput as problem:
+        return Verdict(
+            Outcome.CANNOT_TELL,
+            f"No model {model!r} here: {problem.cause}.",
+            "Testable once the engine has this model.",
+            (("Models", ", ".join(MODELS)), ("Model asked for", model)),
+        )
+    refusals = [r for m in methods if (r := get_mechanism(m).refusal(setting))]
+    return Verdict(Outcome.CANNOT_TELL, "; ".join(refusals) + ".", "Testable once all methods run on it.") if refusals else None
+
+
+def light(model: str) -> bool:
+    """Whether a hundred trainings take seconds; a network takes as long for a tenth of the rows."""
+    return get_model(model).convex
+
+
+def starts_of(mechanism: str) -> tuple[str, ...]:
+    """Where a method can be started: the published start first."""
+    return STARTS if "start" in get_mechanism(mechanism).knobs() else STARTS[:1]
+
+
+def started(context: Context, mechanism: str, start: str, knobs: dict[str, Any]) -> Mechanism:
+    """The method with a start, where it has one."""
+    return context.build(mechanism, **(knobs | ({"start": start} if len(starts_of(mechanism)) > 1 else {})))
+
+
+def by_start(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
+    """What two starts say together: where only the published one reaches it, that start is the condition."""
+    because = f"Started at the non-private model: {published.because} Started at {elsewhere}: {alone.because}"
+    if published.outcome is Outcome.HOLDS and alone.outcome is not Outcome.HOLDS:
+        published = published.only_if(STARTED)
+        because += " No ε covers what that start has seen."
+    return replace(published, because=because)
+
+
+def more_accurate(check: Check, mechanism: str, other: str, other_grid: Grid, model: str = "logistic", quick: str = "") -> Test:
+    """A method that starts at the non-private model is more accurate than another, which does not.
+
+    Args:
+        model: the publication's.
+        quick: a smaller one for the quick test where the publication's takes minutes.
+    """
+
+    def test(context: Context) -> Verdict:
+        chosen = context.choose(quick or model, model)
+        missing = untestable(chosen, (mechanism, other))
+        if missing is not None:
+            return missing
+        names = context.choose(QUICK if light(chosen) else QUICK[:1], FULL)
+        # a rule on influences inverts a network's Hessian for every draw and round
+        grid = (0.05, 0.2, 1.0, 5.0) if light(chosen) else context.choose((0.2, 5.0), (0.05, 0.2, 1.0, 5.0))
+        seeds = context.choose(10, 30) if light(chosen) else context.choose(8, 10)
+        nowhere = "zero" if get_model(chosen).convex else "a random point"
+        words = dict(zip(STARTS, ("the non-private model", nowhere), strict=True))
+        numbers = [] if chosen == model else [("Model", f"{get_model(chosen).label}; the full test takes the publication's")]
+        rows: dict[str, list[pd.DataFrame]] = {start: [] for start in STARTS}
+        tables = []
+        for k, name in enumerate(names):
+            here = context.part(k, len(names))
+            theirs = here.part(0, 3).best(other, known_knobs(other, other_grid), name, grid, seeds, model=chosen)[0]
+            label = list_mechanisms()[mechanism].label
+            sides = {}
+            for s, start in enumerate(STARTS):
+                knobs = [g | {"start": start} for g in known_knobs(mechanism, STEPS)] if len(starts_of(mechanism)) > 1 else [{}]
+                mine = here.part(s + 1, 3).best(mechanism, knobs, name, grid, seeds, model=chosen)[0]
+                rows[start] += [mine.rows(mechanism), theirs.rows(other)]
+                sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)
+                numbers.append((f"Ahead on {name}, started at {words[start]}", leads(mine, theirs)))
+            tables.append(accuracy_lines(name, sides | {list_mechanisms()[other].label: (other, theirs)}))
+        published, alone = (check(pd.concat(rows[start])) for start in STARTS)
+        return replace(
+            by_start(published, alone, nowhere),
+            rule=f"{check.rule} {TUNED}",
+            numbers=tuple(numbers),
+            table=pd.concat(tables),
+            picture=ACCURACY,
+            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+        )
+
+    return test
+
+
+def gap_almost_zero(check: Check, mechanism: str) -> Test:
+    """The optimality gap is almost zero; with the published start, and without it."""
+
+    def test(context: Context) -> Verdict:
+        names, grid, seeds = context.choose(QUICK, FULL), (0.1, 1.0, 5.0), context.choose(10, 30)
+        rows: dict[str, list[pd.DataFrame]] = {start: [] for start in STARTS}
+        numbers, tables = [], []
+        for k, name in enumerate(names):
+            for s, start in enumerate(STARTS):
+                best = _least_gap(context.part(2 * k + s, 2 * len(names)), mechanism, start, name, grid, seeds)
+                rows[start].append(best.rows(mechanism))
+                # F(0) of the same problem: the objective of a model that says nothing
+                setup, _ = context.setup(name)
+                scale = float(setup.problem.objective(np.zeros((1, setup.problem.m)))[0]) - best.optimum
+                share = 100 * best.gap / scale
+                where = f"started at {'the non-private model' if s == 0 else 'zero'}"
+                numbers.append((f"Gap on {name}, {where}", ", ".join(f"{v:.2g} %" for v in share.mean(axis=1))))
+                tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
+        published, alone = (check(pd.concat(rows[start])) for start in STARTS)
+        limit = 100 * ALMOST_ZERO
+        return replace(
+            by_start(published, alone, "zero"),
+            rule=f"{check.rule} The best of three step sizes at every budget.",
+            numbers=tuple(numbers),
+            table=pd.concat(tables),
+            picture=Picture("ε", "gap, % of F(0) − F(θ*)", log_x=True, log_y=True, limit=limit, limit_label="almost zero"),
+            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+        )
+
+    return test
+
+
+def _least_gap(context: Context, mechanism: str, start: str, dataset: str, grid: tuple[float, ...], seeds: int) -> Measured:
+    """The step size with the least mean gap at each budget."""
+    runs = [
+        context.part(i, len(STEPS)).measure(started(context, mechanism, start, knobs), dataset, grid, seeds)
+        for i, knobs in enumerate(STEPS)
+    ]
+    gaps = np.array([run.gap for run in runs])
+    best, at = gaps.mean(axis=2).argmin(axis=0), np.arange(len(grid))
+    return replace(runs[0], gap=gaps[best, at], accuracy=np.array([run.accuracy for run in runs])[best, at])
+
+
+def compared(
+    check: Check,
+    mechanism: str,
+    grid: Grid,
+    others: Sequence[tuple[str, Grid]],
+    budgets: Sequence[float],
+    model: str = "logistic",
+) -> Test:
+    """A method beside others at the same claimed budgets, each at its best hyperparameters."""
+
+    def test(context: Context) -> Verdict:
+        missing = untestable(model, (mechanism, *(other for other, _ in others)))
+        if missing is not None:
+            return missing
+        names = context.choose(QUICK if light(model) else QUICK[:1], QUICK)
+        seeds = context.choose(40, 200)
+        rows, numbers, tables = [], [], []
+        for k, name in enumerate(names):
+            here, parts = context.part(k, len(names)), len(others) + 1
+            mine = here.part(0, parts).best(mechanism, grid, name, budgets, seeds, model=model)[0]
+            rows.append(mine.rows(mechanism))
+            own = list_mechanisms()[mechanism].label
+            sides = {own: (mechanism, mine)}
+            for o, (other, other_grid) in enumerate(others):
+                theirs = here.part(o + 1, parts).best(other, other_grid, name, budgets, seeds, model=model)[0]
+                rows.append(theirs.rows(other))
+                label = list_mechanisms()[other].label
+                sides[label] = (other, theirs)
+                numbers.append((f"{own} minus {label} on {name}", leads(mine, theirs)))
+            tables.append(accuracy_lines(name, sides))
+        verdict = check(pd.concat(rows))
+        return replace(
+            verdict,
+            because=f"{verdict.because} All sides are given the same claimed ε; what the claim is worth is another card.",
+            rule=f"{check.rule} {TUNED}",
+            numbers=tuple(numbers),
+            table=pd.concat(tables),
+            picture=ACCURACY,
+            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+        )
+
+    return test

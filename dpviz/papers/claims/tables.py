@@ -1,0 +1,55 @@
+"""Tables and words of the claims' tests: one row per drawn point, and numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.papers.checks import points
+
+Floats = NDArray[np.float64]
+
+#: columns of a verdict's table
+COLUMNS = ("panel", "series", "mechanism", "x", "y", "low", "high")
+
+
+def lines(panel: str, series: str, mechanism: str, x: Iterable[Any], values: Floats) -> pd.DataFrame:
+    """Rows of a table from (E, S) values: mean, and one standard deviation to each side."""
+    spread = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
+    mean = values.mean(axis=1)
+    return pd.DataFrame(
+        {
+            "panel": panel,
+            "series": series,
+            "mechanism": mechanism,
+            "x": list(x),
+            "y": mean,
+            "low": mean - spread,
+            "high": mean + spread,
+        }
+    )
+
+
+def constant(panel: str, series: str, mechanism: str, x: Iterable[Any], value: float) -> pd.DataFrame:
+    """Rows of a table for a baseline that does not change with x."""
+    at = list(x)
+    return lines(panel, series, mechanism, at, np.full((len(at), 1), value))
+
+
+def percent(share: float) -> str:
+    """0.8213 is "82.1 %"."""
+    return f"{100 * share:.1f} %"
+
+
+def epsilons(values: Sequence[float]) -> str:
+    """ "ε = 0.1, 1"."""
+    return "ε = " + ", ".join(f"{v:g}" for v in values)
+
+
+def span(values: Sequence[float]) -> str:
+    """Smallest and largest difference, in points."""
+    return f"{points(min(values))} to {points(max(values))}"

@@ -1,0 +1,146 @@
+"""The one kind of verdict on what a paper says: it holds, fails, holds only if a condition is met, or cannot be told here.
+
+A check splits a sentence into comparisons. Each comparison holds, fails, or is undecided: the numbers here are too few, or
+too close to what noise alone does, to tell. `combine` adds them up by what the sentence says: everywhere, on most datasets,
+or on some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import pandas as pd
+
+
+class Outcome(StrEnum):
+    """What a check says about a sentence of a paper."""
+
+    HOLDS = "holds"
+    ONLY_IF = "holds only if"
+    FAILS = "fails"
+    CANNOT_TELL = "cannot tell here"
+
+
+class Scope(StrEnum):
+    """Where a sentence claims to be true."""
+
+    EVERY = "everywhere"
+    MOST = "on most datasets"
+    SOME = "on some datasets"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How a check's table is drawn: one chart per panel, one line per series.
+
+    Attributes:
+        x, y: titles of the axes.
+        log_x, log_y: logarithmic axes.
+        limit: a horizontal line that the rule looks at, None for none.
+        limit_label: what the line is.
+    """
+
+    x: str
+    y: str
+    log_x: bool = False
+    log_y: bool = False
+    limit: float | None = None
+    limit_label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What one check found. Everything here is computed.
+
+    Attributes:
+        outcome: by `rule` from `numbers`.
+        because: why it came out like this, with numbers.
+        rule: the thresholds in words.
+        numbers: (what, value) pairs that the rule looked at.
+        condition: what must be true for the sentence to hold, where the outcome is ONLY_IF, and only there.
+        table: columns panel, series, mechanism (id or ""), x, y, low, high.
+        picture: how the table is drawn.
+        seeds: what was drawn how often, with the seed.
+    """
+
+    outcome: Outcome
+    because: str
+    rule: str = ""
+    numbers: tuple[tuple[str, str], ...] = ()
+    condition: str = ""
+    table: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    picture: Picture = Picture("", "")
+    seeds: str = "No randomness."
+
+    def __post_init__(self) -> None:
+        if bool(self.condition) != (self.outcome is Outcome.ONLY_IF):
+            raise ValueError(f"a condition belongs to the outcome “{Outcome.ONLY_IF}” and to no other, got {self.outcome!r}")
+
+    @property
+    def headline(self) -> str:
+        """The outcome, with its condition."""
+        return f"{self.outcome} {self.condition}" if self.condition else str(self.outcome)
+
+    def only_if(self, condition: str) -> Verdict:
+        """The same verdict under a condition, where it holds; itself otherwise."""
+        return replace(self, outcome=Outcome.ONLY_IF, condition=condition) if self.outcome is Outcome.HOLDS else self
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison that a check makes.
+
+    Attributes:
+        what: which methods, where, at which budget.
+        holds: None where the numbers do not suffice to tell.
+        numbers: in words.
+        severity: how far it is from holding, for the worst one to be named; larger is worse.
+    """
+
+    what: str
+    holds: bool | None
+    numbers: str
+    severity: float = 0.0
+
+
+def counts(found: Sequence[Comparison]) -> tuple[int, int, int]:
+    """How many comparisons hold, fail and are undecided."""
+    return (
+        sum(c.holds is True for c in found),
+        sum(c.holds is False for c in found),
+        sum(c.holds is None for c in found),
+    )
+
+
+def combine(found: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Outcome:
+    """The outcome of several comparisons.
+
+    EVERY fails with one failure and holds if all hold. MOST needs more than half, SOME one. A single dataset can show that
+    a sentence about most or some datasets is true of it, and never that it is false.
+    """
+    held, failed, _ = counts(found)
+    n = len(found)
+    if scope is Scope.EVERY:
+        return Outcome.FAILS if failed else Outcome.HOLDS if n and held == n else Outcome.CANNOT_TELL
+    enough, refuted = (2 * held > n, 2 * failed >= n) if scope is Scope.MOST else (held > 0, failed == n)
+    if n and enough:
+        return Outcome.HOLDS
+    return Outcome.FAILS if n > 1 and refuted else Outcome.CANNOT_TELL
+
+
+def summary(found: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:
+    """What the comparisons said, in one sentence: counts where there are several, and the numbers of the worst one."""
+    if not found:
+        return "There are no complete numbers."
+    if len(found) == 1:
+        one = found[0]
+        note = "" if one.holds is not False or scope is Scope.EVERY else f"; the paper says so {scope} only, and this is one"
+        return f"{one.numbers[:1].upper()}{one.numbers[1:]}{'' if one.holds is not None else ': too close to tell'}{note}."
+    held, failed, open_ = counts(found)
+    said = [f"Fails in {failed} of {len(found)}" if failed else "", f"holds in {held} of {len(found)}" if held else ""]
+    said.append(f"cannot be told in {open_} of {len(found)}" if open_ else "")
+    text = ", ".join(part for part in said if part)
+    worst = max(found, key=lambda c: ({False: 2, None: 1, True: 0}[c.holds], c.severity))
+    return f"{text[:1].upper()}{text[1:]}. {'Closest' if held == len(found) else 'Worst'}: {worst.what}, {worst.numbers}."
