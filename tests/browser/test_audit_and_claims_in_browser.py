@@ -29,7 +29,7 @@ def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., A
     assert "about=mechanism" in page.url
     assert page.locator("h2").count() < 15
     page.locator(".st-key-test-dbdp-fewer-noised button").click()
-    page.get_by_text("holds under …").first.wait_for()
+    page.get_by_text("holds only if").first.wait_for()
     page.go_back()
     page.wait_for_function("() => location.pathname === '/'")
     page.get_by_role("link", name="Attack it").click()

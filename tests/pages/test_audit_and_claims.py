@@ -185,7 +185,7 @@ def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
     page.toggle(key="show-pidp-fewer-noised").set_value(True).run()
     assert not page.exception
     said = "\n".join(c.value for c in page.caption).replace("\\", "")
-    assert "census-10000: rows that meet noise, %." in said
+    assert "census-10000: rows that receive noise, %." in said
     assert "standard deviation" not in said  # nothing was drawn at random
     layout = json.loads(page.get("plotly_chart")[0].proto.spec)["layout"]
     assert layout["yaxis"]["range"] == [0, 103]
