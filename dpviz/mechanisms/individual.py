@@ -56,6 +56,7 @@ def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEp
         delta=delta,
         method=f"Per-instance DP of output perturbation (Wang 2019); {how}.",
         replace=None if replace is None else replace[None],
+        gaussian=calibration.noise_family == "gaussian",
     )
 
 
@@ -73,6 +74,7 @@ def along_gradients(
         method="Accumulated clipped gradients along the realised path (Feldman & Zrnic 2021; Koskela et al. 2023).",
         replace=replace,
         conditions=(_ODOMETER,),
+        gaussian=True,
     )
 
 

@@ -47,6 +47,7 @@ class IndividualEpsilon:
         publishable: the same shape: bound that may be told to person i without extra budget; None where there is none.
         conditions: what must hold for the numbers to be what they say.
         caveat: goes wherever a number is shown.
+        gaussian: whether epsilon is that of two Gaussians at its delta, so that the whole trade-off curve is known.
     """
 
     epsilon: Floats
@@ -56,6 +57,7 @@ class IndividualEpsilon:
     publishable: Floats | None = None
     conditions: tuple[Words, ...] = ()
     caveat: Words = DIAGNOSTIC
+    gaussian: bool = False
 
 
 def gaussian_epsilons(delta: float, mu: Floats) -> Floats:

@@ -1,0 +1,107 @@
+"""The best possible attack on a mechanism's output: the largest share of correct guesses about one person.
+
+Where the distribution of what is released is known, its whole trade-off curve bounds the attacker; the pair
+(epsilon, delta) alone allows more and is used only where nothing else is known. One bound, used by every page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.random import prob_positive
+from dpviz.common.words import Words
+from dpviz.mechanisms.base import Mechanism
+from dpviz.mechanisms.calibration import Calibration
+from dpviz.models import Setting
+from dpviz.privacy.accounting import tables
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.releases import total_variation
+from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
+from dpviz.privacy.individual import IndividualEpsilon
+
+Floats = NDArray[np.float64]
+
+_LARGEST = 700.0  # epsilon beyond which exp overflows and every attacker is right
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """What no attacker can beat who knows all rows but one and sees the output.
+
+    Attributes:
+        table: columns false_alarms, detections_at_most and by_epsilon_delta_alone, all in [0, 1].
+        best: (false alarms, detections) where most guesses are right.
+        accuracy: largest share of correct guesses when both cases are equally likely, in [0.5, 1].
+        accuracy_by_budget: the same from (epsilon, delta) alone.
+        budget: the proved (epsilon, delta).
+        basis: where the bound comes from, in words.
+    """
+
+    table: pd.DataFrame
+    best: tuple[float, float]
+    accuracy: float
+    accuracy_by_budget: float
+    budget: Budget
+    basis: Words
+
+    def detections_at(self, false_alarms: float) -> float:
+        """Largest share of detections at a rate of false alarms."""
+        return float(np.interp(false_alarms, self.table["false_alarms"], self.table["detections_at_most"]))
+
+
+def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> Attack | None:
+    """The best possible attack by the tightest bound that is known; None where no budget is proved.
+
+    - Gaussian noise on queries of known sensitivity: the exact trade-off curve of Gaussian releases (Dong, Roth, Su
+      2022, Theorem 2.7), or that of the composed subsampled releases.
+    - Noise with density ~ exp(-|b|/scale) on the output: by total variation. The density falls with |b|, so the best
+      even guess is the nearer of two centres at the sensitivity's distance, a half-space.
+    - Everything else: by (epsilon, delta) alone (Kairouz, Oh, Viswanath 2015).
+    """
+    budget = calibration.proved_budget
+    if budget is None:
+        return None
+    released = mechanism.releases(setting)
+    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
+    alone = 1 - trade_off(budget, alarms)
+    if released is not None and calibration.noise_family == "gaussian" and calibration.noise_scale > 0:
+        found = tables.attack(released, calibration.noise_scale, budget.delta)
+        reached = np.interp(alarms, found.table["false_alarms"], found.table["detections_at_most"])
+        return _attack(alarms, reached, alone, budget, found.accuracy, "the exact distribution of the Gaussian noise")
+    if mechanism.family == "output" and calibration.noise_family == "gamma-sphere" and calibration.noise_scale > 0:
+        half = np.array(calibration.sensitivity / 2)
+        # |<b, e>| <= Delta/2 for the unit vector e between the two centres
+        inside = 2 * float(prob_positive("gamma-sphere", calibration.noise_scale, setting.m, half, np.ones(()))) - 1
+        return _attack(alarms, alarms + inside, alone, budget, 0.5 + inside / 2, "the exact distribution of the noise")
+    return _attack(alarms, alone, alone, budget, 1.0, "(ε, δ) alone")
+
+
+def _attack(alarms: Floats, reached: Floats, alone: Floats, budget: Budget, accuracy: float, basis: Words) -> Attack:
+    """The smaller of two bounds at every rate of false alarms, and of both shares of correct guesses."""
+    detections = np.minimum(np.minimum(reached, alone), 1.0)
+    by_budget = attack_accuracy(budget)
+    k = int(np.argmax(detections - alarms))
+    table = pd.DataFrame({"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": alone})
+    return Attack(table, (float(alarms[k]), float(detections[k])), min(accuracy, by_budget), by_budget, budget, basis)
+
+
+def attack_on_person(known: IndividualEpsilon, position: int, anybody: Attack | None) -> float:
+    """Largest share of correct guesses about one training row; never above the bound for anybody.
+
+    Args:
+        known: individual epsilon of all rows.
+        position: of the row among the training rows.
+        anybody: the bound that holds for every row.
+    """
+    epsilon, delta = float(known.epsilon[:, position].max()), known.delta
+    if epsilon <= 0:
+        own = 0.5 * (1 + delta)
+    elif known.gaussian and delta > 0:
+        own = 0.5 * (1 + total_variation(gaussian_mu(Budget(min(epsilon, _LARGEST), delta))))
+    else:
+        own = attack_accuracy(Budget(min(epsilon, _LARGEST), delta))
+    return own if anybody is None else min(own, anybody.accuracy)

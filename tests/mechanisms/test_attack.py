@@ -1,0 +1,77 @@
+"""The best possible attack: exact where the distribution is known, never above (epsilon, delta) alone, and attained."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import dpviz
+from dpviz.common.random import spawn, standard_gamma_sphere
+from dpviz.experiments.setup import calibration_of, setting_of
+from dpviz.mechanisms.attack import Attack, attack_on_person, strongest_attack
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.budget import Budget, attack_accuracy
+
+
+def attack_of(mechanism: str, epsilon: float = 1.0, **params: object) -> Attack | None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism=mechanism, epsilon=epsilon, params=params)
+    return strongest_attack(spec.build(), setting_of(spec), calibration_of(spec))
+
+
+@pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_gaussian_noise_leaves_what_its_distance_leaves(mechanism: str, epsilon: float) -> None:
+    found = attack_of(mechanism, epsilon)
+    assert found is not None
+    mu = gaussian_mu(found.budget)
+    assert found.accuracy == pytest.approx(norm.cdf(mu / 2), abs=1e-4)
+    assert found.accuracy < attack_accuracy(found.budget) == found.accuracy_by_budget
+
+
+def test_gamma_sphere_noise_leaves_what_sampled_noise_leaves() -> None:
+    """The best even guess is the nearer of two centres; its share of correct guesses is counted on draws of the noise."""
+    spec = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.0)
+    setting, cal = setting_of(spec), calibration_of(spec)
+    found = strongest_attack(spec.build(), setting, cal)
+    assert found is not None
+    draws = cal.noise_scale * standard_gamma_sphere(spawn(3, 40_000), setting.m)
+    right = (draws[:, 0] < cal.sensitivity / 2).mean()
+    error = math.sqrt(0.25 / len(draws))
+    assert found.accuracy == pytest.approx(right, abs=5 * error)
+    assert found.accuracy < attack_accuracy(Budget(2.0)) - 5 * error
+    # control: the nearer centre is not guessed as often when the noise is 5 % smaller
+    smaller = strongest_attack(
+        spec.build(), setting, calibration_of(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.1))
+    )
+    assert smaller is not None
+    assert smaller.accuracy > found.accuracy + 1e-3
+
+
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+def test_no_bound_is_above_that_of_epsilon_and_delta(mechanism: str) -> None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism=mechanism)
+    found = strongest_attack(spec.build(), setting_of(spec), calibration_of(spec))
+    if found is None:
+        assert calibration_of(spec).proved_budget is None
+        return
+    assert 0.5 < found.accuracy <= found.accuracy_by_budget
+    assert (found.table["detections_at_most"] <= found.table["by_epsilon_delta_alone"] + 1e-12).all()
+    assert (found.table["detections_at_most"] >= found.table["false_alarms"] - 1e-9).all()
+    assert (np.diff(found.table["detections_at_most"]) >= -1e-9).all()
+    # the curve says the same as its best point, up to the grid of false alarms
+    assert 0.5 + (found.best[1] - found.best[0]) / 2 == pytest.approx(found.accuracy, abs=2e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian", "cms-output", "dp-sgd", "renyi-filter"])
+def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None:
+    spec = dpviz.RunSpec("teaching", mechanism=mechanism, seeds=2)
+    result = dpviz.run(spec)
+    anybody = strongest_attack(spec.build(), setting_of(spec), result.calibration)
+    assert result.individual is not None
+    assert anybody is not None
+    own = [attack_on_person(result.individual, i, anybody) for i in range(0, result.setup.problem.n, 20)]
+    assert max(own) <= anybody.accuracy
+    assert min(own) < anybody.accuracy  # somebody is protected better than the worst case
