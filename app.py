@@ -5,25 +5,22 @@ import streamlit as st
 from dpviz.dashboard.one_run import views
 from dpviz.dashboard.shell import links, page, sidebar
 
-theme = page.start(links.FIRST)
-spec = sidebar.sidebar()
+theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
+views.starts()
+answer = st.container()
+budget = st.container(key="budget")
+spec = sidebar.sidebar(budget=budget)
 page.problems()
 outcome = views.run(spec)
 if outcome is not None:
-    views.headline(outcome)
-    left, right = st.columns([3, 2], gap="large")
+    with answer:
+        views.headline(outcome)
+    left, right = st.columns(2, gap="medium")
     with left:
-        drawn = views.lines(outcome, theme)
-    with right if drawn else left:
-        views.accuracies(outcome, theme)
+        if not views.lines(outcome, theme):
+            views.accuracies(outcome, theme)
     with right:
-        views.bets(outcome, theme)
+        views.scale(outcome, theme)
+    views.actions(spec)
     page.top_first()
-    views.numbers(outcome)
-    views.weights(outcome, theme)
-    left, right = st.columns(2, gap="large")
-    with left:
-        views.gap(outcome, theme)
-    with right:
-        views.attacker(outcome, theme)
-    views.how(outcome)
+    views.details(outcome, theme)

@@ -12,7 +12,7 @@ found = comparison.chosen(spec, choice)
 if found is not None:
     mechanism, released, calibration = found
     comparison.bars(spec, theme, mechanism, released, calibration)
-    curves.attacker(theme, released, calibration)
+    curves.attacker(theme, comparison.attack_of(spec, mechanism, calibration))
     curves.renyi(spec, theme, mechanism, released, calibration)
     curves.delta_curve(theme, mechanism, released, calibration)
     curves.composition(theme, released, spec)

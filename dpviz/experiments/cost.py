@@ -15,17 +15,14 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import Setup, setup_for
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit
 from dpviz.mechanisms.base import Training
 from dpviz.models.problem import accuracy
 
 Floats = NDArray[np.float64]
-
-_MOST_ENTRIES = 5_000_000  # of a standardised table that is fitted while somebody waits
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,26 +95,4 @@ def split_cost(spec: RunSpec, private: Floats, monitor: Monitor = silent) -> Cos
         noiseless = (setup.test.y[:, None] == fit.constant_label[0]).mean(axis=0)
     else:
         noiseless = accuracy(setup.problem.model, fit.theta[0], setup.test)
-    return Cost(np.asarray(private, float), noiseless, setup.non_private.accuracy, ordinary_accuracy(setup))
-
-
-def ordinary_accuracy(setup: Setup) -> float | None:
-    """Test accuracy of scikit-learn's logistic regression, as it comes, on standardised columns of the same split.
-
-    None for tables that are large, that have missing values, or whose features are not among the readable columns.
-    """
-    names = setup.dataset.feature_names
-    readable = setup.dataset.frame.iloc[:, :-1]
-    used = [c for c in readable if any(name == str(c) or name.startswith(f"{c}=") for name in names)]
-    frame = readable[used]
-    widths = [1 if pd.api.types.is_numeric_dtype(frame[c]) else frame[c].nunique() for c in frame]
-    if not used or len(frame) * sum(widths) > _MOST_ENTRIES or frame.isna().any(axis=None):
-        return None
-    from sklearn.linear_model import LogisticRegression  # slow to import
-
-    x, _ = encode(frame)
-    train, test = setup.split.train, setup.split.test
-    centre, spread = x[train].mean(axis=0), x[train].std(axis=0)
-    z = (x - centre) / np.where(spread > 0, spread, 1.0)
-    y = setup.dataset.y
-    return float(LogisticRegression(max_iter=1000).fit(z[train], y[train]).score(z[test], y[test]))
+    return Cost(np.asarray(private, float), noiseless, setup.non_private.accuracy, setup.ordinary_accuracy)

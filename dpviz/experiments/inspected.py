@@ -24,6 +24,7 @@ from dpviz.experiments.setup import calibration_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
 from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -62,6 +63,7 @@ class Inspected:
         timeline: (S, rounds) rows that met noise, or what `timeline_counts` says, per round; or None.
         views: the rules that decide which rows meet noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
+        attack: the best possible attack on anybody; None where nothing is proved.
     """
 
     spec: RunSpec
@@ -80,6 +82,7 @@ class Inspected:
     timeline_counts: str
     views: tuple[RuleView, ...] | None
     individual: IndividualEpsilon | None
+    attack: Attack | None
 
     @cached_property
     def epsilon(self) -> Floats | None:
@@ -159,6 +162,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         timeline=result.timeline,
         timeline_counts=record.timeline_counts,
         individual=result.individual,
+        attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         views=spec.build().rule_views(result.setup.problem, result.calibration),
     )
 

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin
 
-ROW = 132  # pixels of one gauge with its labels
-_SIGN = 0.017  # share of the axis that a sign of a label takes in a picture of 450 pixels
+ROW = 140  # pixels of one gauge with its labels
+_SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
 _LINES: dict[str, Trace] = {"line": {"width": 3, "dash": "solid"}, "dot": {"width": 2, "dash": "dot"}}
 

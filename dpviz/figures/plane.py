@@ -6,10 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
+HEIGHT = 420  # pixels, the legend below included
 _MOST = 20_000  # segments that are joined
 
 
@@ -68,7 +69,7 @@ def decision_lines(
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
     for values, word, line in (
         (private, name, thin),
-        (non_private[None], "no privacy", {"color": theme.ink, "width": 5}),
+        (non_private[None], "non-private", {"color": theme.ink, "width": 5}),
     ):
         x, y = joined(*zero_lines(values, axes))
         # plotly would make corners out of bends
@@ -77,8 +78,10 @@ def decision_lines(
     return figure(
         theme,
         traces,
-        height=620,
-        margin=margin(left=64, top=20 + LEGEND_LINE * len(traces)),
+        height=HEIGHT,
+        margin=margin(left=48, top=4, bottom=52 + 3 * LEGEND_LINE),
+        # below the plot: the picture itself comes first
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )

@@ -14,33 +14,38 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv
-from dpviz.privacy.budget import Budget, Status
+from dpviz.experiments.cost import Cost
+from dpviz.mechanisms.attack import strongest_attack
+from dpviz.models import get_model
+from dpviz.privacy.budget import Status
 
 CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
 ACCURACY = np.array([0.82, 0.83, 0.81])
 
 
-def test_headline_has_the_numbers() -> None:
-    text = words.headline(1.0, ACCURACY, 0.829, 0.6, CAL).replace("\u00a0", " ")
-    assert text == (
-        "At ε = 1 the model is right 82.0 % of the time (± 1.0 over 3 noise draws), 0.9 points below no privacy and 22.0 points "
-        "above always guessing the majority; an attacker who bets on one person wins 73.1 % at most."
+COST = Cost(ACCURACY, np.array([0.825, 0.825, 0.825]), 0.829, None)
+ATTACK = strongest_attack(dpviz.list_mechanisms()["dp-gd"](), get_model("logistic").setting(1000, 10, 1e-3), CAL)
+
+
+def test_headline_has_the_numbers_in_twenty_words() -> None:
+    text = words.headline(1.0, COST, CAL, ATTACK)
+    assert text.replace("\u00a0", " ") == (
+        "At ε = 1 the model is right 82.0 % of the time: noise costs 0.5 points, training 0.4; attacks succeed at most 55.3 %."
     )
+    assert len(text.replace(" = ", "=").replace("\u00a0", "").split()) <= 20
 
 
-@pytest.mark.parametrize(
-    ("change", "said", "not_said"),
-    [
-        ({"status": Status.CLAIM, "proved": None, "notes": ("why",)}, "no bound on an attacker's odds is proved", "at most"),
-        ({"status": Status.NONE, "proved": None, "claimed": None}, "nothing limits", "at most"),
-        ({"status": Status.PROVED_IF, "conditions": ("x",)}, "provided the stated conditions hold", "no bound"),
-        ({"proved": Budget(3.0, 1e-5)}, "95.3", "73.1"),
-    ],
-)
-def test_attacker_odds_follow_the_proof_and_never_a_claim(change: dict[str, object], said: str, not_said: str) -> None:
-    text = words.headline(1.0, ACCURACY, 0.829, 0.6, dataclasses.replace(CAL, **change))  # type: ignore[arg-type]
-    assert said in text
-    assert not_said not in text
+@pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])
+def test_parts_of_a_cost(points: float, text: str) -> None:
+    assert words.part(points) == text
+
+
+def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
+    claim = dataclasses.replace(CAL, status=Status.CLAIM, proved_budget=None, conditions=())
+    nothing = dataclasses.replace(CAL, status=Status.NONE, proved_budget=None, claimed_budget=None)
+    assert "no limit on attacks is proved" in words.headline(1.0, COST, claim, None)
+    assert "nothing limits attacks" in words.headline(1.0, COST, nothing, None)
+    assert all("at most" not in words.headline(1.0, COST, cal, None) for cal in (claim, nothing))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.rows.person import odds
 from dpviz.dashboard.rows.selection import Condition, matching
 from dpviz.datasets import list_datasets, load_dataset
 from dpviz.datasets.table.units import Units
@@ -74,9 +73,3 @@ def test_people_who_meet_all_conditions(conditions: list[Condition], want: list[
 def test_bad_conditions_are_named(condition: Condition) -> None:
     with pytest.raises(InvalidInput):
         matching(FRAME, [condition])
-
-
-def test_odds_at_the_ends() -> None:
-    assert odds(0.0, 0.0) == 0.5
-    assert odds(float("inf"), 0.0) == pytest.approx(1.0)
-    assert odds(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dpviz
-from dpviz.experiments.cost import ordinary_accuracy, split_cost, train_without_noise
+from dpviz.experiments.cost import split_cost, train_without_noise
 from dpviz.experiments.setup import setup_for
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
@@ -58,10 +58,10 @@ def test_the_ordinary_model_is_a_pipeline_of_scikit_learn() -> None:
     frame, train, test = setup.dataset.frame.iloc[:, :-1], setup.split.train, setup.split.test
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     pipeline.fit(frame.iloc[train], setup.dataset.y[train])
-    assert ordinary_accuracy(setup) == pytest.approx(pipeline.score(frame.iloc[test], setup.dataset.y[test]))
+    assert setup.ordinary_accuracy == pytest.approx(pipeline.score(frame.iloc[test], setup.dataset.y[test]))
 
 
 def test_columns_that_are_no_features_are_left_out() -> None:
     setup = setup_for(SPEC)
     assert "kind" in setup.dataset.frame  # says which points are outliers, and is no feature
-    assert ordinary_accuracy(setup) == pytest.approx(setup.non_private.accuracy, abs=0.03)
+    assert setup.ordinary_accuracy == pytest.approx(setup.non_private.accuracy, abs=0.03)

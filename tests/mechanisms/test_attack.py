@@ -14,6 +14,7 @@ from dpviz.experiments.setup import calibration_of, setting_of
 from dpviz.mechanisms.attack import Attack, attack_on_person, strongest_attack
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, attack_accuracy
+from dpviz.privacy.individual import IndividualEpsilon
 
 
 def attack_of(mechanism: str, epsilon: float = 1.0, **params: object) -> Attack | None:
@@ -75,3 +76,15 @@ def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None
     own = [attack_on_person(result.individual, i, anybody) for i in range(0, result.setup.problem.n, 20)]
     assert max(own) <= anybody.accuracy
     assert min(own) < anybody.accuracy  # somebody is protected better than the worst case
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_a_persons_bound_at_the_ends(gaussian: bool) -> None:
+    def own(epsilon: float, delta: float) -> float:
+        return attack_on_person(IndividualEpsilon(np.array([[epsilon]]), delta, "", gaussian=gaussian), 0, None)
+
+    assert own(0.0, 0.0) == 0.5
+    assert own(0.0, 0.1) == pytest.approx(0.55)
+    assert own(float("inf"), 1e-6) == pytest.approx(1.0)
+    assert own(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))
+    assert (own(1.0, 1e-5) < attack_accuracy(Budget(1.0, 1e-5))) == gaussian

@@ -196,3 +196,21 @@ def test_cached_outcomes_are_those_of_the_shell_and_bounded() -> None:
     assert cached_runs.outcome(spec) is made
     assert (made.theta == dpviz.run(spec).theta).all()
     assert cached_runs.stored(dpviz.RunSpec(dataset="teaching", seeds=3, epsilon=0.78)) is None
+
+
+def test_the_cost_is_split_and_the_attack_is_the_tightest() -> None:
+    page = opened(dataset="census-2000", mechanism="dp-gd", epsilon="1")
+    done = cached_runs.outcome(dpviz.RunSpec("census-2000", mechanism="dp-gd", epsilon=1.0, seeds=2))
+    assert done.attack is not None
+    assert done.attack.accuracy < done.attack.accuracy_by_budget
+    said = sentence(page).replace("\u00a0", " ")
+    assert f"noise costs {100 * done.cost.noise:.1f} points, training {100 * done.cost.training:.1f}" in said
+    assert f"attacks succeed at most {100 * done.attack.accuracy:.1f} %" in said
+    assert ":green-badge[✓ proved" in said
+
+
+def test_a_model_that_is_worse_than_guessing_is_called_so() -> None:
+    page = opened(dataset="census-300", epsilon="0.01")
+    assert any("Worse than guessing" in m.value for m in page.markdown)
+    page = opened(dataset="teaching", epsilon="10")
+    assert not any("Worse than guessing" in m.value for m in page.markdown)

@@ -19,6 +19,7 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
+from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.accounting.side_by_side import Option
@@ -55,6 +56,11 @@ def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibrat
             )
         )
     return found.mechanism, found.released, found.calibration
+
+
+def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> Attack | None:
+    """The best possible attack on a mechanism with the run's data; the same number on every page."""
+    return strongest_attack(mechanism, setting_of(spec), calibration)
 
 
 def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> list[Option]:

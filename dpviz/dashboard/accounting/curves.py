@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, words
+from dpviz.dashboard.kit import charts, panels, words
 from dpviz.dashboard.shell.fields import Choice, Number
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -14,6 +14,7 @@ from dpviz.figures import lines
 from dpviz.figures.odds import attacker_curve
 from dpviz.figures.style import Look, Theme, shade
 from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Neighbouring
@@ -125,24 +126,21 @@ def relations(theme: Theme, released: Releases, cal: Calibration) -> None:
     charts.chart(fig, "relations", summary, lambda: table)
 
 
-def attacker(theme: Theme, released: Releases, cal: Calibration) -> None:
-    """The trade-off curve of the test, from the proof and from (epsilon, delta) alone."""
-    st.header("The attacker's view", anchor=False)
-    found = tables.attack(released, cal.noise_scale, cal.budget.delta)
+def attacker(theme: Theme, found: Attack | None) -> None:
+    """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow."""
+    st.header("Best possible attack", anchor=False)
+    if found is None:
+        panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
+        return
     table = found.table
     alarms = table["false_alarms"].to_numpy()
-    fig = attacker_curve(alarms, table["detections_at_most"].to_numpy(), found.best, theme)
-    fig.add_scatter(
-        x=100 * alarms,
-        y=100 * table["by_epsilon_delta_alone"],
-        mode="lines",
-        name="what (ε, δ) alone would allow",
-        line={"color": theme.ink, "width": 2, "dash": "dot"},
+    fig = attacker_curve(
+        alarms, table["detections_at_most"].to_numpy(), found.best, theme, alone=table["by_epsilon_delta_alone"].to_numpy()
     )
     summary = (
-        f"Whoever accuses 1 % of the innocent finds at most {words.percent(found.detections_at(0.01))} of the guilty. An even "
-        f"bet is won {words.percent(found.accuracy)} of the time at most; the pair {words.budget(found.budget)} alone, without "
-        f"the whole curve, would allow {words.percent(found.accuracy_by_budget)}."
+        f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members. "
+        f"Guesses are right at most {words.percent(found.accuracy)}, by {found.basis}; {words.budget(found.budget)} alone would "
+        f"allow {words.percent(found.accuracy_by_budget)}."
     )
     charts.chart(fig, "test", summary, lambda: table)
     with st.expander("How is this computed?"):

@@ -10,8 +10,12 @@ from dpviz.mechanisms import Calibration
 ABOUT = "About this guarantee"
 
 
-def badge(cal: Calibration) -> None:
-    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant."""
+def badge(cal: Calibration, *, fold: bool = True) -> None:
+    """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant.
+
+    Args:
+        fold: whether remarks are folded away; they cannot be inside a fold.
+    """
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
@@ -21,6 +25,6 @@ def badge(cal: Calibration) -> None:
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
     if cal.notes:
-        with st.expander(ABOUT):
+        with st.expander(ABOUT) if fold else st.container():
             for note in cal.notes:
                 st.markdown(f"- {words.markdown(note)}")

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dpviz.experiments.cost import Cost
 from dpviz.experiments.curves import Needed
 from dpviz.mechanisms import Calibration, list_mechanisms
+from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS
 from dpviz.papers.verdict import Outcome
-from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 RELATIONS = {
     Neighbouring.REPLACE_ONE: "replace-one: one person's row is exchanged for any other, n is public",
@@ -78,32 +80,28 @@ def spread(values: np.ndarray) -> str:
     return f"± {100 * float(np.std(values, ddof=1)):.1f} over {draws}"
 
 
-def points(difference: float, what: str) -> str:
-    """0.009 → "0.9 points above WHAT"."""
-    if abs(difference) < 0.0005:
-        return f"level with {what}"
-    return f"{100 * abs(difference):.1f} points {'above' if difference > 0 else 'below'} {what}"
-
-
-def attacker(cal: Calibration) -> str:
-    """What the guarantee leaves to an attacker, or that none is proved. Never a claim as a bound."""
+def attacks(cal: Calibration, attack: Attack | None) -> str:
+    """What limits an attacker, or that nothing does. Never a claim as a bound."""
     if cal.status is Status.NONE:
-        return "nothing limits what an attacker learns about one person"
-    if cal.proved_budget is None:
-        return "no bound on an attacker's odds is proved"
-    condition = ", provided the stated conditions hold" if cal.status is Status.PROVED_IF else ""
-    return f"an attacker who bets on one person wins {percent(attack_accuracy(cal.proved_budget))} at most{condition}"
+        return "nothing limits attacks"
+    if attack is None:
+        return "no limit on attacks is proved"
+    return f"attacks succeed at most {percent(attack.accuracy)}"
 
 
-def headline(epsilon: float, accuracy: np.ndarray, non_private: float, majority: float, cal: Calibration) -> str:
-    """The first sentence of a page about one run."""
-    mean = float(np.mean(accuracy))
-    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "With no privacy guarantee"
-    over = spread(accuracy) if cal.noise_scale > 0 else "no noise"
+def part(points: float) -> str:
+    """A part of a cost in percentage points: "2.3", "nothing" below 0.05, "−0.4" where it gained."""
+    return "nothing" if abs(points) < 0.0005 else f"{100 * points:.1f}".replace("-", "−")
+
+
+def headline(epsilon: float, cost: Cost, cal: Calibration, attack: Attack | None) -> str:
+    """The first sentence of a page about one run, at most 20 words."""
+    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "Without a privacy guarantee"
+    noise, training = part(cost.noise), part(cost.training)
+    unit = "" if noise == "nothing" else " points"
     return (
-        f"{start} the model is right {percent(mean)} of the time ({over}), "
-        f"{points(mean - non_private, 'no privacy')} and {points(mean - majority, 'always guessing the majority')}; "
-        f"{attacker(cal)}."
+        f"{start} the model is right {percent(float(cost.private.mean()))} of the time: noise costs {noise}{unit}, "
+        f"training {training}; {attacks(cal, attack)}."
     )
 
 

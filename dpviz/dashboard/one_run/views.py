@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,10 +17,11 @@ from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, odds, plane
 from dpviz.figures import weights as weight_figure
+from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import Rows, get_model
-from dpviz.privacy.budget import Status, attack_accuracy, corner, trade_off
+from dpviz.privacy.budget import Status
 
 
 def run(spec: RunSpec) -> Outcome | None:
@@ -29,20 +32,91 @@ def run(spec: RunSpec) -> Outcome | None:
     return done
 
 
+def starts() -> None:
+    """Three ways to begin."""
+    with st.container(horizontal=True, key="buttons-start"):
+        links.to(links.FIRST, "See it", dataset="teaching")
+        links.to("Data", "Use my data")
+        links.to("Paper claims", "Test a paper")
+
+
 def headline(done: Outcome) -> None:
-    """The answer in one sentence, and how far its epsilon can be trusted."""
-    sentence = words.headline(
-        done.spec.epsilon, done.accuracy, done.non_private.accuracy, done.majority.accuracy, done.calibration
-    )
+    """The answer in one sentence, with the badge of its guarantee."""
+    sentence = words.headline(done.spec.epsilon, done.cost, done.calibration, done.attack)
+    colour = words.LABELS[done.calibration.status][2]
     with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
-    guarantee.badge(done.calibration)
-    links.examine(done.spec.mechanism)
+        st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
+    mean, floor = float(done.accuracy.mean()), done.majority.accuracy
+    if mean < floor - 0.0005:
+        guess = f"⚠ **Worse than guessing**: the majority label alone is right {words.percent(floor)}."
+        st.markdown(f"{guess} {_remedy(done)}")
+
+
+def _remedy(done: Outcome) -> str:
+    """What most of the cost comes from, and the setting that would help."""
+    if done.cost.noise >= done.cost.training:
+        return "Most is lost to noise: raise ε, use more rows, or choose a method with less noise."
+    return "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar."
+
+
+def scale(done: Outcome, theme: Theme) -> None:
+    """Accuracy with the parts of its cost, and the best possible attack, on one scale."""
+    cost, mean, floor = done.cost, float(done.accuracy.mean()), done.majority.accuracy
+    noiseless = float(cost.noiseless.mean())
+    parts = [
+        Part("private model", 0.0, mean, "base"),
+        Part("noise", mean, noiseless, "noise"),
+        Part("training", noiseless, cost.non_private, "training"),
+    ]
+    marks = [
+        Mark(f"majority {words.percent(floor)}", floor, "dot"),
+        Mark(f"private {words.percent(mean)}", mean),
+        Mark(f"no noise {words.percent(noiseless)}", noiseless),
+        Mark(f"non-private {words.percent(cost.non_private)}", cost.non_private),
+    ]
+    spread = f" {words.spread(done.accuracy)}" if done.calibration.noise_scale > 0 else ""
+    summary = [
+        f"Private accuracy {words.percent(mean)}{spread}; noise takes {words.part(cost.noise)}, training "
+        f"{words.part(cost.training)} of the points up to the non-private {words.percent(cost.non_private)}."
+    ]
+    if cost.ordinary is not None and cost.preparation is not None:
+        parts.append(Part("preparation of the rows", cost.non_private, cost.ordinary, "preparation"))
+        summary.append(
+            f"Scaling rows into the unit ball takes {words.part(cost.preparation)}: an ordinary logistic regression on "
+            f"standardised columns is right {words.percent(cost.ordinary)}."
+        )
+    rows = [Gauge("Accuracy on test rows", parts, marks)]
+    if done.attack is not None:
+        reached = done.attack.accuracy
+        label = f"at most {words.percent(reached)}"
+        rows.append(
+            Gauge(
+                "Best possible attack on one person",
+                [Part("above a coin toss", 0.5, reached, "attack")],
+                [Mark("coin toss 50 %", 0.5, "dot"), Mark(label, reached)],
+            )
+        )
+        summary.append(
+            f"Somebody who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
+            f"by {done.attack.basis}."
+        )
+    fig = gauges(rows, charts.method_look(done.spec.mechanism, theme), theme)
+    charts.chart(fig, "cost", " ".join(summary), lambda: done.cost.table())
+
+
+def actions(spec: RunSpec) -> None:
+    """What to do next with this run."""
+    with st.container(horizontal=True, key="buttons-next"):
+        links.to("Audit", "Attack this")
+        links.to("Trade-off", "Compare methods")
+        links.claims_about(spec.mechanism)
+        with st.popover("Share"):
+            st.markdown("This address holds the whole run:")
+            st.code(f"?{urlencode(spec.to_query())}" if spec.to_query() else "/", language=None, wrap_lines=True)
 
 
 def accuracies(done: Outcome, theme: Theme) -> None:
     """Accuracy of every noise draw between the two baselines."""
-    st.header("Accuracy over noise draws", anchor=False)
     method = charts.method_look(done.spec.mechanism, theme)
     fig = accuracy.accuracy_distribution(
         done.accuracy, done.non_private.accuracy, done.majority.accuracy, method, theme, expected=done.expected_accuracy
@@ -51,34 +125,9 @@ def accuracies(done: Outcome, theme: Theme) -> None:
     summary = (
         f"Each dot is one noise draw, the triangle their mean: {words.percent(float(done.accuracy.mean()))} "
         f"({words.spread(done.accuracy)}, one standard deviation){expected}; "
-        f"no privacy {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
+        f"non-private {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
     )
     charts.chart(fig, "accuracy", summary, lambda: per_draw(done))
-
-
-def bets(done: Outcome, theme: Theme) -> None:
-    """What epsilon means: an attacker's odds as words, number and picture."""
-    st.header("What ε means", anchor=False)
-    cal = done.calibration
-    if cal.status is Status.NONE:
-        panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
-        return
-    if cal.proved_budget is None:
-        panels.empty(
-            "**No bound is proved**, so the odds of an attacker cannot be stated. The reasons are above, under “"
-            + guarantee.ABOUT
-            + "”."
-        )
-        return
-    win = attack_accuracy(cal.proved_budget)
-    summary = (
-        f"Someone sees the model and bets which of two data sets, different in one person, it was trained on. Out of "
-        f"100 such bets at most {100 * win:.0f} are won; tossing a coin wins 50."
-    )
-    data = pd.DataFrame(
-        {"bets won at most, %": [100 * win], "epsilon": [cal.proved_budget.epsilon], "delta": [cal.proved_budget.delta]}
-    )
-    charts.chart(odds.hundred_bets(win, theme), "bets", summary, lambda: data)
 
 
 def numbers(done: Outcome) -> None:
@@ -100,7 +149,7 @@ def numbers(done: Outcome) -> None:
         expected = words.percent(done.expected_accuracy)
         rows.insert(1, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
     label = list_mechanisms()[done.spec.mechanism].label
-    tables.table(rows, ("", f"{label}, {draws}", "No privacy", "Majority"))
+    tables.table(rows, ("", f"{label}, {draws}", "Non-private", "Majority"))
     noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
     bound = (
         f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
@@ -120,7 +169,6 @@ def lines(done: Outcome, theme: Theme) -> bool:
     dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
     if dataset.plane is None:
         return False
-    st.header("Decision lines", anchor=False)
     model = get_model(done.spec.model)
     # lines of linear models are exact on any grid; curved ones need a fine one, within bounds for many draws
     straight = done.theta.shape[1] == len(dataset.feature_names)
@@ -147,13 +195,13 @@ def lines(done: Outcome, theme: Theme) -> bool:
     )
     crossed = int(((scores[:-1].max(axis=(1, 2)) > 0) & (scores[:-1].min(axis=(1, 2)) < 0)).sum())
     summary = (
-        f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the model without privacy; each thin "
+        f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the non-private model; each thin "
         f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
         f"{crossed} of {len(done.theta)} draws cut the picture"
         + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
-    panels.not_private("The points are the data, and the thick line was trained without noise.")
     charts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+    panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 
 
@@ -208,23 +256,43 @@ def gap(done: Outcome, theme: Theme) -> None:
 
 
 def attacker(done: Outcome, theme: Theme) -> None:
-    """The trade-off that the proved budget leaves to an attacker; nothing where none is proved."""
-    proved = done.calibration.proved_budget
-    if proved is None:
+    """The best possible attack at every rate of false alarms; words where nothing is proved."""
+    st.header("Best possible attack", anchor=False)
+    if done.calibration.status is Status.NONE:
+        panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
-    st.header("What an attacker can reach", anchor=False)
-    alarms = np.unique(np.r_[np.linspace(0, 1, 201), corner(proved)])
-    reached = 1 - trade_off(proved, alarms)
-    best = int(np.argmax(reached - alarms))
-    at = 0.01
-    summary = (
-        f"Whoever accuses at most 1 % of the innocent finds at most "
-        f"{words.percent(1 - float(trade_off(proved, np.array([at]))[0]))} of the guilty, under {words.budget(proved)} "
-        f"({words.RELATIONS[done.calibration.neighbouring]})."
+    if done.attack is None:
+        panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
+        return
+    found = done.attack
+    alarms = found.table["false_alarms"].to_numpy()
+    fig = odds.attacker_curve(
+        alarms,
+        found.table["detections_at_most"].to_numpy(),
+        found.best,
+        theme,
+        alone=found.table["by_epsilon_delta_alone"].to_numpy(),
     )
-    fig = odds.attacker_curve(alarms, reached, (float(alarms[best]), float(reached[best])), theme)
-    data = pd.DataFrame({"false alarms": alarms, "true detections, at most": reached})
-    charts.chart(fig, "attacker", summary, lambda: data)
+    summary = (
+        f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members, "
+        f"under {words.budget(found.budget)} ({words.RELATIONS[done.calibration.neighbouring]}). Guesses are right at most "
+        f"{words.percent(found.accuracy)}; (ε, δ) alone would allow {words.percent(found.accuracy_by_budget)}."
+    )
+    charts.chart(fig, "attacker", summary, lambda: found.table)
+
+
+def details(done: Outcome, theme: Theme) -> None:
+    """What explains the picture, folded away."""
+    with st.expander("Guarantee"):
+        guarantee.badge(done.calibration, fold=False)
+    with st.expander("Numbers"):
+        numbers(done)
+    with st.expander("Best possible attack"):
+        attacker(done, theme)
+    with st.expander("Weights and optimality gap"):
+        weights(done, theme)
+        gap(done, theme)
+    how(done)
 
 
 def how(done: Outcome) -> None:
@@ -236,8 +304,8 @@ def how(done: Outcome) -> None:
     ]
     if cal.proved_budget is not None:
         formulas.append(
-            r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
-            r"\quad\text{(Kairouz, Oh, Viswanath 2015)}"
+            r"\Pr[\text{guess right}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            r"\;\text{(Kairouz, Oh, Viswanath 2015)},\qquad \Phi(\mu/2)\;\text{for Gaussian noise (Dong, Roth, Su 2022)}"
         )
     if cls.rate:
         formulas.append(rf"\text{{published utility rate: }} {cls.rate}")

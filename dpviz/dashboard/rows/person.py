@@ -19,9 +19,9 @@ from dpviz.experiments.inspected import Inspected
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
+from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
 from dpviz.models.losses import Logistic
-from dpviz.privacy.budget import Budget, attack_accuracy
 
 Line = tuple[str, list[str]]
 
@@ -44,8 +44,8 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     heads = [f"row {seen.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads))
     st.caption(
-        "Bets: somebody who knows all other rows and sees the model bets whether this row was there; a coin wins "
-        "50 %. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
+        "Attack: somebody who knows all other rows and sees the model guesses whether this row was there; a coin toss is "
+        "right 50 % of the time. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
     )
     if seen.individual is not None:
         st.caption(words.markdown(" ".join((f"Individual ε: {seen.individual.method}", *seen.individual.conditions))))
@@ -166,7 +166,7 @@ def limits(low: float, high: float) -> str:
 
 
 def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
-    cal, known = seen.calibration, seen.individual
+    known = seen.individual
     lines: list[Line] = []
     if known is None:
         lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
@@ -183,21 +183,11 @@ def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
         if known.publishable is not None:
             lines.append(("… may be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
         lines.append(
-            (
-                "Bets on this row won, at most",
-                [words.percent(odds(float(known.epsilon[:, i].max()), known.delta)) for i in people],
-            )
+            ("Best possible attack on this row", [words.percent(attack_on_person(known, i, seen.attack)) for i in people])
         )
-    proved = words.percent(attack_accuracy(cal.proved_budget)) if cal.proved_budget else "no bound is proved"
-    lines.append(("Bets on anybody, by the guarantee", [proved] * len(people)))
+    anybody = words.percent(seen.attack.accuracy) if seen.attack is not None else "no bound is proved"
+    lines.append(("Best possible attack on anybody", [anybody] * len(people)))
     return lines
-
-
-def odds(epsilon: float, delta: float) -> float:
-    """Largest share of bets won at this epsilon, which may be 0 or infinite."""
-    if epsilon <= 0:
-        return 0.5 * (1 + delta)
-    return attack_accuracy(Budget(min(epsilon, 700.0), delta))
 
 
 def finder(seen: Inspected, influence: Influence) -> None:

@@ -14,28 +14,35 @@ from dpviz.figures.style import THEMES, Theme
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
 
 _CSS = """<style>
-.stMainBlockContainer {padding-top: 4rem; padding-bottom: 3rem; max-width: 1400px}
-.stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: 0; opacity: .75}
+.stMainBlockContainer {padding: 3.9rem 2rem 3rem; max-width: 1400px}
+.stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: .3rem 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
 .stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
 [class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
+.st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
+[class*="st-key-buttons-"] a {border: 1px solid currentColor; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
+@media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.25rem}}
 </style>"""
 
 
-def start(title: str) -> Theme:
-    """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme."""
+def start(title: str, heading: str = "") -> Theme:
+    """Page settings, the look of the page and its heading; the first call of every page. Returns the reader's theme.
+
+    Args:
+        title: of the browser's tab, and of the page where no heading is given.
+    """
     server.prepare_once()
     front.drawing_a_page()
     session.watch()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     st.html(_CSS)
-    st.title(title, anchor=False)
+    st.title(heading or title, anchor=False)
     return THEMES["dark" if st.context.theme.type == "dark" else "light"]
 
 

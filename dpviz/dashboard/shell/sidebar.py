@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import words
@@ -34,10 +35,13 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None) -> RunSpec:
+def sidebar(
+    own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None, budget: DeltaGenerator | None = None
+) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
+        budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
         own: keys of `st.session_state` that the page keeps in the address beside the run.
         check: drops what does not fit the run from them before the address is written: an address that is corrected later
             is a second step for "Back", which would lead from the first one forward again.
@@ -66,14 +70,8 @@ def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None =
         if state["mechanism"] not in offered:
             _refuse(state["mechanism"], state["model"], offered)
         st.selectbox("Mechanism", offered, key="mechanism", format_func=_mechanism_label)
-        st.select_slider(
-            "Privacy budget ε",
-            _with(EPSILONS, state["epsilon"]),
-            key="epsilon",
-            format_func=lambda e: f"{e:.6g}",
-            help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
-        )
-        st.html(_SCALE)
+        with budget or st.container():
+            _epsilon(state["epsilon"])
         st.select_slider(
             "Regularisation λ",
             _with(LAMS, state["lam"]),
@@ -100,6 +98,17 @@ def sidebar(own: Sequence[str] = (), check: Callable[[RunSpec], object] | None =
     with pages:
         links.links(query)
     return spec
+
+
+def _epsilon(value: float) -> None:
+    st.select_slider(
+        "Privacy budget ε",
+        _with(EPSILONS, value),
+        key="epsilon",
+        format_func=lambda e: f"{e:.6g}",
+        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+    )
+    st.html(_SCALE)
 
 
 def _advanced(state: Any) -> list[str]:

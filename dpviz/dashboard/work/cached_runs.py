@@ -12,10 +12,12 @@ import dpviz
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.dashboard.work import front
+from dpviz.experiments.cost import Cost, split_cost
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.attack import Attack, strongest_attack
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +29,8 @@ class Outcome:
     """A `dpviz.Result` without its data and rows, small enough to keep; see there.
 
     Attributes:
+        cost: what the accuracy is lost to.
+        attack: the best possible attack; None where nothing is proved.
         seconds: how long it took to compute.
     """
 
@@ -40,6 +44,8 @@ class Outcome:
     calibration: Calibration
     non_private: Baseline
     majority: Baseline
+    cost: Cost
+    attack: Attack | None
     seconds: float
 
 
@@ -85,5 +91,7 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         calibration=result.calibration,
         non_private=result.non_private,
         majority=result.majority,
+        cost=split_cost(spec, result.accuracy),
+        attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start,
     )
