@@ -308,3 +308,33 @@ def test_total_variation_is_the_even_bet() -> None:
     mu = 0.7
     assert releases.total_variation(mu) == pytest.approx(float(gaussian_delta(0.0, mu)), rel=1e-12)
     assert gaussian_epsilon(float(gaussian_delta(1.0, mu)), mu) == pytest.approx(1.0, rel=1e-9)
+
+
+def row_of(table: str, mechanism: str) -> rates.Row:
+    return next(row for row in ROWS[table] if row.mechanism == mechanism)
+
+
+def test_the_last_population_rate_is_not_what_theorem_3_gives_at_the_stated_tau() -> None:
+    """(tau + 1/tau)e + tau/n^2 + 1/(tau n), e = km/(n^3 eps^2), as Remark 4 combines Theorem 3 with E[L*] = 1/n."""
+    n, km, epsilon = 1e8, 1e4, 0.5
+    tau = n * epsilon / math.sqrt(km)
+    excess = km / (n**3 * epsilon**2)
+    given = (tau + 1 / tau) * excess + tau / n**2 + 1 / (tau * n)
+    said = 2 * math.sqrt(km) / (n**2 * epsilon) + epsilon / (n * math.sqrt(km))
+    assert given == pytest.approx(said, rel=1e-6)
+    printed = km**1.5 / (n**2 * epsilon**3) + epsilon / math.sqrt(km * n)
+    assert printed > 1.1 * given
+    assert any("√(km)/(n²ε) + ε/(n√(km))" in remark for remark in row_of("pidp", "pidp-sgd").remarks)
+
+
+def test_conditions_belong_to_the_theorems_that_state_them() -> None:
+    """DBDP's Theorem 2 has epsilon < c1 T/n^2; its Theorem 1, like those of PIDP, states no range of epsilon."""
+    facts = rates.Facts(n=10_000, d=20, epsilon=1e-3, delta=1e-8, steps=50)
+    assert not any("c₁q²T" in reason for reason in row_of("dbdp", "dbdp").broken(facts)), "50/10,000 is above 1e-3"
+    assert any("c₁T/n²" in reason for reason in row_of("dbdp", "dbdp-pi").broken(facts))
+    for table, mechanism, stated in (("dbdp", "dbdp", False), ("dbdp", "dbdp-pi", True), ("pidp", "pidp-sgd", False)):
+        left_out = any("for every ε > 0" in remark for remark in row_of(table, mechanism).remarks)
+        assert left_out is not stated
+    excess = row_of("input", "input-perturbation").excess
+    assert excess is not None
+    assert "perturbed objective" in excess.unit

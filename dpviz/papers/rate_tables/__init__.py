@@ -1,0 +1,13 @@
+"""The rows of the papers' tables, as printed. See `dpviz.papers.rates` for what the numbers mean."""
+
+from __future__ import annotations
+
+from dpviz.papers.rate_tables.dbdp import DBDP
+from dpviz.papers.rate_tables.input import INPUT
+from dpviz.papers.rate_tables.pidp import PIDP
+from dpviz.papers.rate_tables.shared import NOT_PROVED
+from dpviz.papers.rates import Row
+
+__all__ = ["NOT_PROVED", "ROWS"]
+
+ROWS: dict[str, tuple[Row, ...]] = {"dbdp": DBDP, "input": INPUT, "pidp": PIDP}
