@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace) -> int:
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),
         ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),
         *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
-        ("no privacy", f"{result.non_private.accuracy:.4f}"),
+        ("non-private", f"{result.non_private.accuracy:.4f}"),
         ("majority", f"{result.majority.accuracy:.4f}"),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *[("only if", condition) for condition in cal.conditions],

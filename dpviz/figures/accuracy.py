@@ -45,7 +45,7 @@ def accuracy_distribution(
     }
     marks = [
         (majority, f"majority {100 * majority:.1f} %", "majority"),
-        (non_private, f"<b>no privacy {100 * non_private:.1f} %</b>", "none"),
+        (non_private, f"<b>non-private {100 * non_private:.1f} %</b>", "none"),
     ]
     if expected is not None:
         marks.append((expected, f"expected {100 * expected:.1f} %", "expected"))

@@ -218,7 +218,7 @@ def _levels(
 ) -> list[Trace]:
     """Horizontal lines; their names stand in the legend, since any place in the picture may have a curve on it."""
     kinds = {
-        "none": ("no privacy", {"color": theme.ink, "width": 3}),
+        "none": ("non-private", {"color": theme.ink, "width": 3}),
         "majority": ("majority", {"color": theme.majority, "width": 3, "dash": "dash"}),
         "wanted": ("wanted", {"color": theme.noise, "width": 3, "dash": "dot"}),
     }

@@ -1,6 +1,6 @@
 """What colours, dashes and sizes mean. The same everywhere, in both themes.
 
-One hue per family of mechanisms; methods of a family differ by shade and dash. No privacy is black or white,
+One hue per family of mechanisms; methods of a family differ by shade and dash. Non-private is black or white,
 majority is grey dashes, noise is amber. Hues were chosen so that the closest two stay apart for protan, deutan and
 tritan readers (tests/test_style.py measures it), and nothing is told by colour alone.
 """
@@ -258,7 +258,7 @@ def reference_line(
     """A labelled vertical line across the plot, as (shape, annotation).
 
     Args:
-        kind: "none" (no privacy), "majority" or "expected".
+        kind: "none" (non-private), "majority" or "expected".
         level: row of the label above the plot, so that two close lines do not write over each other.
         span: range of the x axis.
     """

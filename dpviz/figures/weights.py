@@ -49,10 +49,10 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
         "x": non_private[order],
         "y": rows,
         "mode": "markers",
-        "name": "no privacy",
+        "name": "non-private",
         "customdata": full,
         "marker": {"color": theme.ink, "size": 14, "symbol": "line-ns", "line": {"color": theme.ink, "width": 4}},
-        "hovertemplate": "%{customdata}: %{x:.3g}<extra>no privacy</extra>",
+        "hovertemplate": "%{customdata}: %{x:.3g}<extra>non-private</extra>",
     }
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.majority, "width": 1}}
     return figure(

@@ -19,8 +19,8 @@ def model_of(page: Any) -> str | None:
 def bend(page: Any) -> float:
     """How far the line without privacy leaves every straight line, in the drawn plane."""
     ends = page.evaluate(
-        """() => { const t = document.querySelector('.st-key-lines .js-plotly-plot')._fullData.find(t => t.name === 'no privacy');
-        return [Array.from(t.x), Array.from(t.y)] }"""
+        """() => { const drawn = document.querySelector('.st-key-lines .js-plotly-plot')._fullData;
+        const t = drawn.find(t => t.name === 'non-private'); return [Array.from(t.x), Array.from(t.y)] }"""
     )
     points = np.array(ends, float).T
     points = points[np.isfinite(points).all(axis=1)]

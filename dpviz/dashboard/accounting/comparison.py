@@ -149,7 +149,7 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
     low = 10 * math.floor((min(min(b.value for b in items), 100 * floor) - 2) / 10)
     summary = (
         f"Test accuracy with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
-        f"draws for all; no privacy "
+        f"draws for all; non-private "
         f"{words.percent(base)}, majority {words.percent(floor)}."
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})

@@ -17,7 +17,7 @@ def table(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> None:
     st.table(frame.set_index(columns[0]))
 
 
-def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Save the data (CSV)") -> None:
+def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Download data (CSV)") -> None:
     """A button that saves a table as CSV; the table is made when it is pressed."""
     st.download_button(
         label,

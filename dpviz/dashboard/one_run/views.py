@@ -338,7 +338,7 @@ def per_draw(done: Outcome) -> pd.DataFrame:
 def weight_table(done: Outcome, names: tuple[str, ...]) -> pd.DataFrame:
     """One row per feature: the weight without privacy and in every draw."""
     draws = {f"draw {s}": done.theta[s] for s in range(len(done.theta))}
-    return pd.DataFrame({"feature": names, "no privacy": done.non_private.theta} | draws)
+    return pd.DataFrame({"feature": names, "non-private": done.non_private.theta} | draws)
 
 
 def _gap(done: Outcome) -> float:

@@ -226,7 +226,7 @@ def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
                 return
             mean = f"{words.percent(float(done.accuracy.mean()))} ({words.spread(done.accuracy)})"
             lines.append((f"{other:.0%}", mean, words.percent(done.non_private.accuracy), words.percent(done.majority.accuracy)))
-        tables.table(lines, ("Share noised", f"{label}, test accuracy", "no privacy", "majority"))
+        tables.table(lines, ("Share noised", f"{label}, test accuracy", "non-private", "majority"))
         st.caption("No guarantee holds for any of these: which rows pass depends on the data, and rows that pass are not hidden.")
 
 

@@ -46,7 +46,7 @@ def headline(view: running.View) -> None:
         st.caption(
             words.markdown(
                 f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-                f"λ = {words.three(view.spec.lam)}, δ = {words.three(resolve(view.spec).budget.delta)}; no privacy "
+                f"λ = {words.three(view.spec.lam)}, δ = {words.three(resolve(view.spec).budget.delta)}; non-private "
                 f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(first['majority_accuracy'])}. "
                 "Read off the monotone curve through the means of "
                 f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."

@@ -77,7 +77,7 @@ class View:
         return status(self.job)
 
     def wanted(self, table: pd.DataFrame) -> float:
-        """The accuracy wanted: as chosen, or two thirds of the way from majority to no privacy."""
+        """The accuracy wanted: as chosen, or two thirds of the way from majority to non-private."""
         if self.choices.want is not None:
             return self.choices.want
         if not len(table):

@@ -33,7 +33,7 @@ def accuracy_lines(panel: str, sides: dict[str, tuple[str, Measured]]) -> pd.Dat
     x = first.epsilons
     tables = [lines(panel, name, mechanism, x, 100 * m.accuracy) for name, (mechanism, m) in sides.items()]
     tables += [
-        constant(panel, "no privacy", "non-private", x, 100 * first.non_private),
+        constant(panel, "non-private", "non-private", x, 100 * first.non_private),
         constant(panel, "majority", "majority", x, 100 * first.majority),
     ]
     return pd.concat(tables)

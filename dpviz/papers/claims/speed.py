@@ -80,7 +80,7 @@ def surges(check: Check) -> Test:
         table = pd.concat(
             [
                 lines(name, "best of three run lengths", "dp-sgd", budgets, 100 * measured.accuracy),
-                constant(name, "no privacy", "non-private", budgets, 100 * measured.non_private),
+                constant(name, "non-private", "non-private", budgets, 100 * measured.non_private),
                 constant(name, "majority", "majority", budgets, 100 * measured.majority),
             ]
         )
