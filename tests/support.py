@@ -1,11 +1,25 @@
-"""What many tests share: small problems and neighbouring pairs."""
+"""What many tests share: waiting, small problems and neighbouring pairs."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable
 
 import numpy as np
 
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+
+#: seconds after which a test gives up waiting; the one limit of all tests, far beyond what a slow machine needs
+LIMIT = 900.0
+
+
+def until(true: Callable[[], bool], what: str = "it") -> None:
+    """Waits until something is true."""
+    end = time.monotonic() + LIMIT
+    while not true():
+        assert time.monotonic() < end, f"{what} did not happen within {LIMIT:g} s"
+        time.sleep(0.005)
 
 
 def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
+from support import LIMIT, until
 
 from dpviz.dashboard.work import pool
 
@@ -15,7 +15,7 @@ SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
 
 
 def opened(name: str, **query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGES[name]), default_timeout=90)
+    page = AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()
@@ -28,10 +28,7 @@ def text(page: AppTest) -> str:
 
 
 def settled(page: AppTest) -> AppTest:
-    for _ in range(600):
-        if all(job.over or job.low for job in pool.pool()._jobs.values()):
-            break
-        time.sleep(0.1)
+    until(lambda: all(job.over or job.low for job in list(pool.pool()._jobs.values())), "the end of all jobs")
     page.run()
     assert not page.exception
     return page

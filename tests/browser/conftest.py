@@ -7,13 +7,13 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import LIMIT, until
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
@@ -69,22 +69,24 @@ class Server:
         self._process = subprocess.Popen(
             command, cwd=self._cache, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        for _ in range(1200):
-            assert self._process.poll() is None, "the server stopped"
-            try:
-                urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+        until(self._answers, "the server's start")
+
+    def _answers(self) -> bool:
+        assert self._process.poll() is None, "the server stopped"
+        try:
+            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=LIMIT).close()
+        except OSError:
+            return False
+        return True
 
     def kill(self) -> None:
         """Ends it at once, as a crash or a power cut would."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(LIMIT)
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(LIMIT)
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +120,7 @@ class Reader:
 
     def __init__(self, browser: Any, address: str, width: int, scheme: str) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.context.set_default_timeout(120_000)  # a busy machine loads a page in half a minute
+        self.context.set_default_timeout(1000 * LIMIT)
         self.page = self.context.new_page()
         self.address = address
         self.errors: list[str] = []
@@ -143,9 +145,13 @@ class Reader:
         return self.page
 
     def settled(self) -> None:
-        """Waits for the first picture and for the script to have finished."""
+        """Waits for a picture, for the script to have finished, and for all pictures to be drawn."""
         self.page.wait_for_selector(".js-plotly-plot .main-svg")
-        self.page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        self.page.wait_for_function(
+            "() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')"
+            " && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]"
+            ".every(e => !e.offsetParent || e.querySelector('.main-svg'))"
+        )
 
     @property
     def sentence(self) -> str:

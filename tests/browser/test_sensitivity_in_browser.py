@@ -51,7 +51,6 @@ def test_accounting_names_the_tightest_proof(reader: Make) -> None:
 @pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
 def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path: str) -> None:
     page = reader(width=400, scheme=scheme).open("?dataset=teaching", path)
-    page.wait_for_timeout(1500)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
 
@@ -59,7 +58,6 @@ def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path:
 @pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
 def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
     page = reader().open("?dataset=teaching", path)
-    page.wait_for_timeout(1500)
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1

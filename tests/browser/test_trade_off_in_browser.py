@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pandas as pd
 import pytest
+from support import until
 
 import dpviz
 from dpviz.cli.main import main
@@ -33,13 +34,12 @@ def open_page(one: Any, query: str) -> Any:
     return one.page
 
 
-def over(page: Any, within: float = 120) -> None:
+def over(page: Any) -> None:
     """Waits until the sweep is over and all of it is drawn."""
     page.wait_for_selector(POINTS)
     page.wait_for_function(
         "() => !document.querySelector('.st-key-cancel-sweep') && !document.querySelector('.st-key-go-on')"
         " && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')",
-        timeout=1000 * within,
     )
 
 
@@ -62,8 +62,7 @@ def some_cells(page: Any, cache: Path, before: dict[str, int], least: int = 2) -
     """Waits until the picture has lines and the cache some cells, while the sweep is at work."""
     page.wait_for_selector(POINTS)
     page.wait_for_selector(".st-key-cancel-sweep button")
-    while len(finished(cache)) < len(before) + least:
-        page.wait_for_timeout(50)
+    until(lambda: len(finished(cache)) >= len(before) + least, "the first cells")
 
 
 def test_a_sweep_streams_stops_and_goes_on_from_finished_cells(own_server: Any, reader: Make, tmp_path: Path) -> None:
@@ -113,8 +112,7 @@ def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Mak
     page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText")
     one.settled()
     there = finished(tmp_path)
-    while len(finished(tmp_path)) < min(len(there) + 2, 20):
-        page.wait_for_timeout(50)
+    until(lambda: len(finished(tmp_path)) >= min(len(there) + 2, 20), "further cells")
     page.get_by_role("link", name="Trade-off", exact=True).click()
     page.wait_for_function("() => location.pathname.includes('Trade-off')")
     assert query(page)["methods"] == "dp-agd,pidp-sgd,input-perturbation,cms-output"

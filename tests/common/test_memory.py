@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from support import LIMIT
 
 from dpviz.common import memory
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
-
-LONG = 60.0
 
 
 def cache(most: int = 100) -> Cache[bytes]:
@@ -24,7 +23,7 @@ def side_by_side(*works: Callable[[], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LONG)
+        thread.join(LIMIT)
         assert not thread.is_alive()
 
 
@@ -54,7 +53,7 @@ def test_two_threads_that_ask_at_once_make_it_once() -> None:
     found = []
 
     def ask() -> None:
-        asked.wait(LONG)
+        asked.wait(LIMIT)
         found.append(kept.compute("key", make))
 
     side_by_side(ask, ask)
@@ -73,7 +72,7 @@ def test_who_waits_hears_of_progress_can_stop_and_takes_over_after_a_failure() -
     def fail(monitor: Monitor) -> bytes:
         monitor(0.25)
         inside.set()
-        go.wait(LONG)
+        go.wait(LIMIT)
         raise ArithmeticError
 
     def first() -> None:
@@ -85,13 +84,13 @@ def test_who_waits_hears_of_progress_can_stop_and_takes_over_after_a_failure() -
             heard.append(done)
             raise Stopped
 
-        inside.wait(LONG)
+        inside.wait(LIMIT)
         with pytest.raises(Stopped):
             kept.compute("key", lambda _: b"never", monitor=monitor)
         go.set()
 
     def takes_over() -> None:
-        inside.wait(LONG)
+        inside.wait(LIMIT)
         assert kept.compute("key", lambda _: b"second") == b"second"
 
     side_by_side(first, stops, takes_over)

@@ -55,13 +55,13 @@ def test_plain_numbers_are_read(text: str, value: float) -> None:
     assert number_from_text("x", text) == value
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**40) + 1, 10**40 - 1))
 def test_what_python_writes_is_read_back_exactly(value: float) -> None:
     assert number_from_text("x", str(value)) == value
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.text(max_size=12))
 def test_any_text_is_a_finite_number_or_one_clear_error(text: str) -> None:
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support import LIMIT, until
 
 import dpviz
 from dpviz.common.progress import Monitor
@@ -22,14 +23,6 @@ from dpviz.experiments.cells import Cell, CellStore
 from dpviz.experiments.sweep import SweepSpec, in_order, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.3, 3.0], seeds=12)
-LONG = 60.0
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
 
 
 class Slow:
@@ -164,7 +157,7 @@ def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.M
 
 def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
-    monkeypatch.setattr(jobs, "SLICE", LONG)
+    monkeypatch.setattr(jobs, "SLICE", LIMIT)
     pool = jobs.Pool()
     four = [start(pool, key) for key in "abcd"]
     until(lambda: sorted(state_of(pool, job).position for job in four) == [0, 0, 1, 2])
@@ -180,11 +173,11 @@ def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch:
 
 def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.02)
-    monkeypatch.setattr(jobs, "SLICE", LONG)
+    monkeypatch.setattr(jobs, "SLICE", LIMIT)
     pool = jobs.Pool()
     heavy = [start(pool, key) for key in "abc"]
     until(lambda: sorted(state_of(pool, job).position for job in heavy) == [0, 0, 1])
-    monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
+    monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
     small = start(pool, "small")
     until(lambda: small in pool._alive)
     assert state_of(pool, small).position == 0
@@ -347,24 +340,36 @@ def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(pool._jobs) <= 4
 
 
+class Watched(jobs.Pool):
+    """Counts how often a job was told that somebody waits."""
+
+    asked = 0
+
+    def _somebody_waits(self) -> bool:
+        answer = super()._somebody_waits()
+        self.asked += answer
+        return answer
+
+
 def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
-    monkeypatch.setattr(jobs, "ASIDE", LONG)
-    pool = jobs.Pool()
+    monkeypatch.setattr(jobs, "ASIDE", LIMIT)
+    pool = Watched()
     job = start(pool)
     until(lambda: slow.steps > 3)
     drawn = threading.Event()
 
     def page() -> None:
         front.drawing_a_page()
-        drawn.wait(LONG)
+        drawn.wait(LIMIT)
 
     thread = threading.Thread(target=page)
     thread.start()
     until(front.somebody_waits)
-    time.sleep(0.1)  # the step under way ends
-    steps = slow.steps
-    time.sleep(0.2)
+    asked = pool.asked
+    until(lambda: pool.asked > asked + 2)  # it has stepped aside
+    steps, asked = slow.steps, pool.asked
+    until(lambda: pool.asked > asked + 10)
     assert slow.steps == steps, "it waits while the page is drawn"
     assert not job.over
     drawn.set()
@@ -406,7 +411,7 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
     pool = jobs.Pool()
     heavy = [pool.submit(Task(key, released(slow.go))) for key in "abcd"]
     until(lambda: len(pool._waiting) == 2)
-    monkeypatch.setattr(jobs, "LIGHT", LONG)  # what comes now stays light
+    monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
     small = pool.submit(Task("small", lambda monitor: iter([2])))
     until(lambda: small.over)
     assert not any(job.over for job in heavy)
@@ -447,5 +452,5 @@ def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> Non
     pool.leave(task, "ann")
     assert not task.over
     slow.go.set()
-    assert task.wait(LONG)
+    assert task.wait(LIMIT)
     assert task.state is State.DONE

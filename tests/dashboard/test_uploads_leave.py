@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support import LIMIT
 
 from dpviz.common import memory
 from dpviz.dashboard.rows import influence_map, selection
@@ -52,7 +53,7 @@ def fill(name: str) -> SweepJob:
     influence_map.place(seen, influence_map.dataset_of(spec), selection.COMPONENTS)
     sweep = SweepSpec(dataset=name, mechanisms=["cms-output"], epsilons=[1.0], seeds=2)
     job = jobs.pool().submit(SweepJob(f"of {name}", sweep.cells(), None))
-    assert job.wait(60.0)
+    assert job.wait(LIMIT)
     assert isinstance(job, SweepJob)
     return job
 

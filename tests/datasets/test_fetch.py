@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support import LIMIT
 
 import dpviz
 from dpviz.datasets.cards import cards
@@ -44,6 +45,7 @@ class Server(ThreadingHTTPServer):
     table = arff(699)
     kdd = b"not the file"
     asked: list[str]
+    end: threading.Event
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -53,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         mode, path = self.server.mode, self.path
         self.server.asked.append(path)
         if mode == "hanging" or (mode == "hanging data" and "download" in path):
-            time.sleep(3)
+            self.server.end.wait(LIMIT)
             return
         if mode in ("503", "500"):
             self.send_error(int(mode))
@@ -120,13 +122,13 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     served = Server(("127.0.0.1", 0), Handler)
-    served.asked = []
+    served.asked, served.end = [], threading.Event()
     threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("DPVIZ_MIRROR", f"http://127.0.0.1:{served.server_port}")
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "20")  # a busy machine is not a silent server
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
     yield served
+    served.end.set()
     served.shutdown()
     served.server_close()
 
@@ -212,7 +214,6 @@ def test_no_network_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "60")
     server.mode = "hanging"
     with pytest.raises(dpviz.InvalidInput, match="was not done after 1 s"):
         fetch.fetch("openml-15", 699, limits=Limits(fetch_seconds=1))

@@ -146,7 +146,7 @@ def specs(draw: st.DrawFn) -> dpviz.RunSpec:
     )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(specs())
 def test_url_round_trip(spec: dpviz.RunSpec) -> None:
     back = dpviz.RunSpec.from_query(spec.to_query())

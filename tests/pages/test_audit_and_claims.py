@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT, until
 from support_pages import settled
 
 import dpviz
@@ -31,7 +32,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(name: str, **query: str) -> AppTest:
-    page = AppTest.from_file(str(next(PAGES.glob(f"*{name}.py"))), default_timeout=60)
+    page = AppTest.from_file(str(next(PAGES.glob(f"*{name}.py"))), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()
@@ -136,21 +137,27 @@ def test_pictures_of_findings(name: str) -> None:
     assert f"dpviz claims {name}" in " ".join(c.value for c in page.code)
 
 
-def _later(results: list[int], wait: float = 0.0) -> Callable[[Any], Any]:
+def _later(results: list[int]) -> Callable[[Any], Any]:
     def work(monitor: Any) -> Any:
         for k, r in enumerate(results):
-            time.sleep(wait)
             monitor(k / len(results))
             yield r
 
     return work
 
 
+def _endless(monitor: Any) -> Any:
+    while True:
+        time.sleep(0.002)
+        monitor(0.5)
+        yield 1
+
+
 def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     pool = jobs.Pool()
     done = pool.submit(Task("a", _later([1, 2, 3]), keep_all=True, series="one"))
     assert pool.submit(Task("a", _later([9]))) is done
-    slow = pool.submit(Task("b", _later(list(range(1000)), 0.02), series="one"))
+    slow = pool.submit(Task("b", _endless, series="one"))
 
     def broken(monitor: Any) -> Any:
         yield 1
@@ -160,21 +167,18 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     queued = pool.submit(Task("d", _later([1]), series="one"))
     assert pool.position(queued) >= 2, "one after the other"
     pool.cancel(queued)
-    time.sleep(0.3)
+    until(lambda: bool(slow.results))
     pool.cancel(slow)
-    for _ in range(100):
-        time.sleep(0.02)
-        if bad.over:
-            break
+    until(lambda: bad.over and slow.over)
     assert (done.state, done.results) == ("done", [1, 2, 3])
     assert slow.state == "cancelled"
-    assert 0 < len(slow.results) <= 1
+    assert slow.results == [1]
     assert (bad.state, bad.problem) == ("failed", ("field: is wrong", "Change it."))
     assert (queued.state, queued.results) == ("cancelled", [])
     pool.remove(queued)
     again = pool.submit(Task("d", _later([5])))
     assert again is not queued
-    assert again.wait(10)
+    assert again.wait(LIMIT)
     assert again.results == [5]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 
 import dpviz
 from dpviz.dashboard.data import upload
@@ -28,7 +29,7 @@ def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def opened(script: str = "pages/8_Data.py", **query: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / script), default_timeout=60)
+    page = AppTest.from_file(str(ROOT / script), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()
@@ -169,12 +170,12 @@ def test_the_form_says_what_is_meant() -> None:
 
 def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     made = uploads.Upload(read_csv(csv()), TableSpec("answer", ("yes",)), "people.csv")
-    page = AppTest.from_file(str(ROOT / "pages/1_Trade-off.py"), default_timeout=60)
+    page = AppTest.from_file(str(ROOT / "pages/1_Trade-off.py"), default_timeout=LIMIT)
     page.session_state["dpviz.uploads"] = {made.name: made}
     for key, value in {"dataset": made.name, "seeds": "2", "points": "2", "methods": "cms-output"}.items():
         page.query_params[key] = value
     page.run()
-    assert page.session_state["dpviz.sweep"].wait(60)
+    assert page.session_state["dpviz.sweep"].wait(LIMIT)
     page.run()
     assert not page.exception
     assert "people.csv (your upload), logistic regression" in text(page)

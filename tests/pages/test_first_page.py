@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 
 import dpviz
 from dpviz.dashboard.work import cached_runs
@@ -15,7 +16,7 @@ APP = Path(__file__).parents[2] / "app.py"
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=60)
+    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()

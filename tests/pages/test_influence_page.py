@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 
 import dpviz
 from dpviz.experiments import inspected
@@ -21,7 +22,7 @@ PAGE = ROOT / "pages" / "3_Influence_and_noise.py"
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()

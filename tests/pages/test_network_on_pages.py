@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
@@ -25,7 +26,7 @@ FITS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(SET
 
 
 def first(**query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=90)
+    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
     for key, value in ({"dataset": "teaching", "seeds": "2", "model": "mlp"} | query).items():
         page.query_params[key] = value
     page.run()

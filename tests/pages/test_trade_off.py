@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT, until
 
 import dpviz
 from dpviz.dashboard.trade_off import running, settings
@@ -30,7 +30,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
     for key, value in (FAST | query).items():
         page.query_params[key] = value
     page.run()
@@ -40,10 +40,7 @@ def opened(**query: str) -> AppTest:
 
 def done(page: AppTest) -> AppTest:
     """The page when its job is over."""
-    end = time.monotonic() + 60
-    while not page.session_state["dpviz.sweep"].over:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: page.session_state["dpviz.sweep"].over, "the end of the sweep")
     page.run()
     assert not page.exception
     return page
@@ -244,10 +241,7 @@ def test_tuning_applies_the_best_cell() -> None:
     page = opened(tune="steps,lam", mechanism="dp-gd", seeds="1")
     page.button(key="tune-start").click().run()
     job = page.session_state["dpviz.tuning"]
-    end = time.monotonic() + 60
-    while not job.over:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: job.over, "the end of tuning")
     page.run()
     assert not page.exception
     assert "costs privacy" in " ".join(w.value for w in page.warning)
@@ -283,7 +277,7 @@ def test_times_that_were_cancelled_get_no_verdict() -> None:
     job = SweepJob("times", base.times().cells(), None)
     job._times = dict.fromkeys(range(8), 0.1)
     job.stop(State.CANCELLED)
-    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
     page.session_state["dpviz.times"] = job
     for key, value in FAST.items():
         page.query_params[key] = value

@@ -36,7 +36,7 @@ def test_epsilon_agrees_with_the_referee(sigma: float) -> None:
     assert float(gaussian_epsilon(1e-6, 1 / sigma)) == pytest.approx(get_epsilon_gaussian(sigma, 1e-6), rel=1e-6)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.floats(1e-4, 1e3), st.floats(1e-14, 0.3))
 def test_mu_is_exactly_enough_and_five_percent_more_is_not(epsilon: float, delta: float) -> None:
     mu = gaussian_mu(Budget(epsilon, delta))
