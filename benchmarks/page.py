@@ -79,7 +79,7 @@ def main() -> None:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": cache}
-        command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(port), "--no-browser"]
+        command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser"]
         quiet = subprocess.DEVNULL
         server = subprocess.Popen(command, cwd=cache, env=environment, stdout=quiet, stderr=quiet)
         try:

@@ -65,7 +65,7 @@ class Server:
         """Starts it, on the same port when it is started again."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
         environment |= {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(self._cache)}
-        command = [sys.executable, "-c", "from dpviz.cli import main; main()", "app", "--port", str(self._port), "--no-browser"]
+        command = [sys.executable, "-m", "dpviz", "app", "--port", str(self._port), "--no-browser"]
         self._process = subprocess.Popen(
             command, cwd=self._cache, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

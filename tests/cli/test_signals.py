@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import LIMIT, until
 
 ROOT = Path(__file__).parents[2]
-LONG = 120.0
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are looked up in /proc")
 
@@ -49,13 +48,6 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-
-
 def alive(pid: int) -> bool:
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -74,7 +66,7 @@ def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code:
     if number == signal.SIGTERM and module != "numpy":
         pytest.skip("one moment is enough to see that both are handled alike")
     command = [sys.executable, "-c", AT_IMPORT, module, str(int(number)), "sweep", "--dataset", "teaching", "--jobs", "2"]
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONG)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert (ended.returncode, ended.stderr) == (code, "")
 
 
@@ -99,7 +91,7 @@ def test_a_sweep_that_is_ended_takes_its_workers_along(
         os.killpg(sweep.pid, number)  # Ctrl-C reaches the workers too
     else:
         sweep.send_signal(number)
-    _, said = sweep.communicate(timeout=LONG)
+    _, said = sweep.communicate(timeout=LIMIT)
     assert sweep.returncode == code
     assert "Traceback" not in said
     until(lambda: not any(alive(pid) for pid in workers))

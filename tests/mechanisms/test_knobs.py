@@ -28,7 +28,7 @@ KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda v: type(v).__name__ if isinstance(v, Knob) else "")
 def test_what_a_knob_writes_it_reads_back(kind: Knob, values: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(values)
     def check(value: Any) -> None:
         assert kind.check("k", value) == value

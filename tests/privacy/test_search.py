@@ -25,7 +25,7 @@ from dpviz.privacy.search import largest, smallest
 SENSITIVITIES, WEIGHTS = np.array([0.2, 0.5, 1.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.1])
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.floats(-80, 80), st.floats(-80, 80), st.floats(0.05, 8.0), st.sampled_from([1e-14, 1e-9, 4e-6]))
 def test_the_root_is_met_from_above(root: float, start: float, power: float, tolerance: float) -> None:
     def excess(x: float) -> float:
@@ -36,7 +36,7 @@ def test_the_root_is_met_from_above(root: float, start: float, power: float, tol
     assert abs(math.log(found) - root) <= 2e-12 / power + 3 * tolerance + 1e-14 * (1 + abs(root))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.floats(-80, 80), st.floats(-80, 80), st.booleans())
 def test_the_largest_is_met_from_below(root: float, start: float, even: bool) -> None:
     def excess(x: float) -> float:
