@@ -16,6 +16,7 @@ from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.cells import Cell
+from dpviz.experiments.grid import grid
 from dpviz.experiments.sweep import run_sweep
 from dpviz.papers.figures import base
 
@@ -315,3 +316,13 @@ def test_who_cancels_anothers_sweep_only_stops_watching_it(held: Callable[[], No
     assert "Cancelled" not in texts(mine)
     held()
     assert "needs ε" in texts(done(mine))
+
+
+def test_a_search_costs_what_all_its_models_cost() -> None:
+    page = opened(tune="steps,lam", mechanism="dp-gd", seeds="5")
+    said = next(w.value for w in page.warning if "private and independent" in w.value).replace("\\", "")
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=5)
+    models = 5 * len(grid(spec, "steps", "lam").cells)
+    assert f"If all {models} runs" in said
+    assert f"ε = {models}" in said
+    assert "outside every ε" in said

@@ -70,10 +70,10 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
         st.markdown(words.markdown(sentence))
     st.caption(
         words.markdown(
-            f"{dataset.description} Source: {dataset.source}. The error that privacy adds to the mean loss cannot be made "
-            f"smaller than about √d/(n·ε) in general (lower bound of Bassily, Smith, Thakurta 2014, without constants): at ε = "
-            f"{words.three(spec.epsilon)} that is {words.three(float(np.sqrt(dataset.d) / n / spec.epsilon))}. δ must stay below "
-            f"1/n = {words.three(1 / n)}."
+            f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
+            f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
+            f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}. δ must stay "
+            f"below 1/n = {words.three(1 / n)}."
         )
     )
 

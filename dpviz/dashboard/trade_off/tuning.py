@@ -16,12 +16,12 @@ from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments import grid as tuning
 from dpviz.experiments.cells import CellStore
 from dpviz.experiments.resolve import resolve
+from dpviz.experiments.setup import calibration_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.accounting.selection import composed, random_search
-from dpviz.privacy.budget import Budget
 
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 
@@ -68,7 +68,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
             grid = tuning.lay(spec, grid.names, grid.values)
             if job.key == _key(spec, grid):
                 _live(job, grid, spec, chosen, theme)
-        _cost(spec, len(made.cells))
+        _cost(spec, made)
 
 
 def _pair(shown: tuple[str, str]) -> None:
@@ -166,24 +166,31 @@ def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts_, ignore_index=True) if parts_ else pd.DataFrame()
 
 
-def _cost(spec: RunSpec, tries: int) -> None:
-    """The warning: what a search on private data costs."""
-    if tries < 1:
+def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
+    """What a search on private data costs: every noise draw of every setting is a run."""
+    models = sum(len(cell.replicas) for *_, cell in grid.cells)
+    if models < 1:
         return
-    pure = list_mechanisms()[spec.mechanism].pure
-    own = Budget(spec.epsilon, 0.0 if pure else resolve(spec).budget.delta)
-    simple = words.budget(composed(own, tries))
-    tight = words.budget(composed(own, tries, slack=tries * resolve(spec).budget.delta))
+    said = "Tuning on private data costs privacy: the accuracies shown are exact values on private rows, outside every ε. "
+    proved = calibration_of(spec).proved_budget
+    if proved is None:
+        st.warning(
+            words.markdown(f"{said}No budget is proved for this method, so the cost of a search cannot be stated."), icon="⚠️"
+        )
+        return
+    simple = words.budget(composed(proved, models))
+    tight = words.budget(composed(proved, models, slack=models * resolve(spec).budget.delta))
     st.warning(
         words.markdown(
-            f"Tuning on private data costs privacy. {tries} runs at ε = {words.three(spec.epsilon)} cost {simple} together by "
-            f"adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, Theorem 3.3), and the scores must come "
-            "from rows that are public or were not trained on. Tune on public or synthetic data, or pay."
+            f"{said}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
+            f"they would cost {simple} together by adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, "
+            "Theorem 3.3). "
+            "Here they share noise draws, which no composition covers. Tune on public or synthetic data."
         ),
         icon="⚠️",
     )
-    if pure:
-        geometric, logarithmic = (words.three(random_search(spec.epsilon, eta)) for eta in (1.0, 0.0))
+    if proved.delta == 0:
+        geometric, logarithmic = (words.three(random_search(proved.epsilon, eta)) for eta in (1.0, 0.0))
         st.caption(
             words.markdown(
                 f"A random search is cheaper for methods with δ = 0: the best of a geometric random number of runs costs "
