@@ -1,14 +1,13 @@
 """From a sensitivity to noise: accountants, relations, composition, and what is left to an attacker."""
 
-from dpviz.dashboard.accounting import comparison, curves
+from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
 from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Privacy accounting")
-spec = sidebar.sidebar((comparison.KEY, *(c.key for c in curves.CONTROLS)))
-choice = comparison.compare_choice(spec)
-fields.check((choice, *curves.CONTROLS))
+own = fields.Group(KEYS, settings.of)
+spec = sidebar.sidebar(own)
 page.problems()
-found = comparison.chosen(spec, choice)
+found = comparison.chosen(spec, own["compare"])
 if found is not None:
     mechanism, released, calibration = found
     comparison.bars(spec, theme, mechanism, released, calibration)

@@ -1,11 +1,12 @@
 """Audit: an attacker bets on one row, and claimed, proved and audited epsilon stand side by side."""
 
-from dpviz.dashboard.audit import all_mechanisms, attack
-from dpviz.dashboard.shell import links, page, sidebar
+from dpviz.dashboard.audit import KEYS, all_mechanisms, attack
+from dpviz.dashboard.shell import fields, links, page, sidebar
 
 theme = page.start("Audit")
-spec = sidebar.sidebar(own=attack.OWN)
-pair, row, other, runs = attack.controls()
+own = fields.Group(KEYS, attack.of)
+spec = sidebar.sidebar(own)
+pair, row, other, runs = attack.controls(own)
 page.problems()
 task = attack.attack(spec, pair, row, other, runs)
 attack.show(task, spec, theme)

@@ -1,12 +1,13 @@
 """Paper claims: every claim as a card with a test that can come out false."""
 
-from dpviz.dashboard.claims import cards
+from dpviz.dashboard.claims import KEYS, cards
 from dpviz.dashboard.kit import panels
-from dpviz.dashboard.shell import page, sidebar
+from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Paper claims")
-spec = sidebar.sidebar(own=cards.OWN)
-shown, full = cards.choose(spec)
+own = fields.Group(KEYS, cards.of)
+spec = sidebar.sidebar(own)
+shown, full = cards.choose(spec, own)
 page.problems()
 cards.overview(shown, full, spec.seed)
 if not shown:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +24,24 @@ AUTOMATIC = "automatic"
 _SPAN = 30.0  # a curve over a knob goes this factor to each side
 
 
+class Form:
+    """How a value is set on a page; a page knows a widget for each kind of form."""
+
+
 @dataclass(frozen=True)
-class Tick:
+class Tick(Form):
     """Set by switching on and off."""
 
 
 @dataclass(frozen=True)
-class Pick:
-    """Set by picking one of a few texts."""
+class Pick(Form):
+    """Set by picking one of a few values."""
 
-    options: tuple[str, ...]
+    options: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Enter:
+class Enter(Form):
     """Set by entering a number.
 
     Attributes:
@@ -52,9 +56,6 @@ class Enter:
     step: float
     integer: bool
     optional: bool
-
-
-Form: TypeAlias = Tick | Pick | Enter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,9 +229,11 @@ class Choice(Knob):
 
     Attributes:
         options: the texts.
+        names: what people call them, where that differs.
     """
 
     options: tuple[str, ...]
+    names: Mapping[str, Words] = field(default_factory=dict, hash=False)
 
     def check(self, name: str, value: object) -> Any:
         return one_of(name, value, self.options)
@@ -242,7 +245,7 @@ class Choice(Knob):
         return str(value)
 
     def in_words(self, value: Any) -> str:
-        return str(value)
+        return self.names.get(value, str(value))
 
     def describe(self) -> str:
         return ", ".join(self.options)

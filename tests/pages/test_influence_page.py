@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from support import LIMIT
 
 import dpviz
+from dpviz.dashboard.rows import selection
 from dpviz.experiments import inspected
 from dpviz.experiments.setup import setup_for
 from dpviz.models import get_model
@@ -117,8 +118,8 @@ def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
 def test_axes_are_in_the_address() -> None:
     page = opened(dataset="breast-cancer", x="mean area", y="worst texture")
     assert not page.warning
-    assert page.selectbox(key="x").value == "mean area"
-    page.selectbox(key="x").set_value("").run()
+    assert page.selectbox(key="own.x").value == "mean area"
+    page.selectbox(key="own.x").set_value(selection.COMPONENTS[0]).run()
     assert address(page) == {"seeds": "2", "y": "worst texture"}
     page = opened(x="no such feature")
     assert page.warning[0].value.startswith("**x**")
@@ -133,7 +134,7 @@ def test_groups_are_followed_by_every_panel() -> None:
     assert not page.exception
     strength = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).newton_norm
     best = ids[40 + int(strength[40:80].argmax())]
-    assert page.text_input(key="row").placeholder == f"{best} (the most influential of the group)"
+    assert page.text_input(key="own.row").placeholder == f"{best} (the most influential of the group)"
     assert "Of the 40 rows of the group" in said(page)
     assert "40 rows of the group, retrained exactly" in said(page)
     assert "All 40 rows of the group" in said(page)

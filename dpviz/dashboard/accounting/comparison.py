@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, tables, words
-from dpviz.dashboard.shell import links
-from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import noise_comparison
 from dpviz.experiments.resolve import resolve
@@ -25,19 +25,17 @@ from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
 
-KEY = "compare"
 
-
-def compare_choice(spec: RunSpec) -> Choice:
+def compare_choice(spec: RunSpec) -> Field[str]:
     """Whose releases are accounted for."""
     options = {name: list_mechanisms()[name].label for name in noise_comparison.with_releases(spec)}
     default = spec.mechanism if spec.mechanism in options else next(iter(options), "")
-    return Choice(KEY, "Releases of", options, default)
+    return fields.choice("compare", "Releases of", options, default)
 
 
-def chosen(spec: RunSpec, choice: Choice) -> tuple[Mechanism, Releases, Calibration] | None:
+def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Releases, Calibration] | None:
     """The mechanism, what it releases and how it is calibrated; None, with words, where nothing can be accounted for."""
-    if not choice.options:
+    if choice.empty:
         panels.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
         return None
     name = choice.draw()

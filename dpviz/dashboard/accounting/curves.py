@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, words
-from dpviz.dashboard.shell.fields import Choice, Number
+from dpviz.dashboard.shell import fields
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
@@ -19,11 +19,11 @@ from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Neighbouring
 
-COMPOSE = Choice(
+COMPOSE = fields.choice(
     "relation", "Neighbours", {"replace-one": "replace-one (proved by two hops)", "add-remove": "add-remove"}, "replace-one"
 )
-RATE = Number("q", "Sampling rate q", 1e-4, 1.0, help="Chance of a row to be in a batch; 1 is full batches.")
-MULTIPLIER = Number("z", "Noise multiplier z", 0.3, 100.0, help="Noise over what one row contributes.")
+RATE = fields.number("q", "Sampling rate q", 1e-4, 1.0, 0.1, "Chance of a row to be in a batch; 1 is full batches.")
+MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise over what one row contributes.")
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
 
 
@@ -89,9 +89,9 @@ def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
     with columns[0]:
         relation = Neighbouring(COMPOSE.draw())
     with columns[1]:
-        q = RATE.draw(released.rate if released.rate < 1 else 0.1)
+        q = RATE.at(released.rate if released.rate < 1 else 0.1).draw()
     with columns[2]:
-        z = MULTIPLIER.draw(1.0)
+        z = MULTIPLIER.draw()
     found = tables.composition(z, q, resolve(spec).budget.delta, relation)
     table, drawn = found.table, []
     for k, name in enumerate(table.columns[1:]):

@@ -16,9 +16,10 @@ from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, words
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.resolve import resolve
@@ -30,14 +31,13 @@ from dpviz.models import get_model
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power
 from dpviz.privacy.budget import Budget, corner, trade_off
 
-OWN = ("pair", "row", "other", "runs")
 PAIRS = {
     "": "Worst case for this mechanism",
     "most-influential": "The most influential row, label flipped",
     "label-flip": "A row of your choice, label flipped",
     "two-rows": "A row of your choice, replaced by another",
 }
-RUNS = {"": 1000, "200": 200, "5000": 5000, "20000": 20_000}
+RUNS = ("200", "1000", "5000", "20000")
 WEAK = 0.8  # share of the noise in the example of what N can see
 ROWS, FEATURES = 1000, 2  # of the made-up pairs
 _power = lru_cache(256)(power)
@@ -46,40 +46,31 @@ _REAL = ("most-influential", "label-flip", "replace")
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
-def controls() -> tuple[str, int | None, int | None, int]:
-    """Pair, row, other row and N, each kept in the address."""
-    state = st.session_state
-    for key, options in (("pair", PAIRS), ("runs", RUNS)):
-        if state.get(key, "") not in options:
-            address.report(InvalidInput(key, f"{state[key]!r} is not offered here", "Choose one from the list."))
-            state[key] = ""
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What the page keeps in the address: neighbouring pair, rows, and trainings a side."""
+    most = "More trainings can show more; the largest bound that N can give is shown below."
+    ids = "As in the tables of the other pages; a training row."
+    return (
+        fields.choice("pair", "Neighbouring pair", PAIRS, "", few=0),
+        fields.choice("runs", "Trainings a side, N", {n: f"{int(n):,}" for n in RUNS}, "1000", most, few=0),
+        fields.row("row", "Row", spec, ids),
+        fields.row("other", "Replaced by row", spec, ids),
+    )
+
+
+def controls(own: Group) -> tuple[str, int | None, int | None, int]:
+    """Draws them; returns pair, row, other row and N."""
     columns = st.columns([3, 2, 2, 2])
     with columns[0]:
-        pair = st.selectbox("Neighbouring pair", list(PAIRS), key="pair", format_func=PAIRS.__getitem__)
+        pair = own["pair"].draw()
     with columns[1]:
-        runs = st.selectbox(
-            "Trainings a side, N",
-            sorted(RUNS, key=RUNS.__getitem__),
-            key="runs",
-            format_func=lambda k: f"{RUNS[k]:,}",
-            help="More trainings can show more; the largest bound that N can give is shown below.",
-        )
-    with columns[2]:
-        row = _row("row", "Row", pair in ("label-flip", "two-rows"))
-    with columns[3]:
-        other = _row("other", "Replaced by row", pair == "two-rows")
-    return pair, row, other, RUNS[runs]
-
-
-def _row(key: str, label: str, used: bool) -> int | None:
-    text = st.text_input(
-        label, key=key, disabled=not used, placeholder="row id", help="As in the tables of the other pages; a training row."
-    )
-    try:
-        return whole(key, number_from_text(key, text), 0, 10**7) if text.strip() and used else None
-    except InvalidInput:
-        st.warning(f"**{key}**: {words.markdown(text)} is not a whole number from 0. Give the id of a training row.", icon="⚠️")
-        return None
+        runs = int(own["runs"].draw())
+    chosen: list[int | None] = []
+    for column, key, used in zip(columns[2:], ("row", "other"), (("label-flip", "two-rows"), ("two-rows",)), strict=True):
+        with column:
+            row = own[key].draw(disabled=pair not in used, placeholder="row id")
+            chosen.append(row if pair in used else None)
+    return pair, chosen[0], chosen[1], runs
 
 
 def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:

@@ -1,1 +1,4 @@
 """The page Paper claims."""
+
+#: what it keeps in the address beside the run
+KEYS = ("about", "thorough")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, tables, words
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.spec import RunSpec
@@ -21,30 +22,30 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, concerning, list_claims
 
-OWN = ("about", "thorough")
 MECHANISM = "mechanism"
 
 
-def choose(spec: RunSpec) -> tuple[list[Claim], bool]:
-    """Which claims are shown, and whether they are tested in full; both kept in the address."""
-    label = list_mechanisms()[spec.mechanism].label
-    options = {"": "All four papers", MECHANISM: f"Those about {label}"} | {k: paper.short for k, paper in PAPERS.items()}
-    state = st.session_state
-    for key, known in (("about", options), ("thorough", ("", "yes"))):
-        if state.get(key, "") not in known:
-            address.report(InvalidInput(key, f"{state[key]!r} is not offered here", "Choose one from the list."))
-            state[key] = ""
-    left, right = st.columns([3, 2])
-    about = left.selectbox("Claims", list(options), key="about", format_func=options.__getitem__)
-    full = right.selectbox(
-        "How thoroughly",
-        ["", "yes"],
-        key="thorough",
-        format_func=lambda k: "In full: minutes each" if k else "Seconds each, a minute for networks",
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What the page keeps in the address: which claims, and whether they are tested in full."""
+    papers = {name: paper.short for name, paper in PAPERS.items()}
+    about = {"": "All four papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
+    thorough = {"": "Seconds each, a minute for networks", "yes": "In full: minutes each"}
+    return (
+        fields.choice("about", "Claims", about, "", few=0),
+        fields.choice("thorough", "How thoroughly", thorough, "", few=0),
     )
+
+
+def choose(spec: RunSpec, own: Group) -> tuple[list[Claim], bool]:
+    """Which claims are shown, and whether they are tested in full."""
+    left, right = st.columns([3, 2])
+    with left:
+        about = own["about"].draw()
+    with right:
+        full = bool(own["thorough"].draw())
     if about == MECHANISM:
-        return list(concerning(spec.mechanism)), bool(full)
-    return [c for c in list_claims().values() if not about or c.paper == about], bool(full)
+        return list(concerning(spec.mechanism)), full
+    return [c for c in list_claims().values() if not about or c.paper == about], full
 
 
 def key_of(claim: Claim, full: bool, seed: int) -> str:

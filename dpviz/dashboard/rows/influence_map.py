@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
+from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
@@ -79,20 +80,14 @@ def used_view(seen: Inspected) -> RuleView | None:
     return next((view for view in seen.views or () if view.used), None)
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The map and its controls."""
     st.header("Map of the training rows", anchor=False)
     dataset = dataset_of(seen.spec)
     names = chosen.axes
-    usual = dataset.plane or selection.COMPONENTS
-    for column, key, otherwise in zip(st.columns(2), ("x", "y"), usual, strict=True):
-        others = [name for name in selection.axis_names(dataset) if name != otherwise]
-        column.selectbox(
-            "Across" if key == "x" else "Upwards",
-            ["", *others],
-            key=key,
-            format_func=lambda v, o=otherwise: v or o,
-        )
+    for column, key in zip(st.columns(2), ("x", "y"), strict=True):
+        with column:
+            own[key].draw()
     points, titles, scaled = place(seen, dataset, names)
     ring, bright = selection.on_map(f"{resolve(seen.spec).key()}|{names}|{theme.name}", chosen)
     fig = training_map(

@@ -13,6 +13,7 @@ from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
 from dpviz.dashboard.rows.selection import Chosen, Condition
+from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets.table.units import Units
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
@@ -26,17 +27,14 @@ from dpviz.models.losses import Logistic
 Line = tuple[str, list[str]]
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """Who it is, and what is known about that row."""
     st.header("One person", anchor=False)
     left, right = st.columns(2)
-    left.text_input(
-        "Row id",
-        key="row",
-        placeholder=f"{seen.row_ids[chosen.person]} ({chosen.by})",
-        help="Empty shows the most influential row. A click on the map or in a table chooses one too.",
-    )
-    right.text_input("Compare with row id", key="other", placeholder="nobody")
+    with left:
+        own["row"].draw(placeholder=f"{seen.row_ids[chosen.person]} ({chosen.by})")
+    with right:
+        own["other"].draw(placeholder="nobody")
     st.button("The most influential row", on_click=_most_influential)
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     panels.not_private("A real row, and what the model would be without it.")

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
-from dpviz.dashboard.shell import address
+from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.dashboard.shell import address, fields
+from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms.knobs import Choice
 
-#: keys of the address beside the run
-OWN = ("row", "other", "x", "y")
 MAP = "map"
 TABLE = "rows-table"
 FOUND = "found-table"
 COMPONENTS = ("principal component 1", "principal component 2")
 
+_PERSON = "Empty shows the most influential row. A click on the map or in a table chooses one too."
 _GROUP = "dpviz.group"  # (key of the data, row ids)
 _HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
 _MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
@@ -55,16 +57,28 @@ class Chosen:
     axes: tuple[str, str]
 
 
-def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What the page keeps in the address, for a run's rows; nothing where they cannot be read, which the page says."""
+    try:
+        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    except (InvalidInput, MemoryError):
+        return ()
+    usual = dataset.plane or COMPONENTS
+    axes = [
+        Field(key, Choice(label=label, help="", options=axis_names(dataset)), default, few=0)
+        for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
+    ]
+    return (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec), *axes)
+
+
+def choose(own: Group, seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
     """What is chosen; impossible wishes are reported and dropped.
 
     Args:
         strength: (n,) influence, by which a person is chosen where none is named.
     """
     group = _group(seen)
-    dataset = load_dataset(seen.spec.dataset, intercept=seen.spec.intercept)
-    person, other = (_row(key, seen.row_ids, dataset.n) for key in ("row", "other"))
-    axes = _axes(dataset)
+    person, other = (None if row is None else _position(seen, row) for row in (own["row"].value(), own["other"].value()))
     by = "chosen"
     if person is None and group.any():
         person, by = int(np.where(group, strength, -1.0).argmax()), "the most influential of the group"
@@ -74,71 +88,14 @@ def choose(seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
         other = None
         fix = "Give the id of another training row to compare."
         address.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
-        st.session_state["other"] = ""
-    address.amend(OWN)
-    return Chosen(person, other, group, by, axes)
+        own["other"].keep(None)
+        address.amend(own.keys)
+    return Chosen(person, other, group, by, (own["x"].value(), own["y"].value()))
 
 
-def check(spec: RunSpec) -> None:
-    """Reports and drops what does not fit the dataset."""
-    try:
-        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-    except (InvalidInput, MemoryError):
-        return  # the page says so
-    _axes(dataset)
-    train = dataset.split(spec.split_seed).train
-    for key in ("row", "other"):
-        _row(key, train, dataset.n)
-
-
-def row_position(name: str, text: str, ids: NDArray[np.intp], n: int) -> int:
-    """Position of the training row with this id, given as text.
-
-    Args:
-        ids: of the training rows, ascending.
-        n: number of all rows.
-
-    Raises:
-        InvalidInput: not a number, no such row, or a row that was not trained on.
-    """
-    total = len(ids)
-    fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
-    try:
-        wanted = whole(name, number_from_text(name, text), 0, 10**12)
-    except InvalidInput:
-        raise InvalidInput(name, f"must be the id of a training row, got {show(text.strip())}", fix) from None
-    at = int(np.searchsorted(ids, wanted))
-    if at >= total or ids[at] != wanted:
-        why = "is a test row and not a training row" if 0 <= wanted < n else f"is not among the {total:,} training rows"
-        raise InvalidInput(name, f"{show(wanted)} {why}", fix)
-    return at
-
-
-def _row(key: str, ids: NDArray[np.intp], n: int) -> int | None:
-    text = str(st.session_state.get(key) or "")
-    if not text.strip():
-        return None
-    try:
-        return row_position(key, text, ids, n)
-    except InvalidInput as problem:
-        address.report(problem)
-        st.session_state[key] = ""
-        return None
-
-
-def _axes(dataset: Dataset) -> tuple[str, str]:
-    """Names of the map's axes; names that do not exist are reported and dropped."""
-    usual = dataset.plane or COMPONENTS
-    found = []
-    for key, otherwise in zip(("x", "y"), usual, strict=True):
-        text = str(st.session_state.get(key) or "")
-        try:
-            found.append(one_of(key, text, axis_names(dataset)) if text else otherwise)
-        except InvalidInput as problem:
-            address.report(problem)
-            st.session_state[key] = ""
-            found.append(otherwise)
-    return found[0], found[1]
+def _position(seen: Inspected, row: int) -> int:
+    """Position among the training rows of the row with this id."""
+    return int(np.searchsorted(seen.row_ids, row))
 
 
 def axis_names(dataset: Dataset) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
-from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import excess_risk
 from dpviz.experiments.curves import loglog_slope
@@ -22,8 +22,8 @@ from dpviz.figures.style import Look, Theme
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
 
-EXCESS_OVER = Choice("risk", "Excess risk over", {"epsilon": "ε", "n": "rows n", "d": "parameters d"}, "epsilon")
-SIZES = Choice(
+EXCESS_OVER = fields.choice("risk", "Excess risk over", {"epsilon": "ε", "n": "rows n", "d": "parameters d"}, "epsilon")
+SIZES = fields.choice(
     "sizes",
     "Largest census",
     {"quick": "30,000 people", "large": "100,000", "huge": "400,000 (minutes)"},

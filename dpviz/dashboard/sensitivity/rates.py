@@ -9,22 +9,23 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.shell.fields import Choice, Number
-from dpviz.experiments.spec import RunSpec
+from dpviz.dashboard.shell import fields
+from dpviz.experiments.spec import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON, RunSpec
 from dpviz.papers import rates
 from dpviz.papers.rate_curves import facts_of, speaks_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS
 from dpviz.papers.sources import PAPERS
 
-TABLE = Choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
-SORT = Choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")
+TABLE = fields.choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
+SORT = fields.choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")
+#: their defaults are the run's
 NUMBERS = (
-    Number("tn", "n", 10, 10**9, integer=True, help="Training rows."),
-    Number("td", "d", 1, 10**7, integer=True, help="Parameters: the tables' m and p."),
-    Number("te", "ε", 1e-4, 1e3),
-    Number("tdelta", "δ", 1e-100, 0.5),
-    Number("tt", "T", 1, 10**12, integer=True, help="Steps."),
-    Number("tk", "k", 1, 10**9, integer=True, help="Rows that affect the model significantly (PIDP only)."),
+    fields.number("tn", "n", 10, 10**9, 10, "Training rows.", integer=True),
+    fields.number("td", "d", 1, 10**7, 1, "Parameters: the tables' m and p.", integer=True),
+    fields.number("te", "ε", LEAST_EPSILON, MOST_EPSILON, 1.0),
+    fields.number("tdelta", "δ", LEAST_DELTA, 0.5, 1e-5),
+    fields.number("tt", "T", 1, 10**12, 1, "Steps.", integer=True),
+    fields.number("tk", "k", 1, 10**9, 1, "Rows that affect the model significantly (PIDP only).", integer=True),
 )
 CONTROLS = (TABLE, SORT, *NUMBERS)
 
@@ -91,7 +92,7 @@ def _draw_numbers(defaults: tuple[float, ...]) -> list[float]:
     out = []
     for column, number, default in zip(st.columns(len(NUMBERS)), NUMBERS, defaults, strict=True):
         with column:
-            out.append(number.draw(default))
+            out.append(number.at(default).draw())
     return out
 
 

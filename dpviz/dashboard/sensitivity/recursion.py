@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, words
 from dpviz.dashboard.sensitivity import explanation
-from dpviz.dashboard.shell import links
-from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed
 from dpviz.experiments.resolve import resolve
@@ -36,20 +36,19 @@ def algorithms(setting: Setting) -> dict[str, Mechanism]:
     return {name: m for name, m in made.items() if m.sensitivity_trace(setting) is not None}
 
 
-def algorithm_choice(spec: RunSpec) -> Choice:
+def algorithm_choice(spec: RunSpec) -> Field[str]:
     """Whose recursion is shown: the run's own, or that of the algorithm with most parts to switch."""
     found = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
     switches = {name: sum(isinstance(k, Switch) for k in m.knobs().values()) for name, m in found.items()}
     default = spec.mechanism if spec.mechanism in found else max(switches, key=lambda n: switches[n], default="")
-    return Choice("algorithm", "Algorithm", {name: m.label for name, m in found.items()}, default)
+    return fields.choice("algorithm", "Algorithm", {name: m.label for name, m in found.items()}, default)
 
 
-def over_training(spec: RunSpec, theme: Theme) -> None:
+def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """The recursion as it runs, and four answers."""
     st.header("Where it comes from: two runs drifting apart", anchor=False)
     setting = setting_of(spec)
-    choice = algorithm_choice(spec)
-    if not choice.options:
+    if choice.empty:
         panels.empty(
             "No algorithm here trains this model step by step with a proved distance between two runs; it needs convexity."
         )
@@ -202,7 +201,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
     )
     summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
-    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([{f.name: getattr(b, f.name) for f in fields(b)} for b in bounds]))
+    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]))
     st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
     guarantee.badge(cal)
     links.examine(spec.mechanism)

@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words
-from dpviz.dashboard.shell.fields import Choice
+from dpviz.dashboard.sensitivity import excess_risk
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed, scaling
 from dpviz.experiments.resolve import resolve
@@ -26,12 +28,12 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLUMNS = ("curve", "fitted slope", "at the smallest values", "at the largest values")
 
 
-def over_choice(spec: RunSpec) -> Choice:
+def over_choice(spec: RunSpec) -> Field[str]:
     """What the sensitivity is drawn over."""
-    return Choice("over", "Over", scaling.axes(spec), "n")
+    return fields.choice("over", "Over", scaling.axes(spec), "n")
 
 
-def curves(spec: RunSpec, theme: Theme, choice: Choice) -> None:
+def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows."""
     st.header("How it falls", anchor=False)
     over = scaling.axis(spec, choice.draw())
@@ -83,7 +85,7 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     if not observed.protects_a_query(spec.build(), setting_of(spec)):
         st.caption("This mechanism protects no query whose change could be observed.")
         return None
-    sizes = (*SIZES, LARGEST) if st.session_state.get("sizes") == "large" else SIZES
+    sizes = (*SIZES, LARGEST) if excess_risk.SIZES.value() == "large" else SIZES
     census = over.name == "n"
     found, _ = tasks.observe(
         f"observed {over.name} {sizes if census else ''} {resolve(spec).key()}",

@@ -6,8 +6,11 @@ values are reported, and going back and forward restores the run.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -71,10 +74,10 @@ def _tell_again(keys: Iterable[str]) -> None:
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
-    kept |= {key: query[key] for key in kept if key in query} | {key: query.get(key, "") for key in own}
+    kept |= {key: query[key] for key in page_keys() if key in query} | {key: query.get(key, "") for key in own}
     found: list[InvalidInput] = []
     spec = resolve(RunSpec.from_query(query, found), found).spec
-    unknown = [key for key in query if not _known(key, own) and key not in kept]
+    unknown = [key for key in query if not _known(key)]
     if unknown:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
         found.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
@@ -159,8 +162,16 @@ def _page() -> str:
     return context.page_script_hash if context is not None else ""
 
 
-def _known(key: str, own: Sequence[str]) -> bool:
-    if key in FIELDS or key in own:
+@cache
+def page_keys() -> frozenset[str]:
+    """All keys that any page keeps in the address: `KEYS` of the pages' folders."""
+    package = importlib.import_module("dpviz.dashboard")
+    names = [info.name for info in pkgutil.iter_modules(package.__path__, "dpviz.dashboard.") if info.ispkg]
+    return frozenset(key for name in names for key in getattr(importlib.import_module(name), "KEYS", ()))
+
+
+def _known(key: str) -> bool:
+    if key in FIELDS or key in page_keys():
         return True
     mechanism, _, knob = key.partition(".")
     return mechanism in list_mechanisms() and knob in list_mechanisms()[mechanism].knobs()

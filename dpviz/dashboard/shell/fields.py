@@ -1,127 +1,309 @@
-"""Controls that belong to one page and not to the run. Their values are text in the address, absent at the default."""
+"""`Field`: a control that is kept in the address. The one way in which pages keep settings of their own.
+
+A field has a key in the address, a type (`Knob`: label, help, parsing, checking, text form, widget) and a default, which is
+not written. Its value is text in the session under its key; the widget stands beside it under `own.<key>`, because
+Streamlit forgets a widget's value when the widget is not drawn. Every key stands in `KEYS` of its page's folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any, Generic, TypeVar
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, whole
+from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.shell import address
+from dpviz.datasets import load_dataset
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms.knobs import Choice, Enter, Form, Knob, Number, Pick, Tick, Whole
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of a few.
+class Tags(Form):
+    """Set by picking several of a few texts."""
+
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line(Form):
+    """Set by typing text, which is read when it was typed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Knob):
+    """Some of a few texts, in the order of the options.
 
     Attributes:
-        key: in the address.
-        label, help: for people.
-        options: value: label.
+        options: the texts; none holds a comma.
+        names: what people call them, where that differs.
+        refused: texts that are known and cannot be chosen, with the reason.
+    """
+
+    options: tuple[str, ...]
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    refused: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def check(self, name: str, value: object) -> tuple[str, ...]:
+        chosen = [one_of(name, v, (*self.options, *self.refused)) for v in value] if isinstance(value, list | tuple) else []
+        for one in chosen:
+            if one in self.refused:
+                raise InvalidInput(name, f"{one} {self.refused[one]}", f"Choose among: {', '.join(self.options)}.")
+        return tuple(option for option in self.options if option in chosen)
+
+    def parse(self, name: str, text: str) -> tuple[str, ...]:
+        return self.check(name, text.split(","))
+
+    def text(self, value: Any) -> str:
+        return ",".join(value)
+
+    def in_words(self, value: Any) -> str:
+        return ", ".join(self.names.get(v, v) for v in ([value] if isinstance(value, str) else value))
+
+    def describe(self) -> str:
+        return f"some of: {', '.join(self.options)}"
+
+    def form(self, value: Any) -> Form:
+        return Tags(self.options)
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowId(Knob):
+    """The id of a training row, or None.
+
+    Attributes:
+        ids: of the training rows, ascending; None where they are not known, and any id is taken.
+        n: number of all rows.
+    """
+
+    ids: NDArray[np.integer] | None = field(default=None, hash=False, compare=False)
+    n: int = 0
+
+    def check(self, name: str, value: object) -> int | None:
+        return None if value is None else self.parse(name, str(value))
+
+    def parse(self, name: str, text: str) -> int:
+        ids = self.ids
+        fix = "Give a whole number from 0."
+        if ids is not None:
+            fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
+        try:
+            wanted = whole(name, number_from_text(name, text), 0, 10**12)
+        except InvalidInput:
+            raise InvalidInput(name, f"must be the id of a training row, got {show(text.strip())}", fix) from None
+        if ids is not None and wanted not in ids:
+            why = "is a test row and not a training row" if wanted < self.n else f"is not among the {len(ids):,} training rows"
+            raise InvalidInput(name, f"{wanted} {why}", fix)
+        return wanted
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def in_words(self, value: Any) -> str:
+        return f"row {value}"
+
+    def describe(self) -> str:
+        return "the id of a training row"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True)
+class Field(Generic[T]):
+    """A control that is kept in the address.
+
+    Attributes:
+        key: in the address and in the session.
+        knob: what it may be, and how it is written and set.
         default: the value that is not written into the address.
+        few: up to so many options stand side by side, more of them in a list.
     """
 
     key: str
-    label: str
-    options: Mapping[str, str]
-    default: str
-    help: str = ""
+    knob: Knob
+    default: T
+    few: int = 4
 
-    def value(self) -> str:
-        """The value in force; a bad one is reported and replaced, and where there is nothing to choose it waits."""
-        if not self.options:
+    def at(self, default: T) -> Field[T]:
+        """The same with another default, where that follows the run."""
+        return replace(self, default=default)
+
+    def read(self, text: str) -> T:
+        """The value that a text of the address stands for.
+
+        Raises:
+            InvalidInput: for none.
+        """
+        value: T = self.knob.parse(self.key, text) if text.strip() else self.default
+        return value
+
+    def write(self, value: T) -> str:
+        """The text that stands for a value in the address, which `read` reads back; "" for the default."""
+        return "" if value is None or value == self.default else self.knob.text(value)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to choose."""
+        return isinstance(self.knob, Choice) and not self.knob.options
+
+    def value(self) -> T:
+        """The value in force; a bad one is reported once and dropped, and where there is nothing to choose it waits."""
+        if self.empty:
             return self.default
-        text = str(st.session_state.get(self.key) or self.default)
         try:
-            return one_of(self.key, text, self.options)
+            return self.read(str(st.session_state.get(self.key) or ""))
         except InvalidInput as problem:
             address.report(problem)
             st.session_state[self.key] = ""
             return self.default
 
-    def draw(self) -> str:
-        """Draws it; returns the value."""
-        widget = f"own.{self.key}"
-        st.session_state[widget] = value = self.value()
-        show = st.radio if len(self.options) <= 4 else st.selectbox
-        more = {"horizontal": True} if show is st.radio else {}
-        show(  # type: ignore[operator]
-            self.label,
-            list(self.options),
-            key=widget,
-            format_func=lambda v: self.options[v],
-            help=self.help or None,
-            on_change=_keep,
-            args=(self.key, self.default),
-            **more,
-        )
+    def keep(self, value: T) -> None:
+        """Makes a value the one in force; call from a callback, before the page is drawn."""
+        st.session_state[self.key] = self.write(value)
+
+    def draw(self, label: str = "", **more: Any) -> T:
+        """Draws it and returns the value in force.
+
+        Args:
+            label: another than the knob's.
+            more: further arguments of the widget.
+        """
+        value = self.value()
+        form = self.knob.form(value)
+        shown: Any = value
+        if isinstance(form, Line):
+            shown = "" if value is None else self.knob.text(value)
+        elif isinstance(form, Tags):
+            shown = list(value)  # type: ignore[call-overload]
+        st.session_state[f"own.{self.key}"] = shown
+        knob = replace(self.knob, label=label) if label else self.knob
+        control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
         return value
 
+    def _changed(self) -> None:
+        value = st.session_state[f"own.{self.key}"]
+        if isinstance(value, str) and isinstance(self.knob.form(self.default), Line):
+            st.session_state[self.key] = value.strip()  # checked when the page reads it
+            return
+        try:
+            self.keep(self.knob.check(self.key, value))
+        except InvalidInput as problem:
+            address.report_typed(problem)
 
-@dataclass(frozen=True)
-class Number:
-    """A number whose default may follow the run.
+
+class Group:
+    """The fields of a page, which follow the run.
 
     Attributes:
-        low, high: inclusive.
-        integer: whether it counts something.
+        keys: of all of them.
     """
 
-    key: str
-    label: str
-    low: float
-    high: float
-    integer: bool = False
-    help: str = ""
+    def __init__(self, keys: Sequence[str], make: Callable[[RunSpec], Iterable[Field[Any]]]) -> None:
+        self.keys = tuple(keys)
+        self._make = make
+        self._fields: dict[str, Field[Any]] = {}
 
-    def value(self, default: float) -> float:
-        """The value in force; a bad one is reported and replaced."""
-        text = str(st.session_state.get(self.key) or "")
-        if not text:
-            return default
-        try:
-            number = number_from_text(self.key, text)
-            if self.integer:
-                return whole(self.key, number, int(self.low), int(self.high))
-            return in_range(self.key, number, self.low, self.high)
-        except InvalidInput as problem:
-            address.report(problem)
-            st.session_state[self.key] = ""
-            return default
+    def check(self, spec: RunSpec) -> None:
+        """Makes the fields for a run and reports what is bad, before the address is written.
 
-    def draw(self, default: float) -> float:
-        """Draws it; returns the value."""
-        widget = f"own.{self.key}"
-        value = self.value(default)
-        kind = int if self.integer else float
-        st.session_state[widget] = kind(value)
-        step = max(1, 10 ** (len(str(int(value))) - 2)) if self.integer else None
-        st.number_input(
-            self.label,
-            kind(self.low),
-            kind(self.high),
-            key=widget,
-            step=step,
-            format=None if self.integer else "%.4g",
-            help=self.help or None,
-            on_change=_keep,
-            args=(self.key, kind(default)),
-        )
-        return value
+        An address that is corrected later would be a second step for "Back", which leads from the first one forward again.
+        """
+        self._fields = {one.key: one for one in self._make(spec)}
+        assert set(self._fields) <= set(self.keys)
+        for one in self._fields.values():
+            one.value()
+
+    def __getitem__(self, key: str) -> Field[Any]:
+        return self._fields[key]
 
 
-def check(controls: Sequence[Choice | Number]) -> None:
-    """Reports bad values of an address before the page draws what was wrong with it."""
-    for control in controls:
-        if isinstance(control, Number):
-            control.value(control.low)
-        else:
-            control.value()
+def choice(key: str, label: str, options: Mapping[str, str], default: str, help: str = "", few: int = 4) -> Field[str]:
+    """One of a few: value to name."""
+    return Field(key, Choice(label=label, help=help, options=tuple(options), names=options), default, few)
 
 
-def _keep(key: str, default: object) -> None:
-    value = st.session_state[f"own.{key}"]
-    st.session_state[key] = (
-        "" if value is None or value == default else f"{value:.12g}" if isinstance(value, float) else str(value)
-    )
+def number(
+    key: str, label: str, low: float, high: float, default: float, help: str = "", *, integer: bool = False
+) -> Field[float]:
+    """A number; `integer` where it counts something."""
+    kind = Whole if integer else Number
+    return Field(key, kind(label=label, help=help, low=low, high=high, log=True), default)
+
+
+def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
+    """The id of one of a run's training rows, or None."""
+    try:
+        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
+        return Field(key, RowId(label=label, help=help), None)
+    return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed).train, n=dataset.n), None)
+
+
+def control(
+    key: str, knob: Knob, *, rule: str = "", few: int = 0, on_change: Callable[[], None] | None = None, **more: Any
+) -> None:
+    """The widget of a knob; its value is `st.session_state[key]`.
+
+    Args:
+        rule: what the knob's own rule gives, in words; shown where the field is left empty.
+        few: up to so many options stand side by side.
+        more: further arguments of the widget.
+    """
+    label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
+    common = {"key": key, "help": knob.help or None, "on_change": on_change} | more
+    _widget(knob.form(st.session_state[key] or 0), knob, label, rule, few, common)
+
+
+@singledispatch
+def _widget(form: Form, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    """One function per way of setting a value."""
+    raise TypeError(f"no widget is known for {type(form).__name__}")
+
+
+@_widget.register
+def _(form: Tick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    st.toggle(label, **common)
+
+
+@_widget.register
+def _(form: Pick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    if len(form.options) <= few:
+        st.radio(label, form.options, format_func=knob.in_words, horizontal=True, **common)
+    else:
+        st.selectbox(label, form.options, format_func=knob.in_words, **common)
+
+
+@_widget.register
+def _(form: Enter, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    typed = int if form.integer else float
+    if form.optional:
+        key = common["key"]
+        st.session_state[key] = st.session_state[key] or None  # 0 stands for the rule, and is shown as an empty field
+        common = common | {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
+    box: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
+    box |= {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}
+    st.number_input(label, **(box | common))
+
+
+@_widget.register
+def _(form: Tags, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    st.multiselect(label, form.options, format_func=knob.in_words, **common)
+
+
+@_widget.register
+def _(form: Line, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+    st.text_input(label, **common)

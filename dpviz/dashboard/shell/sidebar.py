@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import address, links, session
+from dpviz.dashboard.shell import address, fields, links, session
+from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.sources import uploads
@@ -18,7 +19,6 @@ from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
-from dpviz.mechanisms.knobs import Enter, Knob, Pick, Tick
 from dpviz.models import MODELS, MOST_UNITS, Network, get_model
 from dpviz.privacy.budget import Budget, default_delta
 
@@ -35,22 +35,19 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(
-    own: Sequence[str] = (), check: Callable[[RunSpec], object] | None = None, budget: DeltaGenerator | None = None
-) -> RunSpec:
+def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
+        own: what the page keeps in the address beside the run.
         budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
-        own: keys of `st.session_state` that the page keeps in the address beside the run.
-        check: drops what does not fit the run from them before the address is written: an address that is corrected later
-            is a second step for "Back", which would lead from the first one forward again.
     """
+    keys_of_page = own.keys if own is not None else ()
     state = st.session_state
     wanted = session.wanted()
     if wanted is not None:
         state["dataset"] = wanted
-    address.arrive(own)
+    address.arrive(keys_of_page)
     _dataset_there()
     with st.sidebar:
         pages = st.container(gap="xxsmall")
@@ -92,9 +89,9 @@ def sidebar(
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)
-    if check is not None:
-        check(spec)
-    query = address.leave(spec, [*keys, "epsilon_typed"], own)
+    if own is not None:
+        own.check(spec)
+    query = address.leave(spec, [*keys, "epsilon_typed"], keys_of_page)
     with pages:
         links.links(query)
     return spec
@@ -122,7 +119,7 @@ def _advanced(state: Any) -> list[str]:
             state[f"{mechanism.id}.{name}"] = default
     rules = _rules(mechanism, state)
     for name, knob in knobs.items():
-        knob_control(f"{mechanism.id}.{name}", knob, rules.get(name, ""))
+        fields.control(f"{mechanism.id}.{name}", knob, rule=rules.get(name, ""))
     model = get_model(state["model"])
     if isinstance(model, Network):
         st.markdown("**Network**")
@@ -155,28 +152,6 @@ def _advanced(state: Any) -> list[str]:
 def _units_typed() -> None:
     units = st.session_state[_UNITS]
     st.session_state["model"] = f"mlp-{units}" if units else "mlp"
-
-
-def knob_control(key: str, knob: Knob, rule: str = "") -> None:
-    """A control for a declared knob; its value is `st.session_state[key]`, None where the mechanism's own rule holds.
-
-    Args:
-        rule: what that rule gives, in words.
-    """
-    state, label = st.session_state, f"{knob.label} ({knob.unit})" if knob.unit else knob.label
-    match knob.form(state[key] or 0):
-        case Tick():
-            st.toggle(label, key=key, help=knob.help)
-        case Pick(options):
-            st.selectbox(label, options, key=key, help=knob.help)
-        case Enter(low, high, step, integer, optional):
-            typed = int if integer else float
-            if optional:
-                state[key] = state[key] or None  # 0 stands for the rule, and is shown as an empty field
-            box: dict[str, Any] = {"value": None if optional else "min", "placeholder": rule or None}
-            box |= {"min_value": typed(low), "max_value": typed(high), "step": typed(step), "format": None if integer else "%.6g"}
-            rule_help = f" Empty is automatic: {knob.automatic}." if optional else ""
-            st.number_input(label, key=key, help=knob.help + rule_help, **box)
 
 
 def _rules(mechanism: type[Mechanism], state: Any) -> dict[str, str]:

@@ -12,6 +12,7 @@ import streamlit as st
 from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.shell import address, links, sidebar
 from dpviz.dashboard.trade_off import running
+from dpviz.dashboard.trade_off.settings import BANDS, TITLES
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
 from dpviz.experiments.resolve import resolve
@@ -20,13 +21,6 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
 
-TITLES = {
-    "accuracy": "test accuracy",
-    "train_accuracy": "training accuracy",
-    "optimality_gap": "optimality gap (training)",
-    "objective": "objective (training)",
-}
-BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 _OLD = "dpviz.picture"
 
 

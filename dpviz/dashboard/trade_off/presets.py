@@ -32,10 +32,10 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         known = base.panels()
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         with left:
-            st.session_state.setdefault("page.figure", chosen.figure or next(iter(known)))
+            st.session_state.setdefault("own.figure", chosen.figure or next(iter(known)))
             if chosen.figure:
-                st.session_state["page.figure"] = chosen.figure
-            name = st.selectbox("Figure", list(known), key="page.figure", format_func=_title, on_change=_other)
+                st.session_state["own.figure"] = chosen.figure
+            name = st.selectbox("Figure", list(known), key="own.figure", format_func=_title, on_change=_other)
         figure, panel = known[name]
         setup = base.setup(name)
         with right:
@@ -74,7 +74,7 @@ def _title(name: str) -> str:
 
 
 def _other() -> None:
-    settings.keep(figure="")
+    settings.figure_field().keep("")
 
 
 def _start(name: str, spec: RunSpec) -> None:
@@ -83,15 +83,15 @@ def _start(name: str, spec: RunSpec) -> None:
     given = dict(setup.values)
     methods = given.pop("mechanisms")
     first = next(iter(methods))
-    address.put(RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **given))
-    settings.keep(
-        methods=settings.text_of(methods),
-        knobs=settings.knob_text({m: k for m, k in methods.items() if m != first}),
-        figure=name,
-        shown=setup.shows,
-        points=str(setup.points),
-        **{"from": f"{setup.low:g}", "to": f"{setup.high:g}"},
-    )
+    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **given)
+    address.put(run)
+    settings.methods_field(run).keep(tuple(methods))
+    settings.KNOBS.keep({m: k for m, k in methods.items() if m != first})
+    settings.figure_field().keep(name)
+    settings.SHOWN.keep(setup.shows)
+    settings.FROM.keep(setup.low)
+    settings.TO.keep(setup.high)
+    settings.POINTS.keep(setup.points)
     settings.forget_sidebar()
 
 

@@ -1,30 +1,168 @@
-"""What the trade-off page keeps in the address beside the run: text in the session, checked, as one value."""
+"""The settings that the trade-off page keeps in the address, and what they mean together, as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, positive, whole
-from dpviz.dashboard.shell import address
+from dpviz.common.validate import InvalidInput, one_of
+from dpviz.dashboard.shell import address, fields
+from dpviz.dashboard.shell.fields import Field, Group, Line, Several
 from dpviz.experiments import curves
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments import grid as tuning
+from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, RunSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Number, Pick, Switch, Whole
 from dpviz.models import get_model
 from dpviz.papers.figures import base
 
-OWN = ("methods", "knobs", "from", "to", "points", "shown", "band", "want", "odds", "figure", "tune", "by")
-LOW, HIGH, POINTS, MOST_POINTS = 0.01, 10.0, 7, 31
+TITLES = {
+    "accuracy": "test accuracy",
+    "train_accuracy": "training accuracy",
+    "optimality_gap": "optimality gap (training)",
+    "objective": "objective (training)",
+}
+BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
+MOST_POINTS = 31
+_ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _LAST = "dpviz.sidebar"
+
+
+@dataclass(frozen=True, kw_only=True)
+class End(Number):
+    """An end of the range of epsilon: one of a few, or any that the address names."""
+
+    def form(self, value: Any) -> Form:
+        return Pick(tuple(sorted({*_ENDS, value})))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherKnobs(Knob):
+    """Knobs of several mechanisms by id, in the address as "id.knob:value,id.knob:value"; set by other controls."""
+
+    def check(self, name: str, value: object) -> Any:
+        return value
+
+    def parse(self, name: str, text: str) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for item in filter(None, text.split(",")):
+            path, colon, value = item.partition(":")
+            mechanism, dot, knob = path.partition(".")
+            if not colon or not dot:
+                raise InvalidInput(name, f"must look like method.knob:value, got {item[:40]!r}", "They are ignored.")
+            declared = get_mechanism(mechanism).knobs()
+            if knob not in declared:
+                raise InvalidInput(name, f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(declared)}.")
+            found.setdefault(mechanism, {})[knob] = declared[knob].parse(knob, value)
+        return found
+
+    def text(self, value: Mapping[str, Mapping[str, Any]]) -> str:
+        """Without what is at its default."""
+        known = list_mechanisms()
+        return ",".join(
+            f"{mechanism}.{name}:{known[mechanism].knobs()[name].text(given)}"
+            for mechanism, params in value.items()
+            for name, given in params.items()
+            if given != known[mechanism].defaults()[name]
+        )
+
+    def in_words(self, value: Any) -> str:
+        return self.text(value)
+
+    def describe(self) -> str:
+        return "id.knob:value, separated by commas"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(Several):
+    """Two different ones of a few texts, or None; their order counts."""
+
+    def check(self, name: str, value: object) -> Any:
+        chosen = [one_of(name, one, self.options) for one in value] if isinstance(value, list | tuple) else []
+        if len(chosen) != 2 or chosen[0] == chosen[1]:
+            raise InvalidInput(name, "needs two different settings", f"Choose two of: {', '.join(self.options)}.")
+        return chosen[0], chosen[1]
+
+
+KNOBS: Field[Mapping[str, Mapping[str, Any]]] = Field("knobs", OtherKnobs(label="Settings of other methods", help=""), {})
+FROM = Field("from", End(label="ε from", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 0.01, few=0)
+TO = Field("to", End(label="ε to", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 10.0, few=0)
+POINTS = Field("points", Whole(label="Budgets", help="Equal ratios between neighbours.", low=1, high=MOST_POINTS), 7)
+SHOWN = fields.choice("shown", "Shown", TITLES, "accuracy", few=0)
+BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
+WANT = Field(
+    "want",
+    Number(
+        label="Accuracy wanted, %",
+        help="The inverse of the curve: how much ε does each method need for it?",
+        low=0.1,
+        high=100.0,
+        automatic="chosen for you",
+    ),
+    0.0,
+)
+ODDS = Field(
+    "odds",
+    Switch(
+        label="Attack odds",
+        help="A second axis on top: the share of bets on one person that an attacker wins at most.",
+    ),
+    False,
+)
+BY = fields.choice("by", "Look at", {name: TITLES[name] for name in ("accuracy", "optimality_gap")}, "accuracy", few=0)
+
+
+def figure_field() -> Field[str]:
+    """The paper's figure that was set up."""
+    return Field("figure", Choice(label="Figure", help="", options=tuple(base.panels())), "")
+
+
+def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
+    """The methods that are drawn."""
+    able, known = offered(spec.model), list_mechanisms()
+    kind = Several(
+        label="Methods",
+        help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
+        options=tuple(able),
+        names={name: f"{known[name].family} · {known[name].label}" for name in able},
+        refused={name: "does not run on this model" for name in known if name not in able},
+    )
+    return Field("methods", kind, base.first_view(able, spec.mechanism))
+
+
+def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:
+    """The two settings that are tuned."""
+    return Field("tune", Pair(label="Settings to tune", help="", options=tuple(tuning.declared(spec))), None)
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """All of them, for a run; what does not fit together is reported and put back."""
+    _other_knobs(spec)
+    low, high, points = FROM.value(), TO.value(), POINTS.value()
+    try:
+        if low >= high and points > 1:
+            raise InvalidInput("epsilon grid", f"must rise, got {low:g} to {high:g}", "Give a larger end.")
+        curves.grid(low, high, points)
+    except InvalidInput as problem:
+        address.report(problem)
+        for name in ("from", "to", "points"):
+            st.session_state[name] = ""
+    return (methods_field(spec), KNOBS, FROM, TO, POINTS, SHOWN, BAND, WANT, ODDS, figure_field(), tune_field(spec), BY)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The page's own settings.
+    """The page's settings together.
 
     Attributes:
         methods: mechanism ids in the order of lists.
@@ -32,7 +170,7 @@ class Choices:
         low, high, points: the epsilon grid.
         show: quantity on the vertical axis.
         band: what bands mean.
-        want: accuracy wanted, None where the page picks one.
+        want: accuracy wanted, in [0, 1]; None where the page picks one.
         odds: whether the axis of attack odds is drawn.
         figure: id of a paper's figure, "" for none.
         tune: two settings to tune.
@@ -41,16 +179,16 @@ class Choices:
 
     methods: tuple[str, ...]
     knobs: Mapping[str, Mapping[str, Any]]
-    low: float = LOW
-    high: float = HIGH
-    points: int = POINTS
-    show: str = "accuracy"
-    band: str = "draws"
+    low: float = FROM.default
+    high: float = TO.default
+    points: int = POINTS.default
+    show: str = SHOWN.default
+    band: str = BAND.default
     want: float | None = None
-    odds: bool = False
+    odds: bool = ODDS.default
     figure: str = ""
     tune: tuple[str, str] | None = None
-    by: str = "accuracy"
+    by: str = BY.default
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -78,6 +216,24 @@ class Choices:
         )
 
 
+def read(own: Group) -> Choices:
+    """The settings in force."""
+    return Choices(
+        methods=own["methods"].value(),
+        knobs=KNOBS.value(),
+        low=FROM.value(),
+        high=TO.value(),
+        points=POINTS.value(),
+        show=SHOWN.value(),
+        band=BAND.value(),
+        want=WANT.value() / 100 or None,
+        odds=ODDS.value(),
+        figure=own["figure"].value(),
+        tune=own["tune"].value(),
+        by=BY.value(),
+    )
+
+
 def offered(model: str) -> list[str]:
     """Mechanisms that a model can be trained with, without the references that are lines in every picture."""
     setting = get_model(model).setting(1000, 1, 1e-3)
@@ -88,132 +244,25 @@ def before() -> None:
     """Gives the sidebar the knobs that were chosen here for a mechanism; call before it is drawn."""
     state = st.session_state
     mechanism = str(state.get("mechanism", ""))
-    for name, value in _tolerant(state.get("knobs", "")).get(mechanism, {}).items():
+    try:
+        chosen = KNOBS.read(str(state.get("knobs") or "")).get(mechanism, {})
+    except InvalidInput:
+        return  # reported when the page reads them
+    for name, value in chosen.items():
         state.setdefault(f"{mechanism}.{name}", value)
 
 
-def read(spec: RunSpec) -> Choices:
-    """The choices in the session; what is wrong with them is reported and replaced by the default."""
-    state = st.session_state
-    able = offered(spec.model)
-
-    def methods(text: str) -> tuple[str, ...]:
-        chosen = [one_of("methods", name, list_mechanisms()) for name in text.split(",")]
-        for name in chosen:
-            if name not in able:
-                raise InvalidInput("methods", f"{name} does not run on this model", "It is left out.")
-        return tuple(name for name in able if name in chosen)
-
-    default = base.first_view(able, spec.mechanism)
-    knobs = _value("knobs", parse_knobs, {})
+def _other_knobs(spec: RunSpec) -> None:
+    """Knobs that the sidebar had for another mechanism stay with that mechanism."""
+    state, knobs = st.session_state, dict(KNOBS.value())
     last = state.get(_LAST)
-    if last is not None and last[0] != spec.mechanism:
-        knobs = {**knobs, **({last[0]: last[1]} if last[1] else {})}
+    if last is not None and last[0] != spec.mechanism and last[1]:
+        knobs[last[0]] = last[1]
     knobs.pop(spec.mechanism, None)  # the sidebar says it
     state[_LAST] = (spec.mechanism, dict(spec.params))
-    state["knobs"] = knob_text(knobs)
-    low = _value("from", lambda t: positive("from", number_from_text("from", t)), LOW)
-    high = _value("to", lambda t: positive("to", number_from_text("to", t)), HIGH)
-    points = _value("points", lambda t: whole("points", number_from_text("points", t), 1, MOST_POINTS), POINTS)
-    try:
-        if low >= high and points > 1:
-            raise InvalidInput("epsilon grid", f"must rise, got {low:g} to {high:g}", "Give a larger end.")
-        curves.grid(low, high, points)
-    except InvalidInput as problem:
-        address.report(problem)
-        low, high, points = LOW, HIGH, POINTS
-        state["from"] = state["to"] = state["points"] = ""
-    return Choices(
-        methods=_value("methods", methods, default),
-        knobs=knobs,
-        low=low,
-        high=high,
-        points=points,
-        show=_value("shown", lambda t: one_of("shown", t, curves.QUANTITIES), "accuracy"),
-        band=_value("band", lambda t: one_of("band", t, curves.BANDS), "draws"),
-        want=_value("want", lambda t: in_range("want", number_from_text("want", t), 0, 100) / 100, None),
-        odds=_value("odds", lambda t: one_of("odds", t, ("true", "false")) == "true", False),
-        figure=_value("figure", lambda t: one_of("figure", t, base.panels()), ""),
-        tune=_value("tune", lambda t: _tune(t, spec), None),
-        by=_value("by", lambda t: one_of("by", t, ("accuracy", "optimality_gap")), "accuracy"),
-    )
-
-
-def keep(**texts: str) -> None:
-    """Sets choices from a control's callback, as text."""
-    for key, text in texts.items():
-        st.session_state[key] = text
+    KNOBS.keep(knobs)
 
 
 def forget_sidebar() -> None:
     """What the sidebar said before belongs to other settings; call where all of them are replaced."""
     st.session_state.pop(_LAST, None)
-
-
-def parse_knobs(text: str) -> dict[str, dict[str, Any]]:
-    """Knobs of several mechanisms from "id.knob:value,id.knob:value".
-
-    Raises:
-        InvalidInput: not of that form, or an unknown or bad knob.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for item in filter(None, text.split(",")):
-        name, colon, value = item.partition(":")
-        mechanism, dot, knob = name.partition(".")
-        if not colon or not dot:
-            raise InvalidInput("knobs", f"must look like method.knob:value, got {item[:40]!r}", "They are ignored.")
-        cls = get_mechanism(mechanism)
-        declared = cls.knobs().get(knob)
-        if declared is None:
-            raise InvalidInput("knobs", f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(cls.knobs())}.")
-        found.setdefault(mechanism, {})[knob] = declared.parse(knob, value)
-    return found
-
-
-def knob_text(knobs: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text that `parse_knobs` reads, without what is at its default."""
-    items = []
-    for mechanism, values in knobs.items():
-        defaults = get_mechanism(mechanism).defaults()
-        for name, value in values.items():
-            if value != defaults[name]:
-                items.append(f"{mechanism}.{name}:{get_mechanism(mechanism).knobs()[name].text(value)}")
-    return ",".join(items)
-
-
-def _tolerant(text: str) -> dict[str, dict[str, Any]]:
-    try:
-        return parse_knobs(text)
-    except InvalidInput:
-        return {}
-
-
-def _tune(text: str, spec: RunSpec) -> tuple[str, str]:
-    names = tunable(spec)
-    chosen = tuple(one_of("tune", name, names) for name in text.split(","))
-    if len(chosen) != 2 or chosen[0] == chosen[1]:
-        raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(names)}.")
-    return chosen[0], chosen[1]
-
-
-def tunable(spec: RunSpec) -> list[str]:
-    """What can be tuned: the mechanism's knobs, and the regularisation."""
-    return [*get_mechanism(spec.mechanism).knobs(), "lam"]
-
-
-def _value(key: str, parse: Callable[[str], Any], default: Any) -> Any:
-    """A choice, or its default where nothing or nonsense was given; nonsense is reported once."""
-    text = str(st.session_state.get(key, "") or "")
-    if not text:
-        return default
-    try:
-        return parse(text)
-    except InvalidInput as problem:
-        address.report(problem)
-        st.session_state[key] = ""
-        return default
-
-
-def text_of(methods: Iterable[str]) -> str:
-    """Methods as text for the address."""
-    return ",".join(methods)

@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, words
-from dpviz.dashboard.trade_off import curves, running
-from dpviz.dashboard.trade_off import settings as choices
+from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import State
@@ -39,24 +38,17 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
             with column:
                 options = [n for n in names if n != pair[1 - k]]
-                st.session_state[f"page.tune{k}"] = pair[k]
+                st.session_state[f"own.tune{k}"] = pair[k]
                 st.selectbox(
                     title,
                     options,
-                    key=f"page.tune{k}",
+                    key=f"own.tune{k}",
                     format_func=lambda n: tuning.declared(spec)[n].label,
                     on_change=_pair,
-                    args=(pair,),
+                    args=(spec, pair),
                 )
         with columns[2]:
-            st.session_state["page.by"] = chosen.by
-            st.selectbox(
-                "Look at",
-                ["accuracy", "optimality_gap"],
-                key="page.by",
-                format_func=lambda q: curves.TITLES[q],
-                on_change=lambda: choices.keep(by=st.session_state["page.by"]),
-            )
+            settings.BY.draw()
         made = tuning.grid(spec, *pair)
         with columns[3]:
             st.button(
@@ -71,10 +63,10 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         _cost(spec, made)
 
 
-def _pair(shown: tuple[str, str]) -> None:
-    pair = (st.session_state["page.tune0"], st.session_state["page.tune1"])
+def _pair(spec: RunSpec, shown: tuple[str, str]) -> None:
+    pair = (st.session_state["own.tune0"], st.session_state["own.tune1"])
     if pair != shown:  # a run that was interrupted may have changed the controls, and nobody chose
-        choices.keep(tune=",".join(pair))
+        settings.tune_field(spec).keep(pair)
 
 
 def _key(spec: RunSpec, grid: tuning.Grid) -> str:
@@ -86,7 +78,7 @@ def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     job = watching.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
     watching.go_on(job)  # where it was cancelled before
     st.session_state[_GRID] = grid
-    choices.keep(tune=",".join(pair))
+    settings.tune_field(spec).keep(pair)
 
 
 def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
@@ -129,14 +121,14 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     )
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
-    settings = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
+    chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
     draws = min(tuning.SEEDS, spec.seeds)
     summary = (
-        f"{curves.TITLES[chosen.by].capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
-        f"ε = {words.three(spec.epsilon)}: best {value} with {settings}, worst {worst}. A click on a cell uses it."
+        f"{settings.TITLES[chosen.by].capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
+        f"ε = {words.three(spec.epsilon)}: best {value} with {chosen_words}, worst {worst}. A click on a cell uses it."
     )
     charts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
-    st.button(f"Use the best: {settings}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
+    st.button(f"Use the best: {chosen_words}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
     for line in running.refused_cells([cell for _, _, cell in grid.cells], status.problems):
         st.caption(line)
 

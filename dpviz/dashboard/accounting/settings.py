@@ -1,0 +1,14 @@
+"""The settings that the page Privacy accounting keeps in the address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpviz.dashboard.accounting import comparison, curves
+from dpviz.dashboard.shell.fields import Field
+from dpviz.experiments.spec import RunSpec
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """All of them, for a run."""
+    return (comparison.compare_choice(spec), *curves.CONTROLS)

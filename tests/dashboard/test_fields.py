@@ -1,0 +1,197 @@
+"""What pages keep in the address: every value that can be set is written so that it is read back."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.accounting import settings as accounting
+from dpviz.dashboard.audit import attack
+from dpviz.dashboard.claims import cards
+from dpviz.dashboard.rows import selection
+from dpviz.dashboard.sensitivity import settings as sensitivity
+from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell.fields import Field, RowId, Several
+from dpviz.dashboard.trade_off import settings as trade_off
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
+from dpviz.papers.figures import base
+
+ROOT = Path(__file__).parents[2]
+SPEC = RunSpec("teaching", mechanism="rsgd-ar", seeds=2)
+Make = Callable[[RunSpec], Iterable[Field[Any]]]
+#: page's folder -> (its fields for a run, the page)
+PAGES: dict[str, tuple[Make, str]] = {
+    "trade_off": (trade_off.of, "1_Trade-off"),
+    "sensitivity": (sensitivity.of, "2_Sensitivity_and_rates"),
+    "rows": (selection.of, "3_Influence_and_noise"),
+    "accounting": (accounting.of, "4_Privacy_accounting"),
+    "audit": (attack.of, "6_Audit"),
+    "claims": (cards.of, "7_Paper_claims"),
+}
+
+
+def values(knob: Knob) -> st.SearchStrategy[Any]:
+    """What a control can be set to."""
+    match knob:
+        case trade_off.Pair():
+            return st.permutations(knob.options).map(lambda p: (p[0], p[1]))
+        case Several():
+            return st.sets(st.sampled_from(knob.options), min_size=1).map(
+                lambda chosen: tuple(o for o in knob.options if o in chosen)
+            )
+        case trade_off.OtherKnobs():
+            return st.dictionaries(st.sampled_from(list(list_mechanisms())), st.just({}), max_size=4).flatmap(_params)
+        case RowId():
+            return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)
+        case Whole():
+            return st.integers(int(knob.low), int(knob.high))
+        case Number():
+            return st.floats(knob.low, knob.high)
+        case Choice():
+            return st.sampled_from(knob.options)
+        case Switch():
+            return st.booleans()
+    raise TypeError(type(knob))
+
+
+def _params(chosen: dict[str, Any]) -> st.SearchStrategy[Any]:
+    known = list_mechanisms()
+    return st.fixed_dictionaries(
+        {
+            name: st.fixed_dictionaries({}, optional={k: values(knob) for k, knob in known[name].knobs().items()})
+            for name in chosen
+        }
+    )
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    state: dict[str, Any] = {}
+    for module in ("shell.fields", "shell.address", "trade_off.settings"):
+        streamlit = importlib.import_module(f"dpviz.dashboard.{module}").st
+        monkeypatch.setattr(streamlit, "session_state", state)
+    return state
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_value_is_read_back_from_the_address(page: str, session: dict[str, Any]) -> None:
+    fields = tuple(PAGES[page][0](SPEC))
+    assert fields
+    assert not address.problems()
+
+    @settings(max_examples=40, deadline=None, derandomize=True)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        for field in fields:
+            value = data.draw(values(field.knob), label=field.key)
+            text = field.write(value)
+            back = field.read(text)
+            if isinstance(field.knob, trade_off.OtherKnobs):
+                assert field.write(back) == text
+            else:
+                assert back == value
+            assert (text == "") == (value == field.default or (field.key == "knobs" and not text))
+            field.keep(value)
+            assert field.value() == back
+        assert not address.problems()
+
+    check()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nonsense_is_reported_once_and_dropped(page: str, session: dict[str, Any]) -> None:
+    for field in PAGES[page][0](SPEC):
+        session[field.key] = "<nonsense>"
+        assert field.value() == field.default
+        assert [problem.field.split("[")[0] for problem in address.problems()] in ([field.key], ["mechanism"])
+        assert session[field.key] == ""
+        address.st.session_state[address._PROBLEMS] = []
+        with pytest.raises(InvalidInput):
+            field.read("<nonsense>")
+
+
+def test_all_keys_are_known_on_every_page() -> None:
+    folders = {path.name for path in (ROOT / "dpviz" / "dashboard").iterdir() if (path / "__init__.py").exists()}
+    with_keys = {name for name in folders if hasattr(importlib.import_module(f"dpviz.dashboard.{name}"), "KEYS")}
+    assert with_keys == set(PAGES)
+    assert {key for name in with_keys for key in importlib.import_module(f"dpviz.dashboard.{name}").KEYS} == address.page_keys()
+
+
+#: for each page, an address in which every key is away from its default
+FULL = {
+    "trade_off": {
+        "methods": "dp-gd,cms-output",
+        "knobs": "dp-gd.steps:7,cms-output.refined:true",
+        "from": "0.3",
+        "to": "3.0",
+        "points": "2",
+        "shown": "objective",
+        "band": "mean",
+        "want": "70.5",
+        "odds": "true",
+        "tune": "batch_size,epochs",
+        "by": "optimality_gap",
+        "figure": next(iter(base.panels())),
+    },
+    "sensitivity": {
+        "algorithm": "nsgd",
+        "over": "lam",
+        "risk": "n",
+        "sizes": "large",
+        "table": "dbdp",
+        "sort": "noise",
+        "tn": "1234",
+        "td": "17",
+        "te": "0.7",
+        "tdelta": "1e-07",
+        "tt": "99",
+        "tk": "5",
+    },
+    "rows": {"row": "0", "other": "1", "x": "x2", "y": "x1"},
+    "accounting": {"compare": "dp-gd", "relation": "add-remove", "q": "0.05", "z": "2.5"},
+    "audit": {"pair": "two-rows", "row": "0", "other": "1", "runs": "200"},
+    "claims": {"about": "mechanism", "thorough": "yes"},
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> None:
+    full = FULL[page]
+    asked = {"dataset": "teaching", "mechanism": "rsgd-ar", "seeds": "2"} | full
+    test = AppTest.from_file(str(ROOT / "pages" / f"{PAGES[page][1]}.py"), default_timeout=120)
+    test.query_params.update(asked)
+    test.run()
+    assert not test.exception
+    assert not [w.value for w in test.warning if "address" in w.value or "default" in w.value or "ignored" in w.value]
+    assert not address_problems(test)
+    assert {k: v if isinstance(v, str) else v[0] for k, v in test.query_params.items()} == asked
+    other = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=120)
+    other.query_params.update(asked)
+    other.run()
+    assert not address_problems(other), "settings of another page are kept for it"
+    assert {k: v if isinstance(v, str) else v[0] for k, v in other.query_params.items()} == asked
+
+
+def address_problems(page: AppTest) -> list[str]:
+    return [str(problem) for problem in page.session_state["dpviz.problems"]]
+
+
+def test_only_fields_keep_settings_in_the_address() -> None:
+    """A page that drew a widget under a key of the address itself would be a second idiom."""
+    keys = address.page_keys() | {f"page.{key}" for key in address.page_keys()}
+    for path in (ROOT / "dpviz" / "dashboard").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                given = [k.value.value for k in node.keywords if k.arg == "key" and isinstance(k.value, ast.Constant)]
+                assert not keys & set(given), path
