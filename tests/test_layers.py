@@ -108,6 +108,18 @@ def test_a_view_that_computes_is_noticed(tmp_path: Path) -> None:
         assert computing(view), line
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_errors_are_named_where_they_are_caught(path: Path) -> None:
+    """What nobody foresaw stops at `dpviz.common.boundary`, which logs it, and nowhere else."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"line {node.lineno}"
+            caught = {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)}
+            if isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None:
+                continue  # something is tidied up, and the error goes on
+            assert not caught & {"Exception", "BaseException"}, f"line {node.lineno}"
+
+
 def test_every_room_is_named_and_nothing_lies_loose() -> None:
     folders = {path.name for path in (ROOT / "dpviz").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(ALLOWED) - {"dpviz"}

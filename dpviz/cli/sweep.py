@@ -204,6 +204,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     Raises:
         InvalidInput: Dask is not installed, nobody answers, or the workers' engine is another one.
     """
+    from dpviz.common.boundary import Boundary
     from dpviz.common.fingerprint import engine_version
 
     if scheduler is None:
@@ -217,10 +218,12 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise InvalidInput("--scheduler", f"{scheduler} does not answer", "Check the address and that it runs.") from error
     try:
-        try:
-            found: Mapping[str, str] = client.run(engine_version)
-        except Exception as error:
-            raise InvalidInput("--scheduler", f"its workers cannot load dpviz: {error}", "Install dpviz there too.") from error
+        found: Mapping[str, str] = {}
+        with Boundary("asking Dask's workers for their engine") as asked:  # whatever stops them there is raised here
+            found = client.run(engine_version)
+        if asked.error is not None:
+            cause = f"its workers cannot load dpviz: {asked.error}"
+            raise InvalidInput("--scheduler", cause, "Install dpviz there too.") from asked.error
         if not found:
             raise InvalidInput("--scheduler", "it has no workers", f"Start some: dask worker {scheduler}.")
         if set(found.values()) != {engine_version()}:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -35,17 +34,11 @@ def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str =
         return None
     with st.container(key=f"working-{name}"):
         slot = st.empty()
-    try:
+    with Boundary(f"the run {resolve(spec).key()}") as work:
         done = compute(spec, _Progress(slot, key))
-    except InvalidInput as problem:
-        panels.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
-        return None
-    except MemoryError:
-        panels.failed("this run needs more memory than there is", "Use fewer noise draws or a smaller dataset.")
-        return None
-    except Exception as error:
-        logging.getLogger(__name__).exception("run failed: %s", resolve(spec).key())
-        panels.failed(str(error) or type(error).__name__, "Change a setting on the left; the others still work.")
+    problem = work.problem("Use fewer noise draws or a smaller dataset.", "Change a setting on the left; the others still work.")
+    if problem is not None:
+        panels.failed(*problem)
         return None
     slot.empty()
     return done

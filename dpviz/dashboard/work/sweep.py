@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
@@ -121,16 +121,13 @@ class SweepJob(Job):
                 self._finish(k, pd.DataFrame())
                 continue
             monitor(0.0)
-            try:
+            with Boundary(f"the cell {cell}", through=(Stopped,)) as work:
                 table = cell.attempt(monitor)
-            except (Stopped, KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException as error:
-                logging.getLogger(__name__).exception("cell failed: %s", cell)
-                why = "needs more memory than there is" if isinstance(error, MemoryError) else str(error) or type(error).__name__
+            problem = work.problem("", "")
+            if problem is not None:
                 table = pd.DataFrame()
                 table.attrs["problems"] = [
-                    [e, cell.spec.mechanism, f"could not be computed: {why}", "Leave it out."] for e in cell.epsilons
+                    [e, cell.spec.mechanism, f"could not be computed: {problem[0]}", "Leave it out."] for e in cell.epsilons
                 ]
                 self._finish(k, table)
                 failed.add(_name(cell))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
@@ -53,25 +52,15 @@ class Task(Job, Generic[T]):
         """Takes the results as they come; one that was stopped starts from the beginning."""
         stream, first = self._stream, True
         assert stream is not None
-        try:
+        with Boundary(f"the task {self.key}", through=(Stopped,)) as work:
             for result in stream(monitor):
                 self.check()
                 self.results = [*self.results, result] if self._keep_all and not first else [result]
                 first = False
                 monitor(self._share)
-            self._stream = None  # it may hold a person's data; nobody needs it again
-            return State.DONE
-        except Stopped:
-            raise
-        except InvalidInput as problem:
-            self.problem = (f"{problem.field}: {problem.cause}", str(problem.fix))
-        except MemoryError:
-            self.problem = ("this needs more memory than there is", "Choose fewer rows, draws or trainings.")
-        except Exception as error:
-            logging.getLogger(__name__).exception("task failed: %s", self.key)
-            self.problem = (str(error) or type(error).__name__, "Change a setting; the others still work.")
-        self._stream = None
-        return State.FAILED
+        self._stream = None  # it may hold a person's data; nobody needs it again
+        self.problem = work.problem("Choose fewer rows, draws or trainings.", "Change a setting; the others still work.")
+        return State.DONE if self.problem is None else State.FAILED
 
     def discard(self) -> None:
         """Lets go of the results and of what they are made from."""

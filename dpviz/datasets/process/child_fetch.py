@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pandas as pd
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.child_read import answer
 from dpviz.datasets.process.fetch import MIRROR
@@ -127,17 +128,17 @@ def main(read: Callable[[], bytes] = sys.stdin.buffer.read) -> int:
     socket.setdefaulttimeout(_silence())
     warnings.simplefilter("ignore")
     mirror = os.environ.get(MIRROR)
-    try:
+    with Boundary("a download") as work:  # a broken server may make a library raise anything
         _give_up_soon()
         if mirror:
             _use_mirror(mirror)
         frame, source = load(request["file"], request["home"])
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)
-    except MemoryError:
+    if isinstance(work.error, MemoryError):
         return 1
-    except Exception as error:
-        explained = explain(error)
+    if work.error is not None:
+        explained = explain(work.error)
         answer({"refused": [explained.field, explained.cause, explained.fix]})
         return 0
     answer({"rows": len(frame), "source": source + (f", from {mirror}" if mirror else "")}, buffer.getvalue())

@@ -30,21 +30,23 @@ def answer(said: dict[str, Any], payload: bytes = b"") -> None:
 def main() -> int:
     options = json.loads(sys.stdin.buffer.readline())
     bound_memory(options["limits"]["memory_megabytes"])
+    from dpviz.common.boundary import Boundary
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets.process.limits import Limits
     from dpviz.datasets.table.csv import read_csv
 
-    try:
+    with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
         table = read_csv(content, header=options["header"], delimiter=options["delimiter"], limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)
         answer({"notes": table.notes}, buffer.getvalue())
-    except InvalidInput as error:
-        answer({"refused": [error.field, error.cause, error.fix]})
-    except MemoryError:
+    error = work.error
+    if isinstance(error, MemoryError):
         return 1
-    except Exception as error:  # whatever a library makes of a strange file is no lack of memory
+    if isinstance(error, InvalidInput):
+        answer({"refused": [error.field, error.cause, error.fix]})
+    elif error is not None:
         answer({"refused": ["file", f"cannot be read as a table ({type(error).__name__})", "Save it again as CSV in UTF-8."]})
     return 0
 

@@ -1,0 +1,45 @@
+"""The boundary at which unforeseen errors stop."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from dpviz.common.boundary import Boundary
+from dpviz.common.validate import InvalidInput
+
+
+def stopped_by(error: BaseException, **through: tuple[type[Exception], ...]) -> Boundary:
+    with Boundary("the test", **through) as work:
+        raise error
+    return work
+
+
+def test_what_nobody_foresaw_is_logged_with_its_traceback_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        work = stopped_by(KeyError("row"))
+    assert work.problem("less", "Try another.") == ("'row'", "Try another.")
+    (record,) = caplog.records
+    assert "the test failed" in record.message
+    assert record.exc_info is not None
+    assert record.exc_info[0] is KeyError
+    assert stopped_by(ValueError()).problem("less", "Try another.") == ("ValueError", "Try another.")
+
+
+def test_what_a_person_can_mend_is_told_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        assert stopped_by(InvalidInput("steps", "is 0", "Take one.")).problem("less", "") == ("steps: is 0", "Take one.")
+        assert stopped_by(MemoryError()).problem("Fewer rows.", "") == ("this needs more memory than there is", "Fewer rows.")
+        with Boundary("the test") as work:
+            pass
+        assert work.problem("", "") is None
+    assert not caplog.records
+
+
+def test_signals_and_what_is_let_through_are_raised() -> None:
+    for error in (KeyboardInterrupt(), SystemExit(1)):
+        with pytest.raises(type(error)):
+            stopped_by(error)
+    with pytest.raises(LookupError):
+        stopped_by(KeyError(), through=(LookupError,))
