@@ -15,7 +15,7 @@ from benchmarks.peers.rows import Track
 from dpviz.common.random import STANDARD, spawn
 from dpviz.common.threads import map_streams
 from dpviz.mechanisms import Training, get_mechanism
-from dpviz.models import Network, get_model
+from dpviz.models import get_model
 from dpviz.models.problem import Problem, accuracy
 from dpviz.privacy.budget import Budget, default_delta
 
@@ -46,7 +46,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
         "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
         "rate": mechanism.step_size * setting.unit_step,
-        "width": trained.units(setting.d) if isinstance(trained, Network) else 0,
+        "width": 0 if trained.width is None else (setting.m - 1) // (setting.d + 2),
     }
 
     failures: list[str] = []

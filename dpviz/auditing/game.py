@@ -14,7 +14,8 @@ from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Laws, Score, choose, fitters
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
-from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, Training
+from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -89,7 +90,7 @@ def watch(
         score: a key of `SCORES`.
         confidence: of the bounds, in (0, 1).
         iterates: step counts whose iterates the attacker sees beside the released model, where the guarantee covers
-            them (`Mechanism.public_steps`).
+            them (`PublicSteps`).
         monitor: told of progress; raises to cancel.
         looks: about how many partial results to yield.
 
@@ -121,7 +122,7 @@ def watch(
             "the same as no row",
             "Audit it under replace-one, or on a linear model.",
         )
-    versions = [*_prefixes(mechanism, iterates), mechanism]
+    versions = [*_prefixes(mechanism, problem.setting, iterates), mechanism]
     sides = (_known_start(problem, seed), _known_start(neighbour, seed))
     outputs: list[list[Floats]] = [[], []]
     laws: Laws | None = None
@@ -191,16 +192,15 @@ def _known_start(problem: Problem, seed: int) -> Problem:
     return problem if model is problem.model else dataclasses.replace(problem, model=model)
 
 
-def _prefixes(mechanism: Mechanism, iterates: Sequence[int]) -> list[Mechanism]:
+def _prefixes(mechanism: Mechanism, setting: Setting, iterates: Sequence[int]) -> list[Mechanism]:
     """The mechanism stopped early, for every iterate that is seen; its noise stays that of the whole run."""
     if not iterates:
         return []
-    name = mechanism.public_steps
-    if not name:
+    if not isinstance(mechanism, PublicSteps):
         raise InvalidInput("iterates", f"{mechanism.id} releases only its last model", "Leave iterates out.")
-    total = getattr(mechanism, name)
+    total = mechanism.step_count(setting)
     steps = sorted({whole("iterates", k, 1, total) for k in iterates} - {total})
-    return [dataclasses.replace(mechanism, **{name: k}) for k in steps]
+    return [mechanism.stopped_after(k) for k in steps]
 
 
 def _inside(monitor: Monitor, done: float) -> Monitor:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.influence import influence_of
-from dpviz.mechanisms import Mechanism, Training
+from dpviz.mechanisms import HasWorstPair, Mechanism, Training
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -118,7 +118,7 @@ def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:
 def battery(mechanism: Mechanism, model: Model, n: int = 100, d: int = 3, lam: float = 0.01) -> list[Pair]:
     """Pairs that together leave few kinds of mistakes unseen; under add-remove, those in which one row is zeros."""
     setting = model.setting(n, d, lam)
-    own = mechanism.worst_pair(model, setting)
+    own = mechanism.worst_pair(model, setting) if isinstance(mechanism, HasWorstPair) else None
     pairs = [Pair("own", *own, f"The pair that {mechanism.label} declares as its worst.")] if own else []
     names = ["presence"] if mechanism.neighbouring is Neighbouring.ADD_REMOVE else list(PAIRS)
     return pairs + [make(name, model, n, d, lam) for name in names]

@@ -1,4 +1,4 @@
-"""Standard noise draws, one independent stream per replica, and the laws they follow.
+"""Standard noise draws, one independent stream per replica, the distributions they follow, and Poisson batches.
 
 A draw is made once per replica at scale 1 and multiplied by the noise scale, so that moving epsilon shows the
 effect of epsilon and not of a new draw.
@@ -6,13 +6,17 @@ effect of epsilon and not of a new draw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
 Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: generator -> (t -> row positions of batch t, each at most once), asked for in order
+Batches = Callable[[np.random.Generator], Callable[[int], Index]]
 
 
 def spawn(seed: int, count: int) -> list[np.random.SeedSequence]:
@@ -47,6 +51,34 @@ def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) 
         direction = rng.standard_normal(size)
         row[:] = rng.gamma(size) * direction / np.linalg.norm(direction)
     return out
+
+
+def poisson_batches(n: int, rate: float) -> Batches:
+    """Batches in which every row is with chance `rate`, independently.
+
+    The chance is rounded down to a multiple of 2^-32 (at most 2^-32 below the rate that is accounted for); very
+    sparse batches draw their size first and then a uniform subset, which is the same distribution.
+    """
+    coarse, fine = divmod(int(rate * 2**32), 2**16)
+    everything = np.arange(n)
+
+    def start(rng: np.random.Generator) -> Callable[[int], Index]:
+        def sparse(t: int) -> Index:
+            return np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False))
+
+        def dense(t: int) -> Index:
+            bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
+            chosen = bits < coarse
+            # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
+            ties = np.flatnonzero(bits == coarse)
+            chosen[ties] = rng.integers(0, 2**16, len(ties)) < fine
+            return np.flatnonzero(chosen)
+
+        if rate >= 1:
+            return lambda t: everything
+        return sparse if rate < 0.01 else dense
+
+    return start
 
 
 STANDARD = {"gaussian": standard_gaussian, "gamma-sphere": standard_gamma_sphere}

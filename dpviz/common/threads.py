@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,9 @@ from typing import Any, TypeVar
 from dpviz.common.progress import Monitor
 
 T = TypeVar("T")
+
+THREADS_FROM = 200_000  # multiplications in a step from which threads gain more than they lose
+_GROUPS = 4
 
 _lock = threading.Lock()
 _holders = 0
@@ -58,8 +62,19 @@ def one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
 
 
+def seed_groups(seeds: int) -> list[slice]:
+    """At most four slices of nearly equal length, for steps that read all rows: one matrix computation each.
+
+    One group would leave processors idle, one group per seed would read the rows from memory once for each seed. The
+    number of groups does not depend on the machine, so the bits of a result do not either.
+    """
+    count = min(_GROUPS, seeds)
+    edges = [seeds * g // count for g in range(count + 1)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
 def map_streams(
-    work: Callable[[int, Callable[[float], None]], T],
+    work: Callable[[int, Monitor], T],
     count: int,
     monitor: Monitor,
     *,

@@ -21,7 +21,7 @@ from dpviz.experiments.observed import census_name
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Mechanism, Training
+from dpviz.mechanisms import HasExcessTheory, Mechanism, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -136,15 +136,16 @@ AXES = {
 
 
 def theory(spec: RunSpec, found: Sequence[Excess]) -> list[dict[str, float]]:
-    """`Mechanism.excess_theory` at every measured setting; empty for models without a proved minimum."""
+    """`HasExcessTheory.excess_theory` at every measured setting; empty for models without a proved minimum."""
+    mechanism = spec.build()
     here, model = setting_of(spec), get_model(spec.model)
     out: list[dict[str, float]] = []
     for e in found:
-        if not model.convex or e.noise_scale <= 0:
+        if not isinstance(mechanism, HasExcessTheory) or not model.convex or e.noise_scale <= 0:
             out.append({})
             continue
         setting = model.setting(e.n, e.d if here.m == here.d else here.d, spec.lam)
-        out.append(spec.build().excess_theory(setting, e.noise_scale, e.start, e.eigenvalues))
+        out.append(mechanism.excess_theory(setting, e.noise_scale, e.start, e.eigenvalues))
     return out
 
 

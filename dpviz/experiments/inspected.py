@@ -23,7 +23,7 @@ from dpviz.experiments.run import run
 from dpviz.experiments.setup import calibration_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
-from dpviz.mechanisms import Calibration
+from dpviz.mechanisms import Calibration, HasRule, NoisesRows
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
@@ -146,6 +146,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
     ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
     first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
+    mechanism = spec.build()
     return Inspected(
         spec=spec,
         calibration=result.calibration,
@@ -162,8 +163,8 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         timeline=result.timeline,
         timeline_counts=record.timeline_counts,
         individual=result.individual,
-        attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
-        views=spec.build().rule_views(result.setup.problem, result.calibration),
+        attack=strongest_attack(mechanism, result.setup.problem.setting, result.calibration),
+        views=mechanism.rule_views(result.setup.problem, result.calibration) if isinstance(mechanism, HasRule) else None,
     )
 
 
@@ -244,8 +245,12 @@ def approximation(influence: Influence) -> str:
 def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
     """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
 
+    mechanism = spec.build()
+    if not isinstance(mechanism, NoisesRows):
+        return None
+
     def make(_: Monitor) -> Floats:
-        problem, mechanism = setup_for(spec).problem, spec.build()
+        problem = setup_for(spec).problem
         made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
 
@@ -258,9 +263,10 @@ def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
     there = replace(spec, epsilon=epsilon)
 
     def make(_: Monitor) -> tuple[float, int | None]:
-        calibration = calibration_of(there)
-        views = there.build().rule_views(setup_for(there).problem, calibration)
-        return calibration.noise_scale, None if views is None else int(views[0].passes.sum())
+        calibration, mechanism = calibration_of(there), there.build()
+        if not isinstance(mechanism, HasRule):
+            return calibration.noise_scale, None
+        return calibration.noise_scale, int(mechanism.rule_views(setup_for(there).problem, calibration)[0].passes.sum())
 
     return _counts.compute(resolve(there).key(), make, owner=spec.dataset)
 

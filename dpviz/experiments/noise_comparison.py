@@ -19,8 +19,7 @@ from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Mechanism, Training, list_mechanisms
-from dpviz.mechanisms.knobs import Choice
+from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms
 from dpviz.models import Setting
 from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Budget
@@ -54,6 +53,8 @@ def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
     mechanism, setting = mechanism_of(spec, name or spec.mechanism), setting_of(spec)
     if mechanism.refusal(setting) is not None:
         return None
+    if not isinstance(mechanism, ReleasesGaussians):
+        return None
     released = mechanism.releases(setting)
     return None if released is None else Accounted(mechanism, released, mechanism.calibrate(setting, resolve(spec).budget))
 
@@ -65,7 +66,8 @@ def with_releases(spec: RunSpec) -> tuple[str, ...]:
         if cls.refusal(setting) is not None:
             continue
         try:
-            if mechanism_of(spec, name).releases(setting) is not None:
+            mechanism = mechanism_of(spec, name)
+            if isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None:
                 names.append(name)
         except InvalidInput:  # its knobs, at their defaults, do not fit these rows
             continue
@@ -89,7 +91,7 @@ class PublishedNoise:
     Attributes:
         mechanism: class.
         in_use: calibration with default knobs; None where the mechanism refuses the budget.
-        published: calibration with every knob that has the option "published" set to it; `in_use` where there is none.
+        published: calibration in the `Mechanism.published_form`; `in_use` where there is none.
         own_constants: whether the publication fixes its constants, so that `published` differs by declaration.
         refusal: why there is no calibration, "" where there is one.
     """
@@ -120,14 +122,11 @@ def published_noise(setting: Setting, budget: Budget) -> list[PublishedNoise]:
     for cls in list_mechanisms().values():
         if cls.family == "reference" or cls.refusal(setting) is not None:
             continue
-        knobs = {
-            name: "published" for name, knob in cls.knobs().items() if isinstance(knob, Choice) and "published" in knob.options
-        }
         try:
             in_use = cls().calibrate(setting, budget)
-            published = cls(**knobs).calibrate(setting, budget) if knobs else in_use
+            published = cls(**cls.published_form).calibrate(setting, budget) if cls.published_form else in_use
         except InvalidInput as problem:
-            rows.append(PublishedNoise(cls, None, None, bool(knobs), problem.cause))
+            rows.append(PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause))
             continue
-        rows.append(PublishedNoise(cls, in_use, published, bool(knobs)))
+        rows.append(PublishedNoise(cls, in_use, published, bool(cls.published_form)))
     return rows

@@ -17,7 +17,7 @@ from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, ProtectsQuery
 from dpviz.mechanisms.knobs import Number
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
@@ -62,7 +62,7 @@ class ObservedSensitivity:
 
 def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
     """Whether the mechanism adds its noise to a query of bounded sensitivity, so that there is something to observe."""
-    if type(mechanism).query is Mechanism.query:
+    if not isinstance(mechanism, ProtectsQuery):
         return False
     return bool(np.isfinite(mechanism.calibrate(setting, Budget(1.0, default_delta(setting.n))).sensitivity))
 
@@ -87,9 +87,10 @@ def observed_sensitivity(
         streams: shared random streams per pair; the largest distance over them counts.
 
     Raises:
-        InvalidInput: an unknown kind.
-        NotImplementedError: the mechanism protects no query of bounded sensitivity.
+        InvalidInput: an unknown kind, or the mechanism protects no query of bounded sensitivity.
     """
+    if not isinstance(mechanism, ProtectsQuery):
+        raise InvalidInput("mechanism", f"{mechanism.id} protects no query of bounded sensitivity", "Choose another mechanism.")
     known = kinds_of(problem.setting)
     kinds = known if kinds is None else kinds
     for kind in kinds:

@@ -18,7 +18,7 @@ from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Training, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import Budget, default_delta
@@ -81,7 +81,10 @@ class Result:
         """
         if self.record is None:
             return None
-        return self.spec.build().individual(self.setup.problem, self.calibration, self.theta, self.record)
+        mechanism = self.spec.build()
+        if not isinstance(mechanism, IndividualBudget):
+            return None
+        return mechanism.individual(self.setup.problem, self.calibration, self.theta, self.record)
 
 
 def run(spec: RunSpec, monitor: Monitor = silent) -> Result:

@@ -16,7 +16,7 @@ from dpviz.experiments.observed import KINDS, ObservedSensitivity, observed_sens
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import BoundsSensitivity, Mechanism
 from dpviz.models import Setting, get_model
 
 Floats = NDArray[np.float64]
@@ -91,8 +91,9 @@ def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
     """Every known worst case by label, or the one in use; empty where the mechanism refuses the value."""
     mechanism, setting = at(spec, name, value)
     try:
-        known = {b.label: b.value for b in mechanism.sensitivity_bounds(setting)}
-        return known or {"in use": mechanism.calibrate(setting, resolve(spec).budget).sensitivity}
+        if isinstance(mechanism, BoundsSensitivity):
+            return {b.label: b.value for b in mechanism.sensitivity_bounds(setting)}
+        return {"in use": mechanism.calibrate(setting, resolve(spec).budget).sensitivity}
     except InvalidInput:
         return {}
 

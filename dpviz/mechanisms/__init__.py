@@ -1,15 +1,43 @@
 """One file per mechanism. `list_mechanisms()` finds them all; nothing else is edited when one is added."""
 
 from dpviz.mechanisms.base import Calibration, Fit, Knob, Mechanism, NoiseRecord, OutputNoise, Training, knob
+from dpviz.mechanisms.capabilities import (
+    BoundsSensitivity,
+    ChoosesStart,
+    CountsSteps,
+    HasExcessTheory,
+    HasRule,
+    HasTrace,
+    HasWorstPair,
+    IndividualBudget,
+    NoisesRows,
+    NoisesShare,
+    ProtectsQuery,
+    PublicSteps,
+    ReleasesGaussians,
+)
 from dpviz.mechanisms.registry import get_mechanism, list_mechanisms
 
 __all__ = [
+    "BoundsSensitivity",
     "Calibration",
+    "ChoosesStart",
+    "CountsSteps",
     "Fit",
+    "HasExcessTheory",
+    "HasRule",
+    "HasTrace",
+    "HasWorstPair",
+    "IndividualBudget",
     "Knob",
     "Mechanism",
     "NoiseRecord",
+    "NoisesRows",
+    "NoisesShare",
     "OutputNoise",
+    "ProtectsQuery",
+    "PublicSteps",
+    "ReleasesGaussians",
     "Training",
     "get_mechanism",
     "knob",

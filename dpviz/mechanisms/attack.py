@@ -16,6 +16,7 @@ from dpviz.common.random import prob_positive
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
+from dpviz.mechanisms.capabilities import ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -65,7 +66,7 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     budget = calibration.proved_budget
     if budget is None:
         return None
-    released = mechanism.releases(setting)
+    released = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
     alone = 1 - trade_off(budget, alarms)
     if released is not None and calibration.noise_family == "gaussian" and calibration.noise_scale > 0:

@@ -7,7 +7,8 @@ line, the table in the docs and the contract test are derived from what it decla
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,12 +20,9 @@ from dpviz.common.words import Words
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.knobs import Knob, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
-from dpviz.models import Model, Setting
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.sensitivity.algorithm2 import Trace
 
 __all__ = [
     "FAMILIES",
@@ -77,7 +75,7 @@ FAMILIES = ("reference", "output", "objective", "gradient", "input", "local")
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(ABC):
     """Base of all mechanisms. Subclasses are frozen dataclasses whose fields are knobs.
 
     Class attributes:
@@ -92,9 +90,7 @@ class Mechanism:
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
-        public_steps: name of the knob that counts steps, where the guarantee covers every iterate and a run of k
-            steps is the beginning of a longer one; "" where only the end is released. An auditor then looks at
-            iterates too.
+        published_form: knobs that choose the publication's own calibration, where that is not the default.
     """
 
     id: ClassVar[str]
@@ -109,7 +105,7 @@ class Mechanism:
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
     row_rule: ClassVar[Words] = ""
-    public_steps: ClassVar[str] = ""
+    published_form: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -159,57 +155,17 @@ class Mechanism:
             return f"{cls.label} is defined for linear models only"
         return None
 
+    @abstractmethod
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         """Noise scale and guarantee for a budget, from public facts only.
 
         Raises:
             InvalidInput: the budget cannot be met, with the reason.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def fit(self, training: Training) -> Fit:
         """Trains all replicas of `training` together."""
-        raise NotImplementedError
-
-    def individual(
-        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
-    ) -> IndividualEpsilon | None:
-        """Individual epsilon of every training row, or None where none is known for this mechanism.
-
-        Args:
-            theta: (S, m) what was released.
-            record: what happened to the rows under this calibration (`NoiseRecord.at`).
-        """
-        return None
-
-    @classmethod
-    def share_rule(cls, share: float) -> dict[str, Any] | None:
-        """Knobs with which noise meets this share of the rows, the most influential ones; None where it cannot."""
-        return None
-
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        """Two neighbouring problems of this size on which the method's privacy is expected to be worst.
-
-        None leaves it to the auditor's general constructions.
-        """
-        return None
-
-    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        """The quantity that the noise protects, without noise: `Calibration.sensitivity` bounds how far it moves.
-
-        Args:
-            theta: (R, m) points at which a gradient-type query is asked; output-type queries ignore it.
-            streams: R streams, the randomness that two neighbouring runs share.
-
-        Returns:
-            (R, k)
-        """
-        raise NotImplementedError(f"{self.id} adds no noise to a query of bounded sensitivity")
-
-    def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...] | None:
-        """The rules that decide which rows meet noise, the one in use first; None where there is no such rule."""
-        return None
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         """The value that the mechanism's own rule gives a knob which stands at automatic, from public facts only.
@@ -226,32 +182,3 @@ class Mechanism:
         if not declared.automatic or given:
             return given
         return declared.check(knob, self.automatic(knob, setting, budget))
-
-    def sensitivity_trace(self, setting: Setting) -> Trace | None:
-        """How far two runs can drift apart, update by update; None where the query is not the end of a recursion."""
-        return None
-
-    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        """Worst-case sensitivities of `query` from every source known, the one in use among them."""
-        return ()
-
-    def releases(self, setting: Setting) -> Releases | None:
-        """What Gaussian noise is added to, for accountants to compare; None for other noise and other guarantees."""
-        return None
-
-    def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: Floats) -> dict[str, float]:
-        """Expected excess empirical risk by formulas with all constants: "bound" and "near the minimum", where known.
-
-        Args:
-            start: objective at 0 above its minimum.
-            eigenvalues: (m,) of the Hessian at the minimum; the second number depends on data through them.
-        """
-        return {}
-
-    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
-        """(n, d) training rows as one replica sees them after its noise; None where noise is not put on rows."""
-        return None
-
-    def rows_in_words(self, setting: Setting) -> Words:
-        """What `noisy_rows` shows where that is not the row itself, or what was released where it shows nothing."""
-        return ""

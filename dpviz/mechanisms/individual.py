@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpviz.common.threads import map_streams
+from dpviz.common.progress import Monitor
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.individual import (
@@ -108,7 +108,7 @@ def along_path(
     size = max(64, _BLOCK // steps)
     problem.model.prepare(problem.rows)
 
-    def work(s: int, tick: Tick) -> Floats:
+    def work(s: int, tick: Monitor) -> Floats:
         out = np.empty(n)
         for start in range(0, n, size):
             tick(start / n)
@@ -117,7 +117,7 @@ def along_path(
             out[block] = epsilons(divergence(norms, chosen[s]), calibration.budget.delta, ORDERS)
         return out
 
-    found = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= PARALLEL_FROM))
+    found = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= THREADS_FROM))
     part = "" if len(chosen) == seeds else f" Paths of the first {len(chosen)} of {seeds} noise draws."
     return IndividualEpsilon(
         epsilon=np.minimum(found, worst),

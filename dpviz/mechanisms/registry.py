@@ -1,38 +1,68 @@
-"""Finds the mechanisms: every subclass with an id in the modules of this package."""
+"""Finds all mechanisms: in the family folders of this package, and in other packages by the entry point group "dpviz.mechanisms".
+
+An entry point names a class (`mine = my_package.mine:MyMethod`) or a module or package (`mine = my_package`) whose
+mechanisms are all taken. A class is a mechanism where it declares an `id` of its own; shared base classes have none.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 
-from dpviz.common.validate import one_of
+from dpviz.common.validate import InvalidInput, one_of
 from dpviz.mechanisms.base import Mechanism
+
+GROUP = "dpviz.mechanisms"
+
+
+def _in_module(module: ModuleType) -> Iterator[type[Mechanism]]:
+    """The mechanisms that a module, or any module below a package, defines itself."""
+    for value in vars(module).values():
+        if (
+            isinstance(value, type)
+            and issubclass(value, Mechanism)
+            and value.__module__ == module.__name__
+            and "id" in vars(value)
+        ):
+            yield value
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}."):
+        yield from _in_module(importlib.import_module(info.name))  # an import error must be seen
+
+
+def _of_entry_point(entry: EntryPoint) -> Iterator[type[Mechanism]]:
+    loaded = entry.load()
+    if isinstance(loaded, ModuleType):
+        yield from _in_module(loaded)
+    elif isinstance(loaded, type) and issubclass(loaded, Mechanism) and hasattr(loaded, "id"):
+        yield loaded
+    else:
+        cause = f"the entry point {entry.name!r} = {entry.value!r} of group {GROUP!r} is neither a mechanism nor a module"
+        raise InvalidInput("mechanism", cause, "Let it name a class that derives from Mechanism and has an id, or a module.")
 
 
 @cache
-def _found() -> dict[str, type[Mechanism]]:
-    package = importlib.import_module("dpviz.mechanisms")
+def _all() -> dict[str, type[Mechanism]]:
     found: dict[str, type[Mechanism]] = {}
-    for info in pkgutil.walk_packages(package.__path__, "dpviz.mechanisms."):
-        _family, _, file = info.name.removeprefix("dpviz.mechanisms.").partition(".")
-        if info.ispkg or not file or file.startswith("_"):
-            continue
-        module = importlib.import_module(info.name)  # an import error must be seen
-        for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Mechanism) and value.__module__ == module.__name__:
-                identifier = vars(value).get("id")
-                if identifier is None:
-                    continue  # a shared base class
-                if identifier in found:
-                    raise TypeError(f"two mechanisms have the id {identifier!r}: {found[identifier]} and {value}")
-                found[identifier] = value
+    own = _in_module(importlib.import_module("dpviz.mechanisms"))
+    for cls in [*own, *(cls for entry in entry_points(group=GROUP) for cls in _of_entry_point(entry))]:
+        other = found.setdefault(cls.id, cls)
+        if other is not cls:
+            names = " and ".join(f"{c.__module__}.{c.__qualname__}" for c in (other, cls))
+            raise InvalidInput("mechanism", f"two mechanisms have the id {cls.id!r}: {names}", "Give one of them another id.")
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
 
 
 def list_mechanisms() -> dict[str, type[Mechanism]]:
-    """All mechanisms by id (kebab-case), grouped by family."""
-    return dict(_found())
+    """All mechanisms by id (kebab-case), grouped by family.
+
+    Raises:
+        InvalidInput: two mechanisms have the same id, or an entry point names something else.
+    """
+    return dict(_all())
 
 
 def get_mechanism(name: str) -> type[Mechanism]:
@@ -41,4 +71,4 @@ def get_mechanism(name: str) -> type[Mechanism]:
     Raises:
         InvalidInput: no such mechanism.
     """
-    return _found()[one_of("mechanism", name, _found())]
+    return _all()[one_of("mechanism", name, _all())]

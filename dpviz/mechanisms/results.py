@@ -59,8 +59,8 @@ class NoiseRecord:
 
     def at(self, e: int) -> NoiseRecord:
         """The record of budget e alone: every array has length 1 on the first axis."""
-        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if "NDArray" in str(f.type)}
-        cut = {k: v if v is None or v.shape[0] == 1 else v[e : e + 1] for k, v in arrays.items()}
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        cut: dict[str, Any] = {k: v[e : e + 1] for k, v in values.items() if isinstance(v, np.ndarray) and v.shape[0] > 1}
         return dataclasses.replace(self, **cut)
 
 

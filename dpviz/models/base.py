@@ -7,6 +7,7 @@ regulariser: it does not depend on data, so it costs no privacy and is added aft
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,6 +42,7 @@ class Setting:
         third: bound on the third derivative (the papers' C, Hessian-Lipschitz), may be infinite.
         convex: whether the loss is convex in the parameters.
         unit_step: the step size that step-size knobs multiply: 1/L where L is known.
+        slope_at_zero: |phi'(0)|, the loss's slope at theta = 0 for every row; infinite where the score is not linear.
         quadratic: (a, k) of the quadratic c - a m + k m^2/2 in the margin m that agrees with the loss in value,
             slope and curvature where its curvature is largest; None where the score is not linear.
     """
@@ -55,6 +57,7 @@ class Setting:
     third: float
     convex: bool
     unit_step: float
+    slope_at_zero: float = math.inf
     quadratic: tuple[float, float] | None = None
 
     @property
@@ -92,6 +95,11 @@ class Model(Protocol):
 
     @property
     def convex(self) -> bool: ...
+
+    @property
+    def width(self) -> int | None:
+        """Hidden units, 0 for as many as the rows have features; None for models without a hidden layer."""
+        ...
 
     def setting(self, n: int, d: int, lam: float) -> Setting: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.kronecker import Curvature
 from dpviz.models.losses import Loss, group_size
 from dpviz.models.rows import Rows
-from dpviz.models.solvers.many import minimise_many, newton
+from dpviz.models.solvers.many import newton
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on stochastic training may use single precision
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
@@ -36,6 +36,7 @@ class LinearModel:
     convex: bool = True
     exact_curvature: bool = True
     factored: bool = False
+    width: None = None
 
     def setting(self, n: int, d: int, lam: float) -> Setting:
         beta = self.loss.curvature_bound
@@ -52,6 +53,7 @@ class LinearModel:
             third=self.loss.third_bound,
             convex=True,
             unit_step=1.0 / (beta + lam),
+            slope_at_zero=abs(float(self.loss.slope(np.zeros(())))),
             quadratic=(curvature * self.loss.centre - slope, curvature),
         )
 
@@ -189,21 +191,6 @@ class LinearModel:
 
     def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
         raise NotImplementedError("the Hessian of a linear model is small enough")
-
-    def minimise_perturbed(
-        self,
-        rows: Rows,
-        lam: Floats,
-        linear: Floats,
-        *,
-        tolerance: float,
-        strict: bool = False,
-        progress: Callable[[float], None] | None = None,
-    ) -> Floats:
-        """(R, m) minimisers of mean loss + lam_r/2 |theta|^2 + <linear_r, theta>; see `solvers.many.minimise_many`."""
-        return minimise_many(
-            rows.signed, self.loss, lam, linear, tolerance=tolerance, strict=strict, single=rows.signed32, progress=progress
-        )
 
 
 def _blocks(n: int, replicas: int) -> list[slice]:

@@ -13,6 +13,7 @@ from dpviz.experiments.excess_risk import Axis, Excess
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import CountsSteps
 from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
@@ -29,10 +30,8 @@ def facts_of(spec: RunSpec) -> rates.Facts:
     """What the rates are functions of, at this run."""
     s = setting_of(spec)
     mechanism = spec.build()
-    released = mechanism.releases(s)
-    # a method that adds noise once has no T in the sense of the tables, whose T is that of noisy gradients
-    several = released.count if released is not None and released.count > 1 else 50
-    steps = mechanism.steps if "steps" in mechanism.knobs() else several  # type: ignore[attr-defined]
+    # a method that takes no gradient steps of its own has no T in the sense of the tables
+    steps = mechanism.step_count(s) if isinstance(mechanism, CountsSteps) else 50
     finite = s.beta < np.inf
     return rates.Facts(
         n=s.n,
@@ -42,7 +41,7 @@ def facts_of(spec: RunSpec) -> rates.Facts:
         G=s.G if np.inf > s.G else 1.0,
         L=s.L if finite else 0.25 + s.lam,
         mu=s.lam,
-        steps=int(steps),
+        steps=steps,
     )
 
 

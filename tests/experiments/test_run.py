@@ -138,7 +138,7 @@ def test_a_stranger_adds_a_mechanism_by_adding_one_file(tmp_path: Path) -> None:
     source = Path(package.__path__[0], "non_private.py").read_text()
     Path(tmp_path, "strangers_own.py").write_text(source.replace('"non-private"', '"strangers-own"'))
     package.__path__.append(str(tmp_path))
-    registry._found.cache_clear()
+    registry._all.cache_clear()
     try:
         assert "strangers-own" in dpviz.list_mechanisms()
         assert dpviz.run(dpviz.RunSpec(mechanism="strangers-own")).theta.shape == (10, 31)
@@ -146,4 +146,4 @@ def test_a_stranger_adds_a_mechanism_by_adding_one_file(tmp_path: Path) -> None:
         package.__path__.remove(str(tmp_path))
         sys.modules.pop("dpviz.mechanisms.reference.strangers_own", None)
         importlib.invalidate_caches()
-        registry._found.cache_clear()
+        registry._all.cache_clear()

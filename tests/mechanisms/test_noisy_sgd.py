@@ -12,11 +12,10 @@ import pytest
 from scipy.stats import binom, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
-from dpviz.common.random import generator, spawn
+from dpviz.common.random import generator, poisson_batches, spawn
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.gradient._noisy_sgd import poisson
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
@@ -38,7 +37,7 @@ def blank(n: int = 40, d: int = 5) -> Problem:
 
 
 def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
-    draw = poisson(n, rate)(generator(spawn(seed, 1)[0]))
+    draw = poisson_batches(n, rate)(generator(spawn(seed, 1)[0]))
     out = np.zeros((draws, n), bool)
     for t in range(draws):
         index = draw(t)
@@ -80,7 +79,7 @@ def test_the_batch_test_can_fail() -> None:
 
 
 def test_every_row_is_in_a_full_batch() -> None:
-    assert np.array_equal(poisson(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
+    assert np.array_equal(poisson_batches(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
 
 
 # noise ------------------------------------------------------------------------------------------------------
@@ -163,7 +162,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     from dpviz.common.random import substreams
 
-    draw = poisson(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
+    draw = poisson_batches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
     theta, visits = np.zeros(6), np.zeros(300)
     for t in range(mechanism.steps):
         index = draw(t)

@@ -15,8 +15,9 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run import calibrate
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
-from dpviz.mechanisms.output import _sgd
 from dpviz.models.problem import Problem
+from dpviz.models.solvers import minibatch
+from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, gaussian_sigma
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.budget import Budget, Status
@@ -163,28 +164,30 @@ def naive(problem: Problem, order: np.ndarray, steps: np.ndarray, m: int, window
 def test_training_follows_the_algorithm(window: int, model_id: str) -> None:
     problem = make_problem(n=23, model=model_id)
     steps = np.repeat(epoch_steps(5, 1.0, window), 4)
-    orders = _sgd.permutations(spawn(2, 3), problem.n)
-    many = _sgd.train(problem, steps, 4, orders, average_every=window)
+    orders = minibatch.permutations(spawn(2, 3), problem.n)
+    many = minibatch.minibatch_descent(problem, steps, 4, orders, average_every=window)
     for theta, order in zip(many, orders, strict=True):
         np.testing.assert_allclose(theta, naive(problem, order, steps, 4, window), rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(
-            _sgd.train(problem, steps, 4, order[None], average_every=window)[0], theta, rtol=1e-12, atol=1e-14
+            minibatch.minibatch_descent(problem, steps, 4, order[None], average_every=window)[0], theta, rtol=1e-12, atol=1e-14
         )
 
 
 def test_seeds_trained_in_chunks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = make_problem(n=50)
-    orders = _sgd.permutations(spawn(0, 5), problem.n)
-    whole = _sgd.train(problem, np.full(12, 0.5), 3, orders)
+    orders = minibatch.permutations(spawn(0, 5), problem.n)
+    whole = minibatch.minibatch_descent(problem, np.full(12, 0.5), 3, orders)
     done: list[float] = []
-    monkeypatch.setattr(_sgd, "_CHUNK_BYTES", 2 * problem.rows.signed.nbytes)
-    np.testing.assert_allclose(_sgd.train(problem, np.full(12, 0.5), 3, orders, monitor=done.append), whole, rtol=1e-12)
+    monkeypatch.setattr(minibatch, "_CHUNK_BYTES", 2 * problem.rows.signed.nbytes)
+    np.testing.assert_allclose(
+        minibatch.minibatch_descent(problem, np.full(12, 0.5), 3, orders, monitor=done.append), whole, rtol=1e-12
+    )
     assert done == sorted(done)
     assert done[-1] == 1.0
 
 
 def test_training_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sgd, "_REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(minibatch, "_REPORT_SECONDS", 0.0)
 
     def stop(done: float) -> None:
         raise KeyboardInterrupt
@@ -225,10 +228,10 @@ def test_neighbours_stay_within_the_bound_of_several_batches(name: str, knobs: d
 @pytest.mark.parametrize("name", TRAINED)
 def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    original = _sgd.train
-    for module in ("_minibatch", "outpert_gd", "bolt_on_psgd"):
+    original = minibatch_descent
+    for module in ("shared", "outpert_gd", "bolt_on_psgd"):
         found = importlib.import_module(f"dpviz.mechanisms.output.{module}")
-        monkeypatch.setattr(found, "train", lambda *a, **k: calls.append(1) or original(*a, **k))
+        monkeypatch.setattr(found, "minibatch_descent", lambda *a, **k: calls.append(1) or original(*a, **k))
     problem, built = make_problem(n=80), build(name)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.1, 1.0, 10.0)]
     fit = built.fit(Training(problem, cals, spawn(1, 4)))
@@ -264,7 +267,7 @@ def test_noise_has_its_declared_size(name: str) -> None:
 
 def test_permutations_are_uniform_and_independent_of_the_noise() -> None:
     streams = spawn(9, 6000)
-    orders = _sgd.permutations(streams, 5)
+    orders = minibatch.permutations(streams, 5)
     counts = np.array([[(orders[:, k] == i).sum() for k in range(5)] for i in range(5)])
     # 16 degrees of freedom: a doubly stochastic 5 x 5 table; the statistic is (n-1)/n chi-square in the limit
     assert ((counts - 1200) ** 2 / 1200).sum() * 4 / 5 < chi2.isf(1e-6, 16)

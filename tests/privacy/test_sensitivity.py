@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.output._sgd import train
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.sensitivity.bounds import (
     WU_RULES,
     algorithm2,
@@ -160,19 +160,19 @@ def test_algorithm_2_is_attained_exactly(tau: int) -> None:
     bound = algorithm2(T, m, eta0, n // m, setting.mu, setting.L, 1.0, tau)
     steps = np.repeat(epoch_steps(T, eta0, tau), m)
     for j in range(m):
-        ends = [train(canary(n, m, j, label), steps, m, average_every=tau)[0] for label in (1.0, -1.0)]
+        ends = [minibatch_descent(canary(n, m, j, label), steps, m, average_every=tau)[0] for label in (1.0, -1.0)]
         assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
 
 
 def test_gradient_descent_and_step_recursion_are_attained_exactly() -> None:
     n = 30
     setting = canary(n, 1, 0, 1.0).setting
-    ends = [train(canary(n, 1, 0, label), np.full(20, 0.5), 1)[0] for label in (1.0, -1.0)]
+    ends = [minibatch_descent(canary(n, 1, 0, label), np.full(20, 0.5), 1)[0] for label in (1.0, -1.0)]
     assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(gradient_descent(n, 20, 0.5, setting.mu, setting.L), rel=1e-12)
     steps = np.random.default_rng(0).uniform(0.05, 0.3, 12)
     bound = step_recursion(steps, 3, n // 3, setting.mu, setting.L)
     for j in range(3):
-        ends = [train(canary(n, 3, j, label), steps, 3)[0] for label in (1.0, -1.0)]
+        ends = [minibatch_descent(canary(n, 3, j, label), steps, 3)[0] for label in (1.0, -1.0)]
         assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
 
 

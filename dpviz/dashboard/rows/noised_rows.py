@@ -21,7 +21,7 @@ from dpviz.figures.influence import rule_histogram
 from dpviz.figures.noised import noise_timeline
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import NoisesShare, list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
 #: budgets that stand beside the present one
@@ -233,9 +233,10 @@ def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
 def _follows(spec: RunSpec, share: float) -> RunSpec | None:
     """The run that noises this share: with the present method where it can, else with the first that can."""
     for name in (spec.mechanism, *list_mechanisms()):
-        knobs = list_mechanisms()[name].share_rule(share)
-        if knobs is None:
+        cls = list_mechanisms()[name]
+        if not issubclass(cls, NoisesShare):
             continue
+        knobs = cls.noising(share)
         try:
             return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
         except InvalidInput:

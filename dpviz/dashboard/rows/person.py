@@ -20,6 +20,7 @@ from dpviz.experiments.inspected import Inspected
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
+from dpviz.mechanisms import NoisesRows
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
 from dpviz.models.losses import Logistic
@@ -251,7 +252,8 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
     i = chosen.person
     replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
     after = inspected.noisy_rows(seen.spec, replica)
-    released = seen.spec.build().rows_in_words(influence.problem.setting)
+    mechanism = seen.spec.build()
+    released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
     if after is None and not released:
         return
     st.header("The row before and after noise", anchor=False)

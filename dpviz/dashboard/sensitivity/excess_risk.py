@@ -19,6 +19,7 @@ from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
+from dpviz.mechanisms import CountsSteps, HasExcessTheory
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
 
@@ -211,18 +212,22 @@ def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
             f"that of the noise."
         )
         return
+    mechanism = spec.build()
+    steps = f"{mechanism.step_count(setting_of(spec))} steps" if isinstance(mechanism, CountsSteps) else "the steps"
     st.info(
-        f"Up to {100 * worst:.0f} % of the bound is the start that {getattr(spec.build(), 'steps', 'the')} steps "
-        f"have not yet forgotten, "
+        f"Up to {100 * worst:.0f} % of the bound is the start that {steps} have not yet forgotten, "
         f"(1−μ/L)^T. That part does not fall with n or ε, so the published slope shows only where it is small: "
         f"more steps, or a larger λ.",
         icon="ℹ️",
     )
 
+    settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
+
     def move() -> None:
         st.session_state["lam"] = 0.05
-        st.session_state[f"{spec.mechanism}.steps"] = 100
-        st.session_state[f"{spec.mechanism}.step_size"] = 1.0
+        for name, value in settled.items():
+            st.session_state[f"{spec.mechanism}.{name}"] = value
 
-    if {"steps", "step_size"} <= set(spec.build().knobs()):
-        st.button("Go where noise decides: λ = 0.05, 100 steps of length 1/L", on_click=move)
+    if settled:
+        knobs = ", ".join(f"{mechanism.knobs()[name].label.lower()} {value:g}" for name, value in settled.items())
+        st.button(f"Go where noise decides: λ = 0.05, {knobs}", on_click=move)

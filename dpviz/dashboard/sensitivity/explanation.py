@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpviz.dashboard.kit.words import three
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import BoundsSensitivity
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
@@ -103,7 +103,7 @@ def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
     )
 
 
-def regularisation(mechanism: Mechanism, setting: Setting, stronger: Setting) -> str:
+def regularisation(mechanism: BoundsSensitivity, setting: Setting, stronger: Setting) -> str:
     """What ten times the regularisation buys."""
     now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
     return (

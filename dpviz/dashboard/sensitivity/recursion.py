@@ -20,7 +20,7 @@ from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Mechanism, list_mechanisms
+from dpviz.mechanisms import BoundsSensitivity, HasTrace, ReleasesGaussians, list_mechanisms
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
 
@@ -30,10 +30,9 @@ RECURSION = (
 )
 
 
-def algorithms(setting: Setting) -> dict[str, Mechanism]:
+def algorithms(setting: Setting) -> dict[str, HasTrace]:
     """Mechanisms whose query is the end of a recursion, by id."""
-    made = {name: cls() for name, cls in list_mechanisms().items() if cls.refusal(setting) is None}
-    return {name: m for name, m in made.items() if m.sensitivity_trace(setting) is not None}
+    return {n: cls() for n, cls in list_mechanisms().items() if issubclass(cls, HasTrace) and cls.refusal(setting) is None}
 
 
 def algorithm_choice(spec: RunSpec) -> Field[str]:
@@ -55,8 +54,8 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         return
     name = choice.draw()
     mechanism = spec.build() if name == spec.mechanism else list_mechanisms()[name]()
+    assert isinstance(mechanism, HasTrace)
     trace = mechanism.sensitivity_trace(setting)
-    assert trace is not None
     keep = _thin(trace)
     fig = recursion.trace(
         trace.epoch[keep], trace.value[keep], trace.positions.tolist(), (trace.event == "average")[keep], trace.restarts, theme
@@ -71,7 +70,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
     )
-    releases = mechanism.releases(setting)
+    releases = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
     if releases is not None:
         budget = resolve(spec).budget
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(releases, budget, trace))}")
@@ -85,13 +84,13 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     )
 
 
-def _without_averaging(mechanism: Mechanism, setting: Setting) -> float | None:
+def _without_averaging(mechanism: HasTrace, setting: Setting) -> float | None:
     """The end of the recursion with the switch off that does the averaging."""
     for name, knob in mechanism.knobs().items():
         if isinstance(knob, Switch) and getattr(mechanism, name):
             other = replace(mechanism, **{name: False})
             trace = other.sensitivity_trace(setting)
-            if trace is not None and "average" not in trace.event:
+            if "average" not in trace.event:
                 return float(trace.value[-1].max())
     return None
 
@@ -133,7 +132,7 @@ def _one_pass(trace: Any, theme: Theme) -> None:
     charts.chart(fig, "one-pass", summary)
 
 
-def _variants(mechanism: Mechanism, setting: Setting, theme: Theme) -> None:
+def _variants(mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
     """The end of the recursion with each part switched, as bars."""
     switches = [name for name, knob in mechanism.knobs().items() if isinstance(knob, Switch)]
     if not switches:
@@ -159,7 +158,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
     st.header("Worst case, closed form and observed", anchor=False)
     setting, mechanism = setting_of(spec), spec.build()
-    bounds = mechanism.sensitivity_bounds(setting)
+    bounds = mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
         panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")

@@ -19,7 +19,7 @@ from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
-from dpviz.models import MODELS, MOST_UNITS, Network, get_model
+from dpviz.models import MODELS, MOST_UNITS, get_model
 from dpviz.privacy.budget import Budget, default_delta
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
@@ -121,7 +121,7 @@ def _advanced(state: Any) -> list[str]:
     for name, knob in knobs.items():
         fields.control(f"{mechanism.id}.{name}", knob, rule=rules.get(name, ""))
     model = get_model(state["model"])
-    if isinstance(model, Network):
+    if model.width is not None:
         st.markdown("**Network**")
         state[_UNITS] = model.width
         st.number_input(

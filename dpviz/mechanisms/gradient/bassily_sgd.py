@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
+from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Releases
@@ -97,6 +97,9 @@ class BassilySGD(PoissonSGD):
             ),
             details={"noise_multiplier": z, "sampling_rate": 1 / n, "steps": float(n * n), "mean_batch": 1.0},
         )
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps if self.mode == "accounted" else setting.n**2
 
     def releases(self, setting: Setting) -> Releases | None:
         return super().releases(setting) if self.mode == "accounted" else None

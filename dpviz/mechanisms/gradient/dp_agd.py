@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import map_streams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob, silent
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.gradient.shared import precision, rounding
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -22,7 +24,7 @@ _WORK = 50_000_000  # losses evaluated between two reports of progress
 
 
 @dataclass(frozen=True)
-class DPAGD(Mechanism):
+class DPAGD(ProtectsQuery):
     """Noisy direction, noisy choice of a step length; where no length helps, the same gradient is measured better.
 
     Every draw is paid for before it is made and nothing is drawn that the rest of the budget does not cover, so the
@@ -130,14 +132,14 @@ class DPAGD(Mechanism):
         for kind in {precision(problem.setting), np.float32}:
             problem.model.prepare(problem.rows, kind)
 
-        def work(g: int, tick: Tick) -> tuple[Floats, Floats]:
+        def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             runs = _Runs(self, problem, calibrations, streams[parts[g]])
             while runs.alive.any():
                 runs.measure()
                 runs.choose(tick)
             return runs.theta.reshape(e, -1, problem.m), runs.updates.reshape(e, -1, 1)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= THREADS_FROM)
         theta, updates = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
@@ -212,7 +214,7 @@ class _Runs:
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
-    def choose(self, tick: Tick = silent) -> None:
+    def choose(self, tick: Monitor = silent) -> None:
         """One private choice of a step length per run; 0 means that the direction is no good."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])

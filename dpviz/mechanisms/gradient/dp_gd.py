@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
-from dpviz.common.threads import map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.gradient._descent_notes import unfinished
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import (
+    BoundsSensitivity,
+    HasExcessTheory,
+    IndividualBudget,
+    ProtectsQuery,
+    PublicSteps,
+    ReleasesGaussians,
+)
+from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -26,7 +35,7 @@ from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_min
 
 
 @dataclass(frozen=True)
-class DPGD(Mechanism):
+class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory, IndividualBudget, PublicSteps):
     """theta <- theta - eta (mean clipped gradient + lam theta + N(0, sigma^2 I)), T steps, every iterate public."""
 
     id = "dp-gd"
@@ -36,7 +45,8 @@ class DPGD(Mechanism):
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
     guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
-    public_steps = "steps"
+    published_form: ClassVar = {"noise": "published"}
+    forgets_start: ClassVar = {"steps": 100, "step_size": 1.0}
 
     steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
     step_size: float = knob(
@@ -58,6 +68,12 @@ class DPGD(Mechanism):
     c: float = knob(
         1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
     )
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
+
+    def stopped_after(self, steps: int) -> Self:
+        return replace(self, steps=steps)
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         bound = min(self.clip_norm, setting.G)
@@ -106,15 +122,15 @@ class DPGD(Mechanism):
         problem, parts = training.problem, seed_groups(len(training.streams))
         problem.model.prepare(problem.rows, precision(problem.setting))
 
-        def work(g: int, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+        def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32]]:
             return self._train(training, parts[g], tick)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
         theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         visits = np.full((1, 1, problem.n), float(self.steps))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if training.record else None))
 
-    def _train(self, training: Training, part: slice, tick: Tick) -> tuple[Floats, NDArray[np.float32]]:
+    def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[Floats, NDArray[np.float32]]:
         """(E, S', m) parameters and (E, S', n) sums of the rows' squared clipped gradient norms, for a part of the seeds."""
         problem, streams, record = training.problem, training.streams[part], training.record
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)

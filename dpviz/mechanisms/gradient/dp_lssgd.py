@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
-from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
+from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 

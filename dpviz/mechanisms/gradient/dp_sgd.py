@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms.base import Training, knob
-from dpviz.mechanisms.gradient._noisy_sgd import Plan, PoissonSGD
+from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from dpviz.common.random import generator, substreams
+from dpviz.common.progress import Monitor
+from dpviz.common.random import generator, poisson_batches, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.gradient._descent_notes import unfinished
-from dpviz.mechanisms.gradient._noisy_sgd import poisson
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.gradient.shared import unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -29,7 +31,7 @@ _ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of
 
 
 @dataclass(frozen=True)
-class DPSVRG(Mechanism):
+class DPSVRG(ProtectsQuery, IndividualBudget):
     """T rounds: a noisy full gradient v at a snapshot w, then m steps x <- prox(x - eta (noisy difference + v)).
 
     Accounted form [ours]. v = (1/n)(sum clip g_i(w) + N(0, z1^2 C^2 I)). An inner step takes a Poisson batch and adds
@@ -53,6 +55,8 @@ class DPSVRG(Mechanism):
         "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its range of ε is empty in practice."
     )
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\lambda\varepsilon^2}\right)"
+
+    published_form: ClassVar = {"noise": "published"}
 
     rounds: int = knob(10, "Rounds", "Full gradients.", low=1, high=1000, log=True)
     inner_steps: int = knob(10, "Inner steps", "Steps between two full gradients.", low=1, high=100_000, log=True)
@@ -195,7 +199,7 @@ class DPSVRG(Mechanism):
         keep = record and self.noise == "accounted"
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
-        def work(s: int, tick: Callable[[float], None]) -> Floats:
+        def work(s: int, tick: Monitor) -> Floats:
             seen = visits[0, s] if visits is not None else None
             here = path[:, s] if path is not None and s < path.shape[1] else None
             return self._train(problem, calibrations, streams[s], seen, here, tick)
@@ -209,7 +213,7 @@ class DPSVRG(Mechanism):
     ) -> IndividualEpsilon | None:
         if record.path is None or calibration.noise_scale <= 0:
             return None
-        bound, linear = min(self.clip_norm, problem.setting.G), problem.m == problem.setting.d
+        bound, linear = min(self.clip_norm, problem.setting.G), problem.setting.linear
         z1 = calibration.noise_scale * problem.n / bound
         z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
         full, inner = PoissonPath(1.0, z1), PoissonPath(self.sampling_rate, z2)
@@ -234,14 +238,14 @@ class DPSVRG(Mechanism):
         stream: np.random.SeedSequence,
         seen: np.ndarray | None,
         path: Floats | None,
-        tick: Callable[[float], None],
+        tick: Monitor,
     ) -> Floats:
         """(E, m): one seed at all budgets; they share batches and standard draws."""
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
         bound = min(self.clip_norm, problem.setting.G)
         start, sampling, noise = substreams(stream, 3)
         choose, draw = generator(sampling), generator(noise)
-        batches = poisson(n, self.sampling_rate)(choose)
+        batches = poisson_batches(n, self.sampling_rate)(choose)
         divisor = self.sampling_rate * n if accounted else 1.0
         scale = np.array([c.noise_scale for c in calibrations])
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.gradient._descent_notes import unfinished
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick, precision, rounding, seed_groups
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import CountsSteps, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
-from dpviz.mechanisms.local._local import slope_at_zero
-from dpviz.models import Setting, count, get_model
+from dpviz.models import Setting, count
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -28,7 +28,7 @@ MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-class RenyiFilter(Mechanism):
+class RenyiFilter(ProtectsQuery, IndividualBudget, CountsSteps):
     """DP-GD in which a row takes part while the squares of its gradients sum to at most B = T0 C^2.
 
     Why this is (epsilon, delta)-DP under replace-one [ours; zCDP form: Feldman, Zrnic 2021; Gaussian form: Koskela,
@@ -92,12 +92,10 @@ class RenyiFilter(Mechanism):
         options=("leave", "give what is left"),
     )
 
-    def steps(self, setting: Setting) -> int:
+    def step_count(self, setting: Setting) -> int:
         """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
         bound = min(self.clip_norm, setting.G)
-        first = bound
-        if setting.linear:
-            first = min(bound, slope_at_zero(get_model(setting.model), setting.m))
+        first = min(bound, setting.slope_at_zero)
         return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
@@ -107,8 +105,8 @@ class RenyiFilter(Mechanism):
         sigma = 2 * bound * math.sqrt(self.full_steps) / (setting.n * mu)
         notes: tuple[Words, ...] = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
-            f"{self.steps(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model gets "
-            "wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
+            f"{self.step_count(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model "
+            "gets wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
         )
         return Calibration.proved(
             budget,
@@ -118,25 +116,25 @@ class RenyiFilter(Mechanism):
             noise_scale=sigma,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
-            notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps(setting)),
+            notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.step_count(setting)),
             details={
                 "mu": mu,
                 "row_budget": self.full_steps * bound**2,
                 "rho_add_remove": self.full_steps * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
                 "rho_replace_one": mu**2 / 2,
-                "steps": float(self.steps(setting)),
+                "steps": float(self.step_count(setting)),
             },
         )
 
     def fit(self, training: Training) -> Fit:
         problem, record, parts = training.problem, training.record, seed_groups(len(training.streams))
-        steps = self.steps(problem.setting)
+        steps = self.step_count(problem.setting)
         problem.model.prepare(problem.rows, precision(problem.setting))
 
-        def work(g: int, tick: Tick) -> tuple[NDArray[Any], ...]:
+        def work(g: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
             return self._train(training, parts[g], steps, tick)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM)
+        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
         theta, timeline, visits, margin, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
@@ -156,7 +154,7 @@ class RenyiFilter(Mechanism):
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
         return along_gradients(problem, calibration, record, self.full_steps, min(self.clip_norm, problem.setting.G))
 
-    def _train(self, training: Training, part: slice, steps: int, tick: Tick) -> tuple[NDArray[Any], ...]:
+    def _train(self, training: Training, part: slice, steps: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
         """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins and spent squared gradients."""
         problem, streams, record = training.problem, training.streams[part], training.record
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.random import generator, substreams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.gradient._noisy_sgd import ROUNDING, Plan, train
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.gradient.shared import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -17,7 +18,7 @@ from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
-class SongSGD(Mechanism):
+class SongSGD(ProtectsQuery):
     """w <- w - eta_t (lam w + (sum of batch gradients + Z_t)/b), Z_t with density ~ exp(-eps |z|/2), eta_t = eta_0/sqrt t."""
 
     id = "song-sgd"

@@ -9,8 +9,19 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Training, knob
-from dpviz.mechanisms.input import _input
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
+from dpviz.mechanisms.input.shared import (
+    LABELS,
+    ONCE,
+    QUERY,
+    once_record,
+    opposed_pair,
+    row_draws,
+    same_label_facts,
+    same_label_note,
+)
+from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -18,7 +29,7 @@ from dpviz.privacy.published_noise import dbdp_sigma
 
 
 @dataclass(frozen=True)
-class DBDP(Mechanism):
+class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     """x_i <- x_i + b, b ~ N(0, sigma^2 I), once; then T steps on random batches of perturbed rows (Algorithm 1).
 
     Theorem 1 asks for q of the same order as 1/|B| = 1/(qn), which makes q ~ n^(-1/2): the noise is about sqrt(n)
@@ -54,41 +65,37 @@ class DBDP(Mechanism):
         log=True,
         unit="√n",
     )
-    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
-    lipschitz: float = knob(
-        1.0,
-        "Nominal G",
-        "The formula's gradient bound where the model has none; linear models use their own, 1.",
-        low=0.01,
-        high=100.0,
-        log=True,
-    )
+    c: float = open_constant_knob()
+    lipschitz: float = gradient_bound_knob()
 
     def _q(self, n: int) -> float:
         return min(1.0, self.batch / math.sqrt(n))
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
         q = self._q(setting.n)
-        lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
+        lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         sigma = dbdp_sigma(q, self.steps, budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
-        facts = _input.same_label_facts(sigma, budget.delta)
+        facts = same_label_facts(sigma, budget.delta)
         return Calibration.claimed(
             budget,
-            query=_input.QUERY,
+            query=QUERY,
             sensitivity_source="Theorem 1 argues through the gradient, whose noise it bounds from below by I·b",
             noise_scale=sigma,
             accountant=f"the publication's eq. (10), with c = {self.c:g} and q = {q:.3g}",
             notes=(
-                _input.ONCE,
+                ONCE,
                 "The proof takes a first-order Taylor expansion as an equality, replaces a matrix by its norm, lets one draw b "
                 "stand for all rows, and drops the infimum I from its bound.",
                 "It uses Theorem 1 of Abadi et al. (2016), which needs fresh noise in every step and ε of order q²T at most.",
-                _input.same_label_note(facts, budget.delta),
-                _input.LABELS,
+                same_label_note(facts, budget.delta),
+                LABELS,
                 f"The publication leaves c open; here c = {self.c:g}. Algorithm 1 also publishes the perturbed rows.",
-                *_input.unbounded_note(setting, self.lipschitz),
+                *unbounded_note(setting, self.lipschitz),
             ),
             details={"q": q, "batch_size": float(self._batch_size(setting.n)), **facts},
         )
@@ -105,7 +112,7 @@ class DBDP(Mechanism):
         step = self.step_size * problem.setting.unit_step
         lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
         for s, stream in enumerate(streams):
-            draws = _input.row_draws(stream, n, d)  # lines 3 and 4
+            draws = row_draws(stream, n, d)  # lines 3 and 4
             if record:
                 lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
             order = generator(substreams(stream, 1)[0])
@@ -117,13 +124,13 @@ class DBDP(Mechanism):
                 gradient = problem.model.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
             theta[:, s] = current
-        story = _input.once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
-        return Fit(theta, story)
+        log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
+        return Fit(theta, log)
 
     @classmethod
     def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return _input.opposed_pair(model, setting)
+        return opposed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 1 publishes."""
-        return problem.rows.X + calibration.noise_scale * _input.row_draws(stream, *problem.rows.X.shape)
+        return problem.rows.X + calibration.noise_scale * row_draws(stream, *problem.rows.X.shape)

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import (
     Calibration,
     Fit,
     Floats,
-    Mechanism,
     RuleView,
-    Streams,
     Training,
     knob,
 )
-from dpviz.mechanisms.input import _input
-from dpviz.mechanisms.input import _single_record as single
-from dpviz.models import Model, Rows, Setting
+from dpviz.mechanisms.capabilities import NoisesRows
+from dpviz.mechanisms.input.shared import LABELS
+from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import largest_log_ratio, ratio_norm, sgd_sigma
@@ -32,7 +32,7 @@ SMALLEST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
-class DBDPPI(Mechanism):
+class DBDPPI(single.SingleRecord, NoisesRows):
     """Algorithm 2: single-record SGD from the non-private model; a row trains with noise on its features unless the
     rule finds its contribution small.
 
@@ -95,25 +95,13 @@ class DBDPPI(Mechanism):
         "Eq. (15) divides by √w; noise that reaches the gradient as w·b needs w itself.",
         options=("root", "linear"),
     )
-    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
-    lipschitz: float = knob(
-        1.0,
-        "Nominal G",
-        "The formula's gradient bound where the model has none; linear models use their own, 1.",
-        low=0.01,
-        high=100.0,
-        log=True,
-    )
-
-    @property
-    def steps(self) -> int:
-        """T = R T_local (Theorem 2)."""
-        return self.rounds * self.local_steps
+    c: float = open_constant_knob()
+    lipschitz: float = gradient_bound_knob()
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
-        lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
+        lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         sigma = sgd_sigma(setting.n, self.steps, budget.epsilon, budget.delta, lipschitz=lipschitz, c=self.c)  # eq. (15), w = 1
         flip = 0.5 * math.log(setting.m)
         return Calibration.claimed(
@@ -125,7 +113,7 @@ class DBDPPI(Mechanism):
             if self.scaling == "root"
             else f"eq. (15) with w for √w, with c = {self.c:g}",
             notes=(
-                *((single.NOT_PRIVATE_START,) if self.start == "non-private" else ()),
+                *(() if self.public_start else (single.NOT_PRIVATE_START,)),
                 f"Line 9 compares the length of a vector of {setting.m} ratios with e^ε. Ratios of rows with little influence "
                 f"are near 1, so the length is near √{setting.m}: as written the rule noises every such row where "
                 f"ε < ½ ln {setting.m} = {flip:.3g} and none where ε is above, whatever its influence.",
@@ -133,11 +121,11 @@ class DBDPPI(Mechanism):
                 "A row that passes moves the model by its exact gradient; line 18 publishes such rows unchanged.",
                 f"Theorem 2 is stated for ε < c₁T/n² (n² = {setting.n**2:,}, T = {self.steps}); the experiments go to ε = 7.",
                 "Noise of scale σ on a row has scale wσ on its gradient, at most; eq. (16) has variance wσ² for w²σ².",
-                _input.LABELS,
+                LABELS,
                 "The noise grows without bound where w is near 0, for rows that the model is sure of: at small ε the noise "
                 f"feeds itself and the model runs away. Here w is taken as at least {SMALLEST_WEIGHT:g}.",
                 f"The publication leaves c open; here c = {self.c:g}.",
-                *_input.unbounded_note(setting, self.lipschitz),
+                *unbounded_note(setting, self.lipschitz),
             ),
             details={
                 "steps": float(self.steps),
@@ -158,9 +146,9 @@ class DBDPPI(Mechanism):
         sigma = training.scales[:, None]
         draws = single.draw(streams, problem.n, self.steps, problem.rows.X.shape[1])
         solve = single.solver(problem, problem.optimum)  # line 2: the inverse Hessian of the pre-trained model
-        outer = np.tile(self._start(problem, streams), (e, 1))  # line 3, (E S, m)
+        outer = np.tile(self.starting_points(problem, streams), (e, 1))  # line 3, (E S, m)
         local = outer.copy()
-        story = single.Story(e, s, problem.n, self.rounds, training.record)
+        log = single.RowLog(e, s, problem.n, self.rounds, training.record)
         step = self.step_size * problem.setting.unit_step
         for k in range(self.steps):
             training.monitor(k / self.steps)
@@ -173,22 +161,16 @@ class DBDPPI(Mechanism):
             noise = draws.noise[:, 0, k]
             rows = Rows(rows.X + (spread[:, :, None] * noise).reshape(e * s, -1), rows.y)  # line 12
             local -= step * single.gradient(model, local, rows, lam)  # lines 10 and 12
-            story.step(k // self.local_steps, index, passed, spread * np.linalg.norm(noise, axis=1))
+            log.step(k // self.local_steps, index, passed, spread * np.linalg.norm(noise, axis=1))
             if published is not None:  # line 18: the last version of a row
                 published[index[-1]] = rows.X[-1] if spread[-1, -1] > 0 else published[index[-1]]
             if (k + 1) % self.local_steps == 0:
                 outer = local.copy()  # line 15
         margin = None
         if training.record:  # distance to the rule's threshold before the first step, in units of epsilon
-            size = self._log_statistic(problem, self._start(problem, streams[:1])[0], solve, self.rule)
+            size = self._log_statistic(problem, self.starting_points(problem, streams[:1])[0], solve, self.rule)
             margin = np.stack([size - c.budget.epsilon for c in calibrations])[:, None]
-        return Fit(outer.reshape(e, s, problem.m), story.record(self.noise_enters, margin))
-
-    def _start(self, problem: Problem, streams: Streams) -> Floats:
-        """(S, m)"""
-        if self.start == "zero":
-            return problem.model.initial(problem.m, streams)
-        return np.tile(problem.optimum, (len(streams), 1))
+        return Fit(outer.reshape(e, s, problem.m), log.record(self.noise_enters, margin))
 
     def _passes(self, outer: Floats, contribution: Floats, calibrations: Sequence[Calibration]) -> NDArray[np.bool_]:
         """(E, S) line 9."""
@@ -209,7 +191,7 @@ class DBDPPI(Mechanism):
 
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         solve = single.solver(problem, problem.optimum)
-        start = self._start(problem, [np.random.SeedSequence(0)])[0]
+        start = self.starting_points(problem, [np.random.SeedSequence(0)])[0]
         epsilon = calibration.budget.epsilon
         length = single.statistic(problem, start, solve, lambda c: ratio_norm(start, c))
         largest = self._log_statistic(problem, start, solve, "as-intended")
@@ -239,10 +221,6 @@ class DBDPPI(Mechanism):
             notes=("A parameter near 0 makes every contribution look large.",),
         )
         return (written, intended) if written.used else (intended, written)
-
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return single.pushed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 2 publishes: the last perturbed version of a row, or the original."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training
-from dpviz.mechanisms.input._input import AT_ONCE, row_draws
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
+from dpviz.mechanisms.capabilities import NoisesRows, ProtectsQuery
+from dpviz.mechanisms.input.shared import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -21,7 +22,7 @@ _THREADS_FROM = 32  # features from which decompositions are long enough for thr
 
 
 @dataclass(frozen=True)
-class FukuchiInput(Mechanism):
+class FukuchiInput(ProtectsQuery, NoisesRows):
     """Each row reports a y x + xi and k x x' + Xi; the server minimises the quadratic that their sums define.
 
     The loss is replaced by a quadratic in the margin, c - a m + k m^2/2 (ln 2 - m/2 + m^2/8 for logistic regression;
@@ -83,7 +84,7 @@ class FukuchiInput(Mechanism):
         scale = training.scales
         vector, matrix = a * problem.rows.signed.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
 
-        def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
+        def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
             draws = row_draws(streams[s], n, d)
             vector_draw = draws.sum(axis=0, dtype=np.float64) / math.sqrt(n)  # unit variance, like the sum's
             matrix_draw = symmetric_draw(generator(substreams(streams[s], 1)[0]), d)
@@ -146,5 +147,5 @@ def symmetric_draw(rng: np.random.Generator, d: int) -> Floats:
 
 def _quadratic(setting: Setting) -> tuple[float, float]:
     if setting.quadratic is None or setting.quadratic[0] ** 2 < 2 * setting.quadratic[1] ** 2:
-        raise NotImplementedError("the sensitivity 2a holds for quadratics with a^2 >= 2 k^2 only")
+        raise ValueError("the sensitivity 2a holds for quadratics with a^2 >= 2 k^2 only")
     return setting.quadratic

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.threads import map_streams
+from dpviz.common.progress import Monitor
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Training, knob
-from dpviz.mechanisms.input import _input
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
+from dpviz.mechanisms.input.shared import (
+    AT_ONCE,
+    LABELS,
+    ONCE,
+    QUERY,
+    once_record,
+    opposed_pair,
+    row_draws,
+    same_label_facts,
+    same_label_note,
+)
+from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
-
 
 @dataclass(frozen=True)
-class InputPerturbation(Mechanism):
+class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     """x_i <- x_i + z, z ~ N(0, sigma^2 I), once; then T steps of gradient descent on the perturbed rows (Algorithm 1).
 
     Labels stay. The constant feature, where there is one, is a feature like any other. Nothing is clipped.
@@ -60,15 +70,11 @@ class InputPerturbation(Mechanism):
         "Theorem 1 (strongly convex) or Theorem 3 (PL); automatic takes Theorem 1 where the objective is strongly convex.",
         options=("automatic", "strongly-convex", "pl"),
     )
-    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
-    lipschitz: float = knob(
-        1.0,
-        "Nominal G",
-        "The formula's gradient bound where the model has none; linear models use their own, 1.",
-        low=0.01,
-        high=100.0,
-        log=True,
-    )
+    c: float = open_constant_knob()
+    lipschitz: float = gradient_bound_knob()
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         convex = setting.mu > 0 if self.theorem == "automatic" else self.theorem == "strongly-convex"
@@ -82,30 +88,30 @@ class InputPerturbation(Mechanism):
             budget.epsilon,
             budget.delta,
             c=self.c,
-            lipschitz=_input.nominal_lipschitz(setting, self.lipschitz),
+            lipschitz=nominal_gradient_bound(setting, self.lipschitz),
             strong_convexity=setting.mu if convex else None,
         )
         details = {"strong_convexity": setting.mu if convex else float("nan")}
-        notes: list[Words] = [_input.ONCE]
+        notes: list[Words] = [ONCE]
         if self.sharing == "shared":
             notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")
         else:
-            facts = _input.same_label_facts(sigma, budget.delta)
+            facts = same_label_facts(sigma, budget.delta)
             details |= facts
             notes += [
                 "With one draw per row the noise on the mean gradient has n times less variance than the proof uses.",
-                _input.same_label_note(facts, budget.delta),
+                same_label_note(facts, budget.delta),
             ]
         notes += [
             "The proof bounds the mean of the signed slopes from below; it is 0 for data that is symmetric, where the noise "
             "does not reach the gradient that way at all.",
-            _input.LABELS,
+            LABELS,
             f"The publication leaves c open; here c = {self.c:g}.",
-            *_input.unbounded_note(setting, self.lipschitz),
+            *unbounded_note(setting, self.lipschitz),
         ]
         return Calibration.claimed(
             budget,
-            query=_input.QUERY,
+            query=QUERY,
             sensitivity_source="the proof bounds a gradient difference by 2G/n, which does not hold for perturbed rows",
             noise_scale=sigma,
             accountant=f"the publication's moments argument, eq. ({'9' if convex else '12'}), with c = {self.c:g}",
@@ -121,7 +127,7 @@ class InputPerturbation(Mechanism):
         # what all seeds share is made before the workers start, so that they do not make it twice
         problem.model.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
 
-        def work(s: int, tick: Callable[[float], None]) -> tuple[Floats, Floats]:
+        def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
             draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
             current = np.repeat(start[s : s + 1], len(sigma), axis=0)
             for t in range(self.steps):
@@ -131,26 +137,24 @@ class InputPerturbation(Mechanism):
                 current -= step * (gradient + problem.lam * current)
             return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
 
-        heavy = n * problem.m * len(sigma) >= _THREAD_WORK
-        trained, lengths = zip(
-            *map_streams(work, len(streams), training.monitor, parallel=heavy, most=_input.AT_ONCE), strict=True
-        )
+        heavy = n * problem.m * len(sigma) >= THREADS_FROM
+        trained, lengths = zip(*map_streams(work, len(streams), training.monitor, parallel=heavy, most=AT_ONCE), strict=True)
         theta = np.stack(trained, axis=1)
         visits = np.full((1, 1, n), float(self.steps))
         return Fit(
             theta,
-            _input.once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
+            once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
             if training.record
             else NoiseRecord(self.noise_enters),
         )
 
     def _draws(self, problem: Problem, stream: np.random.SeedSequence) -> NDArray[np.float32]:
         n, d = problem.rows.X.shape
-        return _input.row_draws(stream, n if self.sharing == "per-record" else 1, d)
+        return row_draws(stream, n if self.sharing == "per-record" else 1, d)
 
     @classmethod
     def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return _input.opposed_pair(model, setting)
+        return opposed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         return problem.rows.X + calibration.noise_scale * self._draws(problem, stream)

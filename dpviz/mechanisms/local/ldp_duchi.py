@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, gammaln
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
-from dpviz.mechanisms.local._local import ROOT2, SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.mechanisms.local.shared import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
@@ -106,11 +106,11 @@ class LDPDuchi(LocalMechanism):
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
         _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
-        def work(k: int, tick: Tick) -> Floats:
+        def work(k: int, tick: Monitor) -> Floats:
             return train(problem, epsilon, streams[k], lengths[:, k], tick)
 
         theta = np.stack(
-            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
         if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters))
@@ -146,7 +146,7 @@ class LDPDuchi(LocalMechanism):
         return weights * stretch, sphere
 
     def _surrogate(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
     ) -> Floats:
         """(E, m): |phi'(0)| mean report / L."""
         coins, directions = (generator(s) for s in substreams(stream, 2))
@@ -157,9 +157,11 @@ class LDPDuchi(LocalMechanism):
             weights, sphere = randomise(v, size, epsilon, coins, directions, lengths[:, block])
             total += weights @ sphere
             report(block.stop / problem.n)
-        return slope_at_zero(problem.model, problem.m) * total / problem.n / problem.setting.L
+        return problem.setting.slope_at_zero * total / problem.n / problem.setting.L
 
-    def _plain(self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+    def _plain(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+    ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         coins, directions = (generator(s) for s in substreams(stream, 2))
         weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
@@ -170,7 +172,7 @@ class LDPDuchi(LocalMechanism):
         return theta
 
     def _one_pass(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one randomised gradient."""
         start, order, *rest = substreams(stream, 4)

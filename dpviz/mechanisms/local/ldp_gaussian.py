@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
-from dpviz.mechanisms.gradient._groups import PARALLEL_FROM, Tick
-from dpviz.mechanisms.local._local import SHUFFLED, LocalMechanism, row_blocks, slope_at_zero
+from dpviz.mechanisms.local.shared import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -96,11 +96,11 @@ class LDPGaussian(LocalMechanism):
         lengths = np.zeros((len(streams), problem.n))
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
-            slope = slope_at_zero(problem.model, problem.m)
+            slope = problem.setting.slope_at_zero
             moment = problem.rows.signed.T @ problem.rows.signed
         _ = problem.rows.signed32  # made before the workers start
 
-        def work(k: int, tick: Tick) -> Floats:
+        def work(k: int, tick: Monitor) -> Floats:
             if self.release == "gradient":
                 return self._one_pass(problem, s, streams[k], lengths[k], tick)
             if plain:
@@ -108,7 +108,7 @@ class LDPGaussian(LocalMechanism):
             return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
 
         theta = np.stack(
-            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= PARALLEL_FROM), axis=1
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
         if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters))
@@ -140,7 +140,7 @@ class LDPGaussian(LocalMechanism):
         lengths: Floats,
         moment: Floats,
         slope: float,
-        report: Tick,
+        report: Monitor,
     ) -> Floats:
         """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
         n, d, rng = problem.n, problem.m, generator(stream)
@@ -166,7 +166,7 @@ class LDPGaussian(LocalMechanism):
             theta[e] = basis @ ((basis.T @ (slope * mean[e])) / curvature)
         return theta
 
-    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         records = self.reported(problem)
         noise = generator(stream).standard_normal(records.shape, dtype=np.float32)
@@ -177,7 +177,7 @@ class LDPGaussian(LocalMechanism):
             theta[e] = self.learn(problem, records + scale * noise, stream)
         return theta
 
-    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Tick) -> Floats:
+    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
         """(E, m) models after one pass in which every person reports one noisy gradient."""
         start, order, noise = substreams(stream, 3)
         theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,13 +12,18 @@ from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
-from dpviz.mechanisms.objective._objective import QUERY, ObjectivePerturbation, at_most, gradient_bound, kink_notes, minimise
-from dpviz.mechanisms.objective.objective_tight import regularisation
+from dpviz.mechanisms.objective.shared import (
+    QUERY,
+    ObjectivePerturbation,
+    at_most,
+    gradient_bound,
+    kink_notes,
+    minimise,
+    regularisation,
+)
 from dpviz.models import Setting
-from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_sigma
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
 
 _RANK = 2  # r in Algorithm 1: a replacement changes the Hessian of a margin loss by rank two
@@ -32,6 +38,8 @@ class AMP(ObjectivePerturbation):
     citation = "Iyengar, Near, Song, Thakkar, Thakurta, Wang, IEEE S&P 2019, Algorithm 1; output noise corrected here"
     noise_enters = "The objective, by one random linear term, and the finished parameters, by a little Gaussian noise."
     guarantee = "(ε, δ)-DP, proved for margin losses and rows in the unit ball; the minimiser may be approximate."
+
+    published_form: ClassVar = {"noise": "published"}
 
     noise: str = knob(
         "exact", "Noise", "Exact calibration of both parts, or the published formulas.", options=("exact", "published")
@@ -112,11 +120,6 @@ class AMP(ObjectivePerturbation):
         output = np.array([c.details["sigma_output"] if c.noise_scale > 0 else 0.0 for c in training.calibrations])
         draws = standard_gaussian([substreams(stream, 1)[0] for stream in training.streams], problem.m)
         return Fit(theta + output[:, None, None] * draws, NoiseRecord(self.noise_enters))
-
-    def individual(
-        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
-    ) -> IndividualEpsilon | None:
-        return None  # the loss at the released point needs the point before the output noise
 
 
 def split(epsilon: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
-from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.shared import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term
@@ -23,6 +24,8 @@ class CMSObjective(ObjectivePerturbation):
     guarantee = "ε-DP, proved for margin losses with bounded slope and curvature, rows in the unit ball and an exact minimiser."
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)}{\lambda n^2\varepsilon^2}\right)"
     pure = True
+
+    published_form: ClassVar = {"slack": "published"}
 
     slack: str = knob(
         "tight",

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
-from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, at_most, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, at_most, gradient_bound, kink_notes
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, objective_epsilon
 
 
 @dataclass(frozen=True)
-class KSTObjective(ObjectivePerturbation):
+class KSTObjective(GaussianObjective):
     """Minimiser of F + <b, theta>/n + Delta/(2n) |theta|^2, b ~ N(0, sigma^2 I), Delta = 2 beta_0/eps."""
 
     id = "kst-objective"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
-from dpviz.mechanisms.objective._objective import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, gradient_bound, kink_notes, regularisation
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import BOUNDS, curvature_term, objective_sigma
 
 
 @dataclass(frozen=True)
-class ObjectiveTight(ObjectivePerturbation):
+class ObjectiveTight(GaussianObjective):
     """Minimiser of F + <b, theta>/n + Delta/(2n) |theta|^2, b ~ N(0, sigma^2 I), sigma solved from the proof."""
 
     id = "objective-tight"
@@ -62,8 +61,3 @@ class ObjectiveTight(ObjectivePerturbation):
             notes=notes,
             details={"Delta": extra, "Lam": total, "J": curvature_term(setting.beta, total)},
         ).conditional(*EXACT)
-
-
-def regularisation(setting: Setting, epsilon: float, share: float) -> float:
-    """Lam, raised where the curvature term ln(1 + beta/Lam) would cost more than share x epsilon."""
-    return max(setting.n * setting.lam, setting.beta / math.expm1(min(share * epsilon, 700.0)))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
-from dpviz.mechanisms.output._output import ROUNDING, check_finite, proved_by_gaussian, release
-from dpviz.mechanisms.output._sgd import permutations, train
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.minibatch import minibatch_descent, permutations
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.accounting.releases import Bound, Releases
@@ -28,7 +30,7 @@ ACCOUNTANTS = {
 
 
 @dataclass(frozen=True)
-class BoltOnPSGD(Mechanism):
+class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
     """k passes of SGD over permuted rows, then one draw of noise scaled to how far the last iterate can move."""
 
     id = "bolt-on-psgd"
@@ -40,6 +42,8 @@ class BoltOnPSGD(Mechanism):
     rate = r"O\!\left(\frac{G^2+\log n}{n}+\frac{m}{n\varepsilon}\right)"
     needs_strong_convexity = True
     needs_linear = True
+
+    published_form: ClassVar = {"bound": "published", "noise": "classical"}
 
     rule: str = knob(
         "sc-decreasing",
@@ -181,7 +185,7 @@ class BoltOnPSGD(Mechanism):
     def centre(self, problem: Problem, streams: Streams, monitor: Monitor = silent) -> Floats:
         """(S, m) last iterates, each after its own permutation."""
         m, _, _ = balanced_batches(problem.n, self.batch_size)
-        return train(problem, self._steps(problem.setting), m, permutations(streams, problem.n), monitor=monitor)
+        return minibatch_descent(problem, self._steps(problem.setting), m, permutations(streams, problem.n), monitor=monitor)
 
     def fit(self, training: Training) -> Fit:
         problem = training.problem

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.individual import around_minimiser
-from dpviz.mechanisms.output._output import minimiser_bounds, minimiser_sensitivity, release
+from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.releases import Bound
@@ -23,7 +24,7 @@ REFINED: Words = "Use how far two gradients can differ within the radius that no
 
 
 @dataclass(frozen=True)
-class CMSOutput(Mechanism):
+class CMSOutput(ProtectsQuery, BoundsSensitivity, HasExcessTheory, IndividualBudget):
     """Minimiser + b, density of b proportional to exp(-beta |b|), beta = n lam eps/(2 G)."""
 
     id = "cms-output"

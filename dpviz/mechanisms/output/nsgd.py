@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, Streams, Training, knob
-from dpviz.mechanisms.output._minibatch import WORST_POSITION, MiniBatch
-from dpviz.mechanisms.output._output import ROUNDING, release
+from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -25,6 +25,8 @@ class NSGD(MiniBatch):
     label = "NSGD (fixed order)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 1 and Lemma 2; noise: Balle, Wang, ICML 2018, Theorem 8"
     guarantee = "(ε, δ)-DP, proved for strongly convex smooth objectives, from the worst batch that can hold the replaced row."
+
+    published_form: ClassVar = {"accounting": "published"}
 
     accounting: str = knob(
         "exact",

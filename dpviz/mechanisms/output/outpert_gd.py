@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
-from dpviz.mechanisms.output._output import ROUNDING, check_finite, proved_by_gaussian, release
-from dpviz.mechanisms.output._sgd import train
+from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
@@ -25,7 +27,7 @@ SOURCES = {
 
 
 @dataclass(frozen=True)
-class OutPertGD(Mechanism):
+class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     """The T-th iterate of gradient descent + N(0, sigma^2 I)."""
 
     id = "outpert-gd"
@@ -37,6 +39,8 @@ class OutPertGD(Mechanism):
     rate = r"O\!\left(\frac{L G^2 p\log(1/\delta)}{n^2\varepsilon^2\mu^2}\right)"
     needs_strong_convexity = True
     needs_linear = True
+
+    published_form: ClassVar = {"calibration": "published"}
 
     steps: int = knob(200, "Steps", "Full passes over the data.", low=1, high=10_000, log=True)
     step_size: float = knob(
@@ -57,6 +61,9 @@ class OutPertGD(Mechanism):
 
     def _step(self, setting: Setting) -> float:
         return self.step_size * 2 / (setting.L + setting.mu)  # Chen 2019, Proposition 2
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
@@ -124,7 +131,7 @@ class OutPertGD(Mechanism):
     def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
         """(m,) the last iterate."""
         steps = np.full(self.steps, self._step(problem.setting))
-        return train(problem, steps, 1, monitor=monitor)[0]
+        return minibatch_descent(problem, steps, 1, monitor=monitor)[0]
 
     def fit(self, training: Training) -> Fit:
         problem = training.problem

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.individual import around_minimiser
-from dpviz.mechanisms.output._output import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.mechanisms.output.cms_output import EXACT, REFINED
+from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -20,7 +21,7 @@ from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minim
 
 
 @dataclass(frozen=True)
-class OutputGaussian(Mechanism):
+class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory, IndividualBudget):
     """Minimiser + N(0, sigma^2 I), sigma = 2G/(n lam mu*(eps, delta))."""
 
     id = "output-gaussian"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
-from dpviz.mechanisms.output._minibatch import Permuted
+from dpviz.mechanisms.output.shared import Permuted
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ import numpy as np
 
 from dpviz.common.random import generator
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
-class Majority(Mechanism):
+class Majority(ProtectsQuery):
     """Predicts the most frequent training label for everyone (the floor in Chen, Lee, Kifer 2019, section 5)."""
 
     id = "majority"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms import ChoosesStart, Mechanism, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, get_model
 from dpviz.papers.checks import ALMOST_ZERO, Check
 from dpviz.papers.claims.context import Context, Measured, Test
@@ -73,12 +73,18 @@ def light(model: str) -> bool:
 
 def starts_of(mechanism: str) -> tuple[str, ...]:
     """Where a method can be started: the published start first."""
-    return STARTS if "start" in get_mechanism(mechanism).knobs() else STARTS[:1]
+    return STARTS if issubclass(get_mechanism(mechanism), ChoosesStart) else STARTS[:1]
+
+
+def start_knobs(mechanism: str, start: str) -> dict[str, Any]:
+    """Knobs for one of `STARTS`; none where a method has only one start."""
+    cls = get_mechanism(mechanism)
+    return cls.starting(start != STARTS[0]) if issubclass(cls, ChoosesStart) else {}
 
 
 def started(context: Context, mechanism: str, start: str, knobs: dict[str, Any]) -> Mechanism:
     """The method with a start, where it has one."""
-    return context.build(mechanism, **(knobs | ({"start": start} if len(starts_of(mechanism)) > 1 else {})))
+    return context.build(mechanism, **(knobs | start_knobs(mechanism, start)))
 
 
 def by_start(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
@@ -118,7 +124,9 @@ def more_accurate(check: Check, mechanism: str, other: str, other_grid: Grid, mo
             label = list_mechanisms()[mechanism].label
             sides = {}
             for s, start in enumerate(STARTS):
-                knobs = [g | {"start": start} for g in known_knobs(mechanism, STEPS)] if len(starts_of(mechanism)) > 1 else [{}]
+                knobs = [g | start_knobs(mechanism, start) for g in known_knobs(mechanism, STEPS)]
+                if len(starts_of(mechanism)) == 1:
+                    knobs = [{}]
                 mine = here.part(s + 1, 3).best(mechanism, knobs, name, grid, seeds, model=chosen)[0]
                 rows[start] += [mine.rows(mechanism), theirs.rows(other)]
                 sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)

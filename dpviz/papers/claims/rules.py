@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.influence import influence_of
+from dpviz.mechanisms import HasRule
 from dpviz.papers.claims.context import Context, Floats, Test
 from dpviz.papers.claims.tables import epsilons, lines, percent
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts
@@ -20,11 +21,11 @@ def noised(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) ->
     """(E, n) chance that the rule in use noises a row before the first step, and (n,) the rows' published influence."""
     shared, delta = context.setup(dataset, lam=lam)
     built, problem = context.build(mechanism), shared.problem
+    assert isinstance(built, HasRule), f"{mechanism} has no rule"
     chance = np.empty((len(GRID), problem.n))
     for k, e in enumerate(GRID):
         context.monitor(k / len(GRID))
         views = built.rule_views(problem, built.calibrate(problem.setting, Budget(e, delta)))
-        assert views is not None, f"{mechanism} has no rule"
         view = next(v for v in views if v.used)
         chance[k] = 1.0 - view.passes if view.log10_pass is None else -np.expm1(view.log10_pass * np.log(10))
     return chance, influence_of(problem).published_norm

@@ -20,7 +20,7 @@ from dpviz.datasets import canonical_name, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.cells import Cell
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, get_model
 from dpviz.papers.checks import Check
 from dpviz.papers.sentences import STARTED
@@ -65,7 +65,7 @@ class Statement:
         if self.starts not in methods:
             return verdict
         built = get_mechanism(self.starts).from_params(dict(methods[self.starts]))
-        return verdict.only_if(STARTED) if getattr(built, "start", "") == "non-private" else verdict
+        return verdict.only_if(STARTED) if isinstance(built, ChoosesStart) and not built.public_start else verdict
 
 
 @dataclass(frozen=True)

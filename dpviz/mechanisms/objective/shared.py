@@ -6,17 +6,19 @@ F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import STANDARD
-from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
+from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.individual import after_objective_noise
-from dpviz.models import LinearModel, Setting
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -30,7 +32,7 @@ QUERY: Words = "the sum of the rows' gradients at the released parameters"
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation(Mechanism):
+class ObjectivePerturbation(ProtectsQuery):
     """Base: `noise_scale` of a calibration is that of b, `details["Lam"]` the total regularisation, both for the sum."""
 
     family = "objective"
@@ -42,28 +44,36 @@ class ObjectivePerturbation(Mechanism):
         theta = minimise(training, GRADIENT_NORM)
         return Fit(theta, NoiseRecord(self.noise_enters))
 
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return problem.model.sum_gradient(theta, problem.rows)
+
+
+@dataclass(frozen=True)
+class GaussianObjective(ObjectivePerturbation, IndividualBudget):
+    """Gaussian linear term and an exact minimiser: the privacy loss at the released model is known row by row."""
+
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        if calibration.noise_family != "gaussian":
-            return None
         return after_objective_noise(problem, theta, calibration.details["Lam"], calibration.noise_scale)
-
-    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
-        return problem.model.sum_gradient(theta, problem.rows)
 
 
 def minimise(training: Training, tolerance: float, *, strict: bool = False) -> Floats:
     """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
     problem, calibrations, streams = training.problem, training.calibrations, training.streams
-    model, n, m = problem.model, problem.n, problem.m
-    if not isinstance(model, LinearModel):
-        raise InvalidInput("model", "objective perturbation is defined for linear models only", "Choose a linear model.")
+    n, m = problem.n, problem.m
     draws = STANDARD[calibrations[0].noise_family](streams, m)
     linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.details["Lam"] / n for c in calibrations], len(streams))
-    theta = model.minimise_perturbed(
-        problem.rows, lam, linear.reshape(-1, m), tolerance=tolerance, strict=strict, progress=training.monitor
+    theta = minimise_many(
+        problem.rows.signed,
+        problem.model.loss,
+        lam,
+        linear.reshape(-1, m),
+        tolerance=tolerance,
+        strict=strict,
+        single=problem.rows.signed32,
+        progress=training.monitor,
     )
     return theta.reshape(len(calibrations), len(streams), m)
 
@@ -81,3 +91,8 @@ def kink_notes(setting: Setting) -> tuple[str, ...]:
 def at_most(budget: Budget, epsilon: float) -> Budget:
     """The budget where `epsilon` stays within it (up to rounding), else what holds instead."""
     return budget if epsilon <= budget.epsilon * (1 + 1e-9) else Budget(epsilon, budget.delta)
+
+
+def regularisation(setting: Setting, epsilon: float, share: float) -> float:
+    """Lam, raised where the curvature term ln(1 + beta/Lam) would cost more than share x epsilon."""
+    return max(setting.n * setting.lam, setting.beta / math.expm1(min(share * epsilon, 700.0)))

@@ -1,4 +1,4 @@
-"""What the methods that perturb training rows have in common."""
+"""Input perturbation: noise draws for rows, what perturbed rows are worth, the worst pair, and the record of noise drawn once."""
 
 from __future__ import annotations
 
@@ -59,20 +59,8 @@ def opposed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | No
     return base.replace_row(n - 1, second, 1.0), base.replace_row(n - 1, second, -1.0)
 
 
-def nominal_lipschitz(setting: Setting, knob: float) -> float:
-    """The G of a published formula: the model's bound where there is one, else the nominal value of the knob."""
-    return min(setting.G, knob)
-
-
-def unbounded_note(setting: Setting, knob: float) -> tuple[str, ...]:
-    """Said where the model has no bound on its gradients."""
-    if np.isfinite(setting.G):
-        return ()
-    return (f"This model's gradients have no bound; the formula uses the nominal G = {knob:g}.",)
-
-
 def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floats) -> NoiseRecord:
-    """The story of rows that were all perturbed once, before training.
+    """The noise record of rows that were all perturbed once, before training.
 
     Args:
         sigma: (E,) noise scales.

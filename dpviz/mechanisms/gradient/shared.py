@@ -1,18 +1,25 @@
-"""Noisy SGD in all its forms: how batches are drawn, one training loop for all, and the Poisson-sampled base."""
+"""Noisy gradient descent: the training loop of noisy SGD, its Poisson-sampled base class, and what full-batch methods share.
+
+A reader of DP-SGD, DP-LSSGD or Bassily SGD needs this file, theirs and `base.py`; `Plan` says how they differ.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.random import generator, substreams
-from dpviz.common.threads import map_streams
+from dpviz.common.progress import Monitor
+from dpviz.common.random import Batches, generator, poisson_batches, substreams
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -22,16 +29,17 @@ from dpviz.privacy.accounting.steps import ROUTES, Method, Steps, epsilon_of, no
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 
-Index = NDArray[np.intp]
-Batches = Callable[[np.random.Generator], Callable[[int], Index]]
-
 MOST_STEPS = 200_000
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
 ROUNDING: Words = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )
-_THREAD_WORK = 200_000  # multiplications a step from which threads gain more than they lose
+_SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
+FULL_ROUNDING: Words = (
+    "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
+    "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class Plan:
     noise_factor: Floats
     clip_norm: float
     smooth: Callable[[Floats], Floats] | None = None
-    radius: float = field(default=np.inf)
+    radius: float = np.inf
 
     @property
     def steps(self) -> int:
@@ -81,7 +89,7 @@ def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[F
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
     problem.model.prepare(rows, precision)
 
-    def work(s: int, tick: Callable[[float], None]) -> Floats:
+    def work(s: int, tick: Monitor) -> Floats:
         sampling, noise = (generator(part) for part in substreams(streams[s], 2))
         batches = plan.batches(sampling)
         theta = np.repeat(problem.model.initial(m, streams[s : s + 1]), e, axis=0)
@@ -103,37 +111,9 @@ def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[F
                 visits[0, s, index] += 1
         return theta
 
-    heavy = plan.divisor.mean() * e * m >= _THREAD_WORK
+    heavy = plan.divisor.mean() * e * m >= THREADS_FROM
     trained = map_streams(work, len(streams), training.monitor, parallel=bool(heavy))
     return np.stack(trained, axis=1), visits
-
-
-def poisson(n: int, rate: float) -> Batches:
-    """Batches in which every row is with chance `rate`, independently.
-
-    The chance is rounded down to a multiple of 2^-32 (at most 2^-32 below the rate that is accounted for); very
-    sparse batches draw their size first and then a uniform subset, which is the same law.
-    """
-    coarse, fine = divmod(int(rate * 2**32), 2**16)
-    everything = np.arange(n)
-
-    def start(rng: np.random.Generator) -> Callable[[int], Index]:
-        def sparse(t: int) -> Index:
-            return np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False))
-
-        def dense(t: int) -> Index:
-            bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            chosen = bits < coarse
-            # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-            ties = np.flatnonzero(bits == coarse)
-            chosen[ties] = rng.integers(0, 2**16, len(ties)) < fine
-            return np.flatnonzero(chosen)
-
-        if rate >= 1:
-            return lambda t: everything
-        return sparse if rate < 0.01 else dense
-
-    return start
 
 
 def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
@@ -142,7 +122,7 @@ def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class PoissonSGD(Mechanism):
+class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
     """What the Poisson-sampled forms share: knobs, calibration and the protected query."""
 
     family = "gradient"
@@ -231,18 +211,21 @@ class PoissonSGD(Mechanism):
             return None
         return Releases.one(self.sensitivity_bounds(setting)[0].value, self.steps, self.sampling_rate)
 
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
+
     def accounted(self, calibration: Calibration) -> Steps:
         """The steps of a calibration, for other accountants to look at."""
         return Steps(calibration.details["noise_multiplier"], self.sampling_rate, self.steps)
 
+    @abstractmethod
     def plan(self, training: Training) -> Plan:
         """How this method trains."""
-        raise NotImplementedError
 
     def poisson_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
         """A plan with this method's Poisson batches and the given step lengths."""
         return Plan(
-            batches=poisson(problem.n, self.sampling_rate),
+            batches=poisson_batches(problem.n, self.sampling_rate),
             divisor=np.full(self.steps, self.sampling_rate * problem.n),
             lengths=lengths,
             draw=gaussian_draw,
@@ -273,9 +256,38 @@ class PoissonSGD(Mechanism):
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        draw = poisson(problem.n, self.sampling_rate)
+        draw = poisson_batches(problem.n, self.sampling_rate)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
         return out / (self.sampling_rate * problem.n)
+
+
+def precision(setting: Setting) -> type[np.floating]:
+    """In which precision gradients over all rows are summed, from public facts."""
+    return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
+
+
+def rounding(setting: Setting) -> tuple[Words, ...]:
+    """What is to be said about `precision`."""
+    return (FULL_ROUNDING,) if precision(setting) is np.float32 else ()
+
+
+def unfinished(setting: Setting, step: float, steps: int) -> tuple[Words, ...]:
+    """A note where gradient descent stops before it has fitted the flattest directions.
+
+    From 0, T steps of size eta bring the error along a direction of curvature k to (1 - eta k)^T, which is still above
+    1/e for k < 1/(eta T). Every curvature is at least mu = lam, so nothing is left where eta T mu >= 1.
+
+    Args:
+        step: eta, absolute.
+        steps: T.
+    """
+    path = step * steps
+    if not math.isfinite(path) or path * setting.mu >= 1:
+        return ()
+    return (
+        f"{steps:,} steps of {step:.3g} do not yet fit directions of curvature below {1 / path:.2g}; on rows with many small "
+        "features the model can stay near the majority however large ε is. More steps cost more noise.",
+    )

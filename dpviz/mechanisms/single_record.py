@@ -1,10 +1,14 @@
-"""Sequential single-record SGD with a rule that lets rows pass without noise, for E x S replicas at once."""
+"""Single-record SGD with a rule that lets rows train without noise: draws, contributions of rows, solvers, and the row log.
+
+PIDP-SGD and DBDP-ERM (performance improving) share it; all E x S replicas take a step together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,7 @@ from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
 from dpviz.influence.leave_one_out import row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
+from dpviz.mechanisms.capabilities import ChoosesStart, CountsSteps, HasRule, HasWorstPair
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 
@@ -24,6 +29,40 @@ NOT_PRIVATE_START: Words = (
     "knows was learned without any protection; no budget covers the start."
 )
 _BLOCK_ELEMENTS = 1 << 18  # entries of contributions that are held at once
+
+
+class SingleRecord(HasRule, HasWorstPair, ChoosesStart, CountsSteps):
+    """What PIDP-SGD and DBDP-ERM PI declare alike."""
+
+    rounds: int
+    local_steps: int
+    start: str
+
+    @property
+    def steps(self) -> int:
+        """T = R T_local."""
+        return self.rounds * self.local_steps
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
+
+    @property
+    def public_start(self) -> bool:
+        return self.start != "non-private"
+
+    @classmethod
+    def starting(cls, public: bool) -> dict[str, Any]:
+        return {"start": "zero" if public else "non-private"}
+
+    @classmethod
+    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        return pushed_pair(model, setting)
+
+    def starting_points(self, problem: Problem, streams: Streams) -> Floats:
+        """(S, m) where training starts."""
+        if self.public_start:
+            return problem.model.initial(problem.m, streams)
+        return np.tile(problem.optimum, (len(streams), 1))
 
 
 @dataclass(frozen=True)
@@ -110,7 +149,7 @@ def pushed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | Non
     return base.replace_row(n - 1, side - 0.25 * along, 1.0), base.replace_row(n - 1, -side - 0.25 * along, 1.0)
 
 
-class Story:
+class RowLog:
     """Counts what happens to every row: E budgets, S seeds, R rounds."""
 
     def __init__(self, budgets: int, seeds: int, n: int, rounds: int, active: bool) -> None:

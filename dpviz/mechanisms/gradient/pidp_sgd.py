@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.influence.functions import error_bound
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, RuleView, Streams, Training, knob
-from dpviz.mechanisms.input import _input, _pidp
-from dpviz.mechanisms.input import _single_record as single
-from dpviz.models import Model, Setting
+from dpviz.mechanisms import single_record as single
+from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
+from dpviz.mechanisms.capabilities import NoisesShare
+from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
+from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.published_noise import contribution_sigma, pidp_passes, pidp_threshold, sgd_sigma
+from dpviz.privacy.published_noise import contribution_sigma, pidp_threshold, sgd_sigma
 
 
 @dataclass(frozen=True)
-class PIDPSGD(Mechanism):
+class PIDPSGD(single.SingleRecord, NoisesShare):
     """Algorithm 1: single-record SGD from the non-private model, with Gaussian noise on a step unless the row's noisy
     contribution 2 c + b passes lines 9 and 10.
 
@@ -106,25 +106,13 @@ class PIDPSGD(Mechanism):
         log=True,
         unit="G/λ",
     )
-    c: float = knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
-    lipschitz: float = knob(
-        1.0,
-        "Nominal G",
-        "The formula's gradient bound where the model has none; linear models use their own, 1.",
-        low=0.01,
-        high=100.0,
-        log=True,
-    )
-
-    @property
-    def steps(self) -> int:
-        """T = R T_local (Theorem 5)."""
-        return self.rounds * self.local_steps
+    c: float = open_constant_knob()
+    lipschitz: float = gradient_bound_knob()
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
-        lipschitz = _input.nominal_lipschitz(setting, self.lipschitz)
+        lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         first, second, delta = self.share * budget.epsilon, (1 - self.share) * budget.epsilon, budget.delta / 2
         sigma = sgd_sigma(setting.n, self.steps, first, delta, lipschitz=lipschitz, c=self.c)  # Theorem 5
         sigma_c = contribution_sigma(setting.n, self.rounds, setting.lam, second, delta, lipschitz=lipschitz)  # Theorem 5
@@ -142,11 +130,11 @@ class PIDPSGD(Mechanism):
             noise_scale=sigma,
             accountant=f"Theorem 5 with c = {self.c:g}: ε₁ = {first:.3g} for training, ε₂ = {second:.3g} for the rule",
             notes=(
-                *(_pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else _pidp.INTENDED),
-                *((single.NOT_PRIVATE_START,) if self.start == "non-private" else ()),
-                *_pidp.visible_note(sigma, lipschitz, self.steps, self._used(setting.n), budget.delta),
+                *(pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else pidp.INTENDED),
+                *(() if self.public_start else (single.NOT_PRIVATE_START,)),
+                *pidp.visible_note(sigma, lipschitz, self.steps, self._used(setting.n), budget.delta),
                 f"The publication leaves c open; here c = {self.c:g}.",
-                *_input.unbounded_note(setting, self.lipschitz),
+                *unbounded_note(setting, self.lipschitz),
             ),
             details={
                 "steps": float(self.steps),
@@ -171,18 +159,21 @@ class PIDPSGD(Mechanism):
 
     def _influence_threshold(self, setting: Setting) -> float:
         """The threshold rule's bound on max_i |[c]_i|."""
-        return self.threshold * _input.nominal_lipschitz(setting, self.lipschitz) / (setting.n * setting.lam)
+        return self.threshold * nominal_gradient_bound(setting, self.lipschitz) / (setting.n * setting.lam)
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams, record = training.problem, training.calibrations, training.streams, training.record
         model, lam, m, e, s = problem.model, problem.lam, problem.m, len(calibrations), len(streams)
         sigma = training.scales[:, None]
         draws = single.draw(streams, problem.n, self.steps, m, kinds=2)
-        outer = np.tile(self._start(problem, streams), (e, 1))  # line 2, (E S, m)
+        outer = np.tile(self.starting_points(problem, streams), (e, 1))  # line 2, (E S, m)
         local = outer.copy()
-        story = single.Story(e, s, problem.n, self.rounds, record)
+        log = single.RowLog(e, s, problem.n, self.rounds, record)
         step = self.step_size * problem.setting.unit_step
-        first = self._statistic(problem, streams) if record or self.rule == "fraction" else None
+        rule = self._rule(problem.setting)
+        first = (
+            rule.statistic(problem, self.starting_points(problem, streams[:1])[0]) if record or self.rule == "fraction" else None
+        )
         solve = single.solvers(problem, outer, partial(training.monitor, 0.0))
         for k in range(self.steps):
             training.monitor(k / self.steps)
@@ -192,127 +183,34 @@ class PIDPSGD(Mechanism):
             rows = single.replicate(problem.rows, index, e)
             if self.rule == "fraction":
                 assert first is not None
-                passed = np.broadcast_to(self._passes_fraction(first)[index], (e, s))
+                passed = np.broadcast_to(rule.passes_fraction(first)[index], (e, s))
             else:
                 slopes = single.gradient(model, outer, rows, lam)
                 refused = np.zeros(e * s, bool)
                 if self.rule == "literal":
-                    refused = _pidp.refused(slopes, calibrations, draws.noise[:, 1, k], problem.setting)
+                    refused = pidp.refused(slopes, calibrations, draws.noise[:, 1, k], problem.setting)
                 contribution = np.zeros_like(slopes)
                 for r in np.flatnonzero(~refused).tolist():
                     contribution[r] = solve(r, slopes[r]) / problem.n
-                passed = self._passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, k], problem.setting)
+                passed = rule.passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, k])
                 passed &= ~refused.reshape(e, s)
             noise = np.where(passed, 0.0, sigma)[:, :, None] * draws.noise[:, 0, k]  # line 13
             local -= step * (single.gradient(model, local, rows, lam) + noise.reshape(e * s, m))  # lines 11 and 14
-            story.step(k // self.local_steps, index, passed, np.linalg.norm(noise, axis=2))
+            log.step(k // self.local_steps, index, passed, np.linalg.norm(noise, axis=2))
             if (k + 1) % self.local_steps == 0:
                 outer = local.copy()  # line 17
         margin = None
         if first is not None:
-            margin = np.stack([first - self._bound(first, c, problem.setting) for c in calibrations])[:, None]
-        return Fit(outer.reshape(e, s, m), story.record(self.noise_enters, margin))  # line 19
-
-    def _start(self, problem: Problem, streams: Streams) -> Floats:
-        """(S, m)"""
-        if self.start == "zero":
-            return problem.model.initial(problem.m, streams)
-        return np.tile(problem.optimum, (len(streams), 1))
-
-    def _passes(
-        self, contribution: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting
-    ) -> NDArray[np.bool_]:
-        """(E, S) whether rows with these contributions (E, S, m) train without noise; draw is (S, m)."""
-        if self.rule == "threshold":
-            return np.abs(contribution).max(axis=2) <= self._influence_threshold(setting)
-        passed = np.empty(contribution.shape[:2], bool)
-        for e, cal in enumerate(calibrations):
-            at = cal.details
-            noise = at["sigma_c"] * draw if cal.noise_scale > 0 else 0.0  # line 8
-            doubled = 2 * self._with_error(contribution[e], setting) + noise  # lines 7 and 9
-            passed[e] = pidp_passes(doubled, at["radius"], at["epsilon_1"], at["delta_1"])  # lines 9 and 10
-        return passed
-
-    @staticmethod
-    def _with_error(contribution: Floats, setting: Setting) -> Floats:
-        """Line 7, c + E: E enlarges every entry, sign(c)(|c| + E); a positive number added to signed entries would not."""
-        error = error_bound(setting)
-        if not math.isfinite(error):
-            return contribution  # Theorem 4 says nothing; the calibration's notes say so
-        return np.copysign(np.abs(contribution) + error, contribution)
-
-    def _statistic(self, problem: Problem, streams: Streams) -> Floats:
-        """(n,) what the rule compares, at the first replica's start and without the rule's own noise."""
-        start = self._start(problem, streams[:1])[0]
-        literal = self.rule == "literal"
-
-        def largest(c: Floats) -> Floats:
-            return np.abs(2 * self._with_error(c, problem.setting) if literal else c).max(axis=1)
-
-        return single.statistic(problem, start, single.solver(problem, start), largest)
-
-    def _bound(self, statistic: Floats, calibration: Calibration, setting: Setting) -> float:
-        """The threshold that `statistic` (n,) is compared with."""
-        if self.rule == "literal":
-            return calibration.details["threshold"]
-        if self.rule == "threshold":
-            return self._influence_threshold(setting)
-        passing = statistic[self._passes_fraction(statistic)]
-        return float(passing.max()) if len(passing) else -math.inf
-
-    def _passes_fraction(self, statistic: Floats) -> NDArray[np.bool_]:
-        """(n,) True but for the round(fraction n) most influential rows; of equal rows the first ones meet noise."""
-        passes = np.ones(len(statistic), bool)
-        passes[np.argsort(-statistic, kind="stable")[: round(self.fraction * len(statistic))]] = False
-        return passes
+            margin = np.stack([first - rule.bound(first, c) for c in calibrations])[:, None]
+        return Fit(outer.reshape(e, s, m), log.record(self.noise_enters, margin))  # line 19
 
     @classmethod
-    def share_rule(cls, share: float) -> dict[str, Any]:
+    def noising(cls, share: float) -> dict[str, Any]:
         return {"rule": "fraction", "fraction": share}
 
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return single.pushed_pair(model, setting)
-
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
-        start = self._start(problem, [np.random.SeedSequence(0)])[0]
-        solve = single.solver(problem, start)
-        at, n = calibration.details, problem.n
-        noisy = calibration.noise_scale > 0
-        influence, doubled, log10 = np.empty(n), np.empty(n), np.empty(n)
-        for block, c in single.contributions(problem, start, solve):
-            influence[block] = np.abs(c).max(axis=1)
-            twice = 2 * self._with_error(c, problem.setting)
-            doubled[block] = np.abs(twice).max(axis=1)
-            if noisy:
-                log10[block] = _pidp.log10_pass(twice, at["threshold"], at["sigma_c"])
-        literal = RuleView(
-            name="as written",
-            words="A row passes where every entry of 2c + b is small: lines 9 and 10 are the one threshold 2rδ₁(1 + e^-ε₁).",
-            formula=r"\max_i\left|[2c_t+b^{(c)}]_i\right|\le 2r\delta_1\left(1+e^{-\varepsilon_1}\right)",
-            statistic_label="largest |2(c + E)| over the parameters, without the rule's own noise b",
-            statistic=doubled,
-            low=-math.inf,
-            high=at["threshold"],
-            passes=doubled <= at["threshold"],
-            used=self.rule == "literal",
-            log10_pass=log10 if noisy else None,
-            notes=(f"b has standard deviation {at['sigma_c']:.3g}, {at['sigma_c'] / at['threshold']:.3g} times the threshold.",),
-        )
-        fraction = self.rule == "fraction"
-        passes = self._passes_fraction(influence) if fraction else influence <= at["influence_threshold"]
-        high = (float(influence[passes].max()) if passes.any() else -math.inf) if fraction else at["influence_threshold"]
-        intended = RuleView(
-            name="as intended",
-            words=f"All rows pass but the {round(self.fraction * n)} most influential ones."
-            if fraction
-            else "A row passes where its influence is at most the chosen threshold.",
-            formula=r"\max_i\left|[c_t]_i\right|\le \tau",
-            statistic_label="largest influence |c| over the parameters",
-            statistic=influence,
-            low=-math.inf,
-            high=high,
-            passes=passes,
-            used=not literal.used,
-        )
-        return (literal, intended) if literal.used else (intended, literal)
+        start = self.starting_points(problem, [np.random.SeedSequence(0)])[0]
+        return self._rule(problem.setting).views(problem, start, calibration)
+
+    def _rule(self, setting: Setting) -> pidp.Rule:
+        return pidp.Rule(self.rule, setting, self._influence_threshold(setting), self.fraction)

@@ -1,30 +1,31 @@
-"""Mini-batch SGD without noise, for the methods that add noise to its result: all seeds of a run train together."""
+"""Mini-batch gradient descent (SGD) of linear models without noise: all replicas of a run train together."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from typing import cast
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
-from dpviz.mechanisms.base import Floats, Monitor, Streams, silent
-from dpviz.models import LinearModel
 from dpviz.models.problem import Problem
+
+Floats = NDArray[np.float64]
 
 _CHUNK_BYTES = 1 << 26  # permuted copies of the rows held at once
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
 _REPORT_SECONDS = 0.1
 
 
-def permutations(streams: Streams, n: int) -> NDArray[np.intp]:
+def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:
     """(S, n) one secret uniform order per stream, independent of the stream's noise."""
     return np.stack([generator(substreams(stream, 1)[0]).permutation(n) for stream in streams])
 
 
-def train(
+def minibatch_descent(
     problem: Problem,
     steps: Floats,
     batches: int,
@@ -73,7 +74,7 @@ def _bounds(n: int, batches: int) -> list[int]:
 
 def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
     """One replica: two matrix-vector products an update."""
-    slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
+    slope_inplace = problem.model.loss.slope_inplace
     bounds, window = _bounds(len(rows), batches), average_every * batches
     parts = [
         ([rows[k : min(k + _BLOCK_ROWS, b)] for k in range(a, b, _BLOCK_ROWS)], b - a) for a, b in itertools.pairwise(bounds)
@@ -99,7 +100,7 @@ def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_
 
 def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
     """Replicas with their own rows, (R, n, d), in step."""
-    slope_inplace = cast(LinearModel, problem.model).loss.slope_inplace
+    slope_inplace = problem.model.loss.slope_inplace
     bounds, window = _bounds(rows.shape[1], batches), average_every * batches
     parts = [(rows[:, a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
     w, total = np.zeros((len(rows), problem.m, 1)), np.zeros((len(rows), problem.m, 1))

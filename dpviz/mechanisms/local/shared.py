@@ -10,8 +10,9 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Floats, Mechanism, knob
-from dpviz.models import Model, Rows, Setting
+from dpviz.mechanisms.base import Floats, Streams, knob
+from dpviz.mechanisms.capabilities import NoisesRows, ProtectsQuery
+from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 
 SHUFFLED: Words = "a trusted shuffler hides which report is whose, and nobody sees the reports before that"
@@ -20,7 +21,7 @@ _BLOCK = 8192
 
 
 @dataclass(frozen=True)
-class LocalMechanism(Mechanism):
+class LocalMechanism(ProtectsQuery, NoisesRows):
     """Knobs of the local methods; not a mechanism itself."""
 
     release: str = knob(
@@ -108,7 +109,7 @@ class LocalMechanism(Mechanism):
             "row and has no units of the data; the person's own values never leave them. The table has the length of the noise."
         )
 
-    def query(self, problem: Problem, theta: Floats, streams: object) -> Floats:
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         if self.release == "record":
             records = self.reported(problem)
             return np.broadcast_to(records.ravel(), (len(theta), records.size))
@@ -116,12 +117,6 @@ class LocalMechanism(Mechanism):
         lengths = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]
         directions = problem.rows.signed / np.maximum(problem.rows.norms, 1e-300)[:, None]
         return (-lengths * directions).reshape(len(theta), -1)
-
-
-def slope_at_zero(model: Model, m: int) -> float:
-    """|phi'(0)| of a linear model's loss, asked of the model through a row of length 1 at theta = 0."""
-    probe = Rows(np.eye(1, m), np.ones(1))
-    return float(np.linalg.norm(model.sum_gradient(np.zeros((1, m)), probe)))
 
 
 def row_blocks(n: int) -> Iterator[slice]:

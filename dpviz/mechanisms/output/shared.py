@@ -1,18 +1,33 @@
-"""What NSGD, RSGD and RSGD-AR share: mini-batch SGD with decaying steps and a sensitivity for each batch position."""
+"""Output perturbation: release of trained parameters plus noise, sensitivities of the minimiser, and Chen's mini-batch SGD."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from dpviz.common.random import STANDARD
+from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Mechanism, Monitor, NoiseRecord, Streams, Training, knob, silent
-from dpviz.mechanisms.output._output import ROUNDING, check_finite, release
-from dpviz.mechanisms.output._sgd import permutations, train
+from dpviz.mechanisms.base import (
+    Calibration,
+    Fit,
+    Floats,
+    Monitor,
+    NoiseRecord,
+    OutputNoise,
+    Streams,
+    Training,
+    knob,
+    silent,
+)
+from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.minibatch import minibatch_descent, permutations
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
@@ -21,16 +36,78 @@ from dpviz.privacy.sensitivity.bounds import (
     algorithm2,
     algorithm2_trace,
     balanced_batches,
+    cms,
+    cms_refined,
     contraction,
     epoch_steps,
+    minimiser_radius,
     proposition2,
 )
+
+ROUNDING: Words = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
+
+
+def release(training: Training, centre: Floats, record: NoiseRecord) -> Fit:
+    """centre + scale x standard draw, for every calibration and stream.
+
+    Args:
+        centre: (m,) or (S, m) parameters before noise.
+    """
+    family, scale = training.calibrations[0].noise_family, training.scales
+    noise = STANDARD[family](training.streams, centre.shape[-1])
+    theta = centre + scale[:, None, None] * noise
+    return Fit(np.ascontiguousarray(theta), record, law=OutputNoise(centre, scale, family))
+
+
+def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, tuple[str, ...]]:
+    """Sensitivity of the exact minimiser, its source and notes: 2G/(n lam), or D(r)/(n lam) where that is smaller."""
+    plain = cms(setting.n, setting.lam, setting.G)
+    source = "CMS 2011, Corollary 8: the minimiser moves by at most 2G/(nλ)"
+    if not refined:
+        return plain, source, ()
+    if setting.model != "logistic":
+        return plain, source, ("The refinement gains nothing here: two gradients of this loss can differ by 2G at any length.",)
+    tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
+    source = f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [ours]"
+    return tight, source, (f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.",)
+
+
+def minimiser_bounds(setting: Setting) -> tuple[Bound, ...]:
+    """2G/(n lam), and D(r)/(n lam) for the logistic loss."""
+    plain = Bound(
+        "2G/(nλ)",
+        cms(setting.n, setting.lam, setting.G),
+        r"\frac{2G}{n\lambda}",
+        "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8",
+    )
+    if setting.model != "logistic":
+        return (plain,)
+    tight = Bound("D(r)/(nλ)", cms_refined(setting.n, setting.lam), r"\frac{D(r)}{n\lambda},\ |\theta^*|\le r", "[ours]")
+    return plain, tight
+
+
+def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
+    """What Gaussian noise `sigma` proves: the budget where it is at least `needed`, otherwise the epsilon it reaches."""
+    if sigma >= needed * (1 - 1e-12):
+        return budget
+    return Budget(float(gaussian_epsilon(budget.delta, sensitivity / sigma)), budget.delta)
+
+
+def check_finite(sensitivity: float) -> None:
+    """Refuses settings whose sensitivity is beyond what any noise can hide."""
+    if not math.isfinite(sensitivity):
+        raise InvalidInput(
+            "step_size",
+            "the steps expand differences so often that the sensitivity overflows",
+            "Choose a step size below 2/L, fewer passes or larger batches.",
+        )
+
 
 WORST_POSITION: Words = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
 @dataclass(frozen=True)
-class MiniBatch(Mechanism):
+class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     """SGD over fixed balanced batches with steps eta0/h, then one Gaussian draw on the result."""
 
     family = "output"
@@ -147,7 +224,7 @@ class MiniBatch(Mechanism):
         m = self.batches(problem.setting)[0]
         steps = epoch_steps(self.epochs, self.step_size * problem.setting.unit_step, tau if restart else 0)
         orders = None if streams is None else permutations(streams, problem.n)
-        return train(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
+        return minibatch_descent(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
 
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
@@ -157,6 +234,8 @@ class MiniBatch(Mechanism):
 @dataclass(frozen=True)
 class Permuted(MiniBatch):
     """Batches after one secret permutation: the position of the replaced row is random, and so is the sensitivity."""
+
+    published_form: ClassVar = {"accounting": "published"}
 
     accounting: str = knob(
         "hockey-stick",

@@ -1,0 +1,40 @@
+"""What publications with open constants share: their knobs, the nominal gradient bound, and what is said about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpviz.common.words import Words
+from dpviz.mechanisms.base import knob
+from dpviz.models import Setting
+
+
+def open_constant_knob() -> Any:
+    """The constant c that a publication leaves open."""
+    return knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
+
+
+def gradient_bound_knob() -> Any:
+    """The gradient bound G of a published formula, for models that have none."""
+    return knob(
+        1.0,
+        "Nominal G",
+        "The formula's gradient bound where the model has none; linear models use their own, 1.",
+        low=0.01,
+        high=100.0,
+        log=True,
+    )
+
+
+def nominal_gradient_bound(setting: Setting, nominal: float) -> float:
+    """The G of a published formula: the model's bound where there is one, else the knob's nominal value."""
+    return min(setting.G, nominal)
+
+
+def unbounded_note(setting: Setting, nominal: float) -> tuple[Words, ...]:
+    """Said where the model has no bound on its gradients."""
+    if np.isfinite(setting.G):
+        return ()
+    return (f"This model's gradients have no bound; the formula uses the nominal G = {nominal:g}.",)
