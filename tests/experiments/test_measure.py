@@ -10,7 +10,8 @@ import pytest
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.measure import train
-from dpviz.mechanisms import Fit, Mechanism, Training, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, get_mechanism
+from dpviz.models import Setting
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
 
@@ -27,6 +28,9 @@ class Diverging(Mechanism):
 
     id = "diverging"
     family = "output"
+
+    def calibrate(self, setting: Setting, budget: dpviz.Budget) -> Calibration:
+        return SPEC.build().calibrate(setting, budget)
 
     def fit(self, training: Training) -> Fit:
         fit = SPEC.build().fit(training)

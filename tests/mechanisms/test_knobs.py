@@ -135,8 +135,8 @@ def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys
         label = "Doubling"
         width: int = declare(8, Power(label="Width", help="A power of two.", most=6))
 
-    found = {**registry._found(), "doubling": Doubling}
-    monkeypatch.setattr(registry, "_found", lambda: found)
+    found = {**registry._all(), "doubling": Doubling}
+    monkeypatch.setattr(registry, "_all", lambda: found)
     spec = dpviz.RunSpec("teaching", mechanism="doubling", params={"width": 16}, seeds=2)
     assert spec.to_query()["doubling.width"] == "16"
     assert dpviz.RunSpec.from_query(spec.to_query()) == spec
