@@ -53,11 +53,16 @@ def chromium() -> Iterator[Any]:
 class Server:
     """The app, started by the command line from another folder."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, start: tuple[str, ...] = ("-m", "dpviz")) -> None:
+        """
+        Args:
+            cache: folder of its own.
+            start: what Python is to run.
+        """
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
-        self._cache = cache
+        self._cache, self._start = cache, start
         self.address = f"http://127.0.0.1:{self._port}"
         self.start()
 
@@ -65,7 +70,7 @@ class Server:
         """Starts it, on the same port when it is started again."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
         environment |= {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(self._cache)}
-        command = [sys.executable, "-m", "dpviz", "app", "--port", str(self._port), "--no-browser"]
+        command = [sys.executable, *self._start, "app", "--port", str(self._port), "--no-browser"]
         self._process = subprocess.Popen(
             command, cwd=self._cache, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -112,6 +117,20 @@ def own_server(chromium: Any, tmp_path: Path) -> Iterator[Server]:
     try:
         yield one
     finally:
+        one.kill()
+
+
+@pytest.fixture
+def server_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[[str], tuple[str, Path]]]:
+    """Starts the app by a piece of Python; gives its address and the folder that it runs in."""
+    servers: list[Server] = []
+
+    def make(code: str) -> tuple[str, Path]:
+        servers.append(Server(tmp_path, ("-c", code)))
+        return servers[-1].address, tmp_path
+
+    yield make
+    for one in servers:
         one.kill()
 
 
@@ -165,6 +184,12 @@ class Reader:
             slider.press(key)
             self.page.wait_for_function("t => document.querySelector('.st-key-headline').innerText !== t", arg=before)
         self.settled()
+
+
+@pytest.fixture
+def visitor(chromium: Any) -> Callable[[str], Reader]:
+    """A person at an app of which the test itself knows the address, and whom it lets leave."""
+    return lambda address: Reader(chromium, address, 1280, "light")
 
 
 @pytest.fixture

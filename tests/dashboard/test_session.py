@@ -46,6 +46,8 @@ class Server:
         self.sessions = {
             name: SimpleNamespace(_scriptrunner=None, _event_loop=self, **{part: Emptied() for part in names}) for name in "ab"
         }
+        for one in self.sessions.values():
+            one.session_state._new_widget_state = SimpleNamespace(widget_metadata=Emptied())
         self.later: list[tuple[Callable[[Any], None], Any]] = []
         self._session_mgr = self
 
@@ -97,6 +99,7 @@ def test_a_session_that_was_left_is_closed_and_another_is_not(server: Server) ->
     assert look(server, 1000.0 + LINGER) == ["a"]
     assert server.closed == ["a"]
     assert server.full("a") == {False}, "Streamlit keeps the last one that was closed"
+    assert not server.sessions["a"].session_state._new_widget_state.widget_metadata.full
     assert server.full("b") == {True}
     assert not look(server, 1e6)
 
@@ -209,4 +212,5 @@ def test_streamlit_still_has_what_is_relied_on() -> None:
         assert all(callable(getattr(part, name)) for name in names)
     set_in_init = AppSession.__init__.__code__.co_names
     assert {"_scriptrunner", "_event_loop", "_fragment_storage", "_browser_queue", "_client_state"} <= set(set_in_init)
+    assert isinstance(SessionState()._new_widget_state.widget_metadata, dict)
     assert MemorySessionStorage()._cache._ttl > LINGER + session._TICK

@@ -169,6 +169,7 @@ def _empty(session: AppSession) -> None:
         session._event_loop.call_later(0.5, _empty, session)
         return
     session.session_state.clear()
+    session.session_state._new_widget_state.widget_metadata.clear()  # options and callbacks of controls, which `clear` leaves
     session._fragment_storage.clear()
     session._browser_queue.clear()
     session._client_state.Clear()

@@ -1,0 +1,148 @@
+"""People who leave: nothing of their files is left in the server, and it goes back to the files and threads of its start."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROWS = 1013  # numbers of rows that nothing else has: all, training, test
+MARK = "zebra4711"  # a text that is in the files only
+LONG = 180.0
+
+#: the app with a short patience, which tells what it holds when it is asked
+WATCHED = """
+import gc, json, os, threading, time
+import numpy as np, pandas as pd
+from pathlib import Path
+from dpviz.dashboard.shell import session
+session.LINGER, session.PAUSE, session._TICK = 4.0, 1.5, 0.3
+LENGTHS, MARK = {1013, 810, 203}, "".join(("zebra", "4711"))  # this code is in memory too
+
+def holding():
+    gc.unfreeze()
+    gc.collect()
+    rows, texts = {}, {}
+    for thing in gc.get_objects():
+        for part in gc.get_referents(thing):
+            shape = part.shape if isinstance(part, (np.ndarray, pd.DataFrame, pd.Series, pd.Index)) else ()
+            if LENGTHS & set(shape):
+                rows[id(part)] = f"{type(part).__name__} {shape} in {type(thing).__name__}"
+            elif type(part) is bytes and MARK.encode() in part or type(part) is str and MARK in part and part != MARK:
+                texts[id(part)] = f"{type(part).__name__} {len(part)} in {type(thing).__name__} {str(thing)[:80]!r}"
+    return sorted(rows.values()), sorted(texts.values())
+
+def tell():
+    while True:
+        time.sleep(0.1)
+        if Path("ask").exists():
+            os.unlink("ask")
+            rows, texts = holding()
+            threads = sorted(t.name for t in threading.enumerate())
+            state = {"rows": rows, "texts": texts, "files": len(os.listdir("/proc/self/fd")), "threads": threads}
+            Path("told.part").write_text(json.dumps(state))
+            os.rename("told.part", "told")
+
+threading.Thread(target=tell, name="telling", daemon=True).start()
+from dpviz.cli.start import main
+raise SystemExit(main())
+"""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+
+
+class Watched:
+    """A server that says what it holds."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.address, self._cache = address, folder
+
+    def told(self) -> dict[str, Any]:
+        (self._cache / "told").unlink(missing_ok=True)
+        (self._cache / "ask").touch()
+        end = time.monotonic() + LONG
+        while not (self._cache / "told").exists():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        state: dict[str, Any] = json.loads((self._cache / "told").read_text())
+        return state
+
+    def until(self, true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        end = time.monotonic() + LONG
+        while True:
+            state = self.told()
+            if true(state):
+                return state
+            assert time.monotonic() < end, json.dumps(state, indent=1)[:6000]
+            time.sleep(0.5)
+
+
+@pytest.fixture
+def watched(server_of: Callable[[str], tuple[str, Path]]) -> Watched:
+    return Watched(*server_of(WATCHED))
+
+
+def csv() -> bytes:
+    rng = np.random.default_rng(5)
+    lines = ["age,wage,word,label"]
+    lines += [
+        f"{age},{wage:.3f},{MARK if wage > 0.5 else 'other'},{'yes' if age + 20 * wage > 60 else 'no'}"
+        for age, wage in zip(rng.integers(18, 90, ROWS), rng.random(ROWS), strict=True)
+    ]
+    return "\n".join(lines).encode()
+
+
+def give(reader: Any, content: bytes, name: str) -> None:
+    reader.page.goto(f"{reader.address}/Data?dataset=teaching")
+    reader.page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
+
+
+def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watched: Watched) -> None:
+    first = visitor(watched.address)
+    first.open("?dataset=teaching&seeds=2")
+    first.context.close()
+    start = watched.until(lambda state: "dpviz-sessions" not in state["threads"])
+    assert (start["rows"], start["texts"]) == ([], [])
+
+    owner, refused, other = (visitor(watched.address) for _ in range(3))
+    other.open("?dataset=teaching&seeds=2")
+    give(refused, b"\x89PNG" + MARK.encode() * 500_000, "picture.csv")
+    refused.page.get_by_text("picture, not text").wait_for()
+    give(owner, csv(), "people.csv")
+    owner.page.get_by_role("button", name="Make it my dataset").click()
+    owner.page.get_by_text("your upload").wait_for()
+    owner.settled()
+    for page in ("Influence and noise", "Trade-off"):
+        owner.page.get_by_role("link", name=page).first.click()
+        owner.settled()
+    full = watched.told()
+    assert len(full["rows"]) > 10
+    assert full["texts"]
+
+    refused.context.close()
+    owner.context.close()
+    left = watched.until(lambda state: not state["rows"] and not state["texts"])
+    assert "dpviz-sessions" in left["threads"], "somebody else is still there"
+    other.page.reload()
+    other.settled()
+    other.context.close()
+    watched.until(lambda state: state["files"] <= start["files"] and len(state["threads"]) <= len(start["threads"]))
+
+
+def test_forget_it_now_leaves_nothing_while_its_owner_stays(visitor: Callable[[str], Any], watched: Watched) -> None:
+    owner = visitor(watched.address)
+    give(owner, csv(), "people.csv")
+    owner.page.get_by_role("button", name="Make it my dataset").click()
+    owner.page.get_by_text("your upload").wait_for()
+    owner.settled()
+    assert watched.told()["rows"]
+    owner.page.get_by_role("button", name="Forget it now").click()
+    owner.page.get_by_text("your upload").wait_for(state="detached")
+    owner.settled()
+    watched.until(lambda state: not state["rows"] and not state["texts"])
+    owner.context.close()
