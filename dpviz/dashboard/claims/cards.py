@@ -76,7 +76,8 @@ def overview(shown: Sequence[Claim], full: bool, seed: int) -> None:
     counts = ", ".join(f"{done.count(o)} {words.markdown(str(o))}" for o in Outcome if done.count(o))
     with st.container(key="headline"):
         st.markdown(
-            f"{len(shown)} claims; tested now: {len(done)}" + (f": {counts}." if done else ". Nothing here is written by hand.")
+            f"{len(shown)} claims; tested now: {len(done)}"
+            + (f": {counts}." if done else ". A verdict is computed when a claim is tested.")
         )
     left, right = st.columns([1, 3])
     left.button("Test all shown", on_click=submit, args=(shown, full, seed), width="stretch")
