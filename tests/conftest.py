@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from support import LIMIT
+from threadpoolctl import threadpool_limits
 
 from dpviz.figures import style
 
+TESTS = Path(__file__).parent
 style.CHECKED = True  # on every figure of every test
 
 # nothing fails because a machine is slow, and every run tries the same examples
 settings.register_profile("dpviz", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dpviz")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processors: for what is imported from here on,
+threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))  # and for what was imported before
 for name in ("DPVIZ_MAX_SECONDS", "DPVIZ_MAX_FETCH_SECONDS", "DPVIZ_SILENCE_SECONDS"):  # a busy machine is not a silent one
     os.environ[name] = f"{LIMIT:.0f}"
 
@@ -22,3 +27,10 @@ for name in ("DPVIZ_MAX_SECONDS", "DPVIZ_MAX_FETCH_SECONDS", "DPVIZ_SILENCE_SECO
 @pytest.fixture(params=["logistic", "svm"])
 def model_id(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, so that all workers end together."""
+    first = ("browser", "pages", "test_contract.py", "auditing", "datasets")
+    order = {name: k for k, name in enumerate(first)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(first)))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+import pytest
 
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -20,6 +22,14 @@ def until(true: Callable[[], bool], what: str = "it") -> None:
     while not true():
         assert time.monotonic() < end, f"{what} did not happen within {LIMIT:g} s"
         time.sleep(0.005)
+
+
+def mostly_long(values: Iterable[Any], *short: Any) -> list[Any]:
+    """Parameters of which only `short` are tried by the README's command; .ci/run tries the others after it."""
+    values = list(values)
+    assert set(short) <= set(values)
+    parts = [v if isinstance(v, tuple) else (v,) for v in values]
+    return [pytest.param(*p, marks=() if v in short else pytest.mark.long) for v, p in zip(values, parts, strict=True)]
 
 
 def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from doubles import QuietlyWeakNoise, WeakNoise, scaled
-from support import make_problem
+from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.auditing import (
@@ -43,7 +43,7 @@ def quiet(mechanism: Mechanism, budget: Budget, n: int = 20, d: int = 2, lam: fl
 
 @pytest.mark.parametrize("double", [WeakNoise, QuietlyWeakNoise])
 @pytest.mark.parametrize("share", [0.8, 0.95])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", mostly_long([0.5, 1.0, 2.0, 4.0], 1.0))
 def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float, epsilon: float) -> None:
     """In every game, also where the declared law hides it: the noise is measured, not believed."""
     budget = Budget(epsilon, 1e-5)
@@ -96,6 +96,7 @@ def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
     assert result.against(budget) == BY_ERRORS
 
 
+@pytest.mark.long
 def test_the_exact_attacker_reaches_what_an_exact_gaussian_gives() -> None:
     """One run spreads by about 0.2 (a handful of false positives decides), so the reference is met on average."""
     budget = Budget(4.0, 1e-5)
@@ -223,6 +224,7 @@ def test_no_output_mechanism_exceeds_what_is_proved(name: str) -> None:
     assert not result.exceeds(result.calibration.proved_budget)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("input-perturbation" not in dpviz.list_mechanisms(), reason="the mechanism is not there")
 def test_input_perturbation_exceeds_its_claim() -> None:
     """n = 1,000, T = 50, claimed epsilon 1, noise per record: symmetric rows leave the canary's direction without noise."""

@@ -42,6 +42,7 @@ def test_half_of_the_noise_is_caught_on_a_network(pair: str) -> None:
     assert audit(HalfTheNoise(steps=1, share=1.0), *game, confidence=0.99).verdict == NO_VIOLATION
 
 
+@pytest.mark.long
 def test_networks_of_dp_sgd_and_dp_gd_raise_few_alarms() -> None:
     """16 audits at alpha = 0.01: more than 3 alarms would have probability below 2e-5."""
     alarms = 0

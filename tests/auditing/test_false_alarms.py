@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit
 from dpviz.auditing.pairs import make
 from dpviz.mechanisms import Mechanism
@@ -12,6 +14,7 @@ from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
 
+@pytest.mark.long
 def test_correct_mechanisms_raise_few_alarms() -> None:
     """200 audits at alpha = 0.01 on the pair that uses up the whole sensitivity: at most 7 alarms."""
     alarms, pair = 0, make("quiet", get_model("svm"), 20, 2, 0.2)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import mostly_long
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), mostly_long([(1280, "light"), (400, "dark")], (400, "dark")))
 def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width: int, scheme: str) -> None:
     one = reader(width=width, scheme=scheme)
     page = one.page
@@ -20,6 +21,7 @@ def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+@pytest.mark.long
 def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., Any]) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=dbdp-pi&seeds=2")
@@ -37,6 +39,7 @@ def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., A
     assert "mechanism=dbdp-pi" in page.url
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "where",
     ["/", "/Trade-off", "/Sensitivity_and_rates", "/Influence_and_noise", "/Privacy_accounting"],
@@ -54,6 +57,7 @@ def test_each_page_with_an_epsilon_links_to_audit_and_claims(reader: Callable[..
     page.wait_for_function("() => location.pathname.includes('Audit') && location.search.includes('mechanism=rsgd-ar')")
 
 
+@pytest.mark.long
 def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callable[..., Any]) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity_and_rates")

@@ -8,13 +8,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from support import mostly_long
 
 from dpviz.dashboard.shell.links import title
 
 PAGES = sorted((Path(__file__).parents[2] / "pages").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", mostly_long(PAGES, PAGES[1]), ids=lambda p: p.stem)
 def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> None:
     one = reader()
     page = one.open("?dataset=teaching&epsilon=0.5&seeds=3")
@@ -30,7 +31,7 @@ def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> 
     assert one.sentence.startswith("At ε = 0.5 ")
 
 
-@pytest.mark.parametrize("link", ["Attack it", "claim"])
+@pytest.mark.parametrize("link", mostly_long(["Attack it", "claim"], "claim"))
 def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None:
     one = reader()
     page = one.open("?dataset=teaching&epsilon=0.5&seeds=3&mechanism=dp-gd&dp-gd.steps=20")
@@ -58,6 +59,7 @@ def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> Non
     assert page.locator("[data-testid=stException]").count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "query", "other"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 import pytest
+from support import mostly_long
 
 Make = Callable[..., Any]
 PICTURE = ".st-key-accuracy .scatterlayer"
@@ -56,19 +57,22 @@ def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:
     page.wait_for_function("t => document.querySelector('.st-key-headline').innerText === t", arg=second)
 
 
+BAD = [
+    ("epsilon=0", "epsilon"),
+    ("epsilon=nan", "epsilon"),
+    ("epsilon=lots", "epsilon"),
+    ("delta=0.5", "delta"),
+    ("dataset=../../etc/passwd", "dataset"),
+    ("mechanism=<img src=http://192.0.2.1/x.png>", "mechanism"),
+    ("mechanism=![x](http://192.0.2.1/x.png)", "mechanism"),
+    ("dp-gd.steps=-4", "steps"),
+    ("utm_source=mail&q=1", "address"),
+]
+
+
 @pytest.mark.parametrize(
     ("bad", "field"),
-    [
-        ("epsilon=0", "epsilon"),
-        ("epsilon=nan", "epsilon"),
-        ("epsilon=lots", "epsilon"),
-        ("delta=0.5", "delta"),
-        ("dataset=../../etc/passwd", "dataset"),
-        ("mechanism=<img src=http://192.0.2.1/x.png>", "mechanism"),
-        ("mechanism=![x](http://192.0.2.1/x.png)", "mechanism"),
-        ("dp-gd.steps=-4", "steps"),
-        ("utm_source=mail&q=1", "address"),
-    ],
+    mostly_long(BAD, BAD[0], BAD[5]),
 )
 def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, field: str) -> None:
     one = reader()
@@ -81,8 +85,8 @@ def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, f
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("dataset", ["breast-cancer", "teaching"])
+@pytest.mark.parametrize("scheme", mostly_long(["light", "dark"], "dark"))
+@pytest.mark.parametrize("dataset", mostly_long(["breast-cancer", "teaching"], "teaching"))
 def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, dataset: str) -> None:
     page = reader(width=400, scheme=scheme).open(f"?dataset={dataset}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -106,6 +110,7 @@ def test_headings_are_in_order_and_charts_have_words(reader: Make) -> None:
     assert all(len(text) > 30 for text in labelled)
 
 
+@pytest.mark.long
 def test_typing_epsilon_and_delta(reader: Make) -> None:
     one = reader()
     page = one.open()

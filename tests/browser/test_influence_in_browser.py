@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +54,7 @@ def test_a_click_chooses_the_person_and_the_address(reader: Make) -> None:
     assert page.get_by_label("Row id", exact=True).input_value() == str(chosen)
 
 
+@pytest.mark.long
 def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
@@ -69,6 +69,7 @@ def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(reader: Make) -> None
     page.get_by_role("button", name="Let the group go").wait_for(state="detached")
 
 
+@pytest.mark.long
 def test_a_link_shows_the_same_two_people(reader: Make) -> None:
     one = reader(width=400, scheme="dark")
     page = one.open("?dataset=teaching&mechanism=pidp-sgd&row=8&other=10&x=principal component 1", PATH)
@@ -77,18 +78,18 @@ def test_a_link_shows_the_same_two_people(reader: Make) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dataset", ["census-40000"])
 def test_a_lasso_over_many_points_answers(reader: Make, dataset: str) -> None:
     one = reader()
     page = one.open(f"?dataset={dataset}&mechanism=output-gaussian", PATH)
     lasso(page)
-    start = time.perf_counter()
     page.get_by_role("button", name="Let the group go").wait_for()
-    print(f"{time.perf_counter() - start:.2f} s")
     rows = page.locator("table", has_text="The chosen group").inner_text().split("\n")
     assert any(int(word.replace(",", "")) > 10_000 for word in " ".join(rows).split() if re.fullmatch(r"\d+,\d+", word))
 
 
+@pytest.mark.long
 def test_the_chosen_row_goes_along_to_other_pages_and_back(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&row=8&y=principal component 1", PATH)

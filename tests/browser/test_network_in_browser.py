@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
+from support import mostly_long
 
 Make = Callable[..., Any]
 
@@ -30,13 +31,14 @@ def bend(page: Any) -> float:
     return float(np.abs(spread @ across).max())
 
 
-@pytest.mark.parametrize(("model", "curved"), [("mlp-12", True), ("logistic", False)])
+@pytest.mark.parametrize(("model", "curved"), mostly_long([("mlp-12", True), ("logistic", False)], ("mlp-12", True)))
 def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> None:
     page = reader().open(f"?dataset=teaching&model={model}&lam=0.0001&seeds=3")
     assert (bend(page) > 0.1) == curved
     assert curved or bend(page) < 1e-6
 
 
+@pytest.mark.long
 def test_the_width_goes_along_and_back(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&model=mlp-12&seeds=2")
@@ -63,6 +65,7 @@ def test_the_width_goes_along_and_back(reader: Make) -> None:
     assert model_of(page) == "mlp-5"
 
 
+@pytest.mark.long
 def test_a_method_that_does_not_fit_is_explained_once(reader: Make) -> None:
     one = reader(width=400, scheme="dark")
     page = one.open("?dataset=teaching&model=mlp&mechanism=cms-output&seeds=2")

@@ -33,6 +33,7 @@ def test_sensitivity_answers_and_links(reader: Make) -> None:
     assert "No averaging here" in main(page)
 
 
+@pytest.mark.long
 def test_observed_points_come_on_request(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=output-gaussian&over=lam", SENSITIVITY)
@@ -40,6 +41,7 @@ def test_observed_points_come_on_request(reader: Make) -> None:
     page.wait_for_function("document.body.innerText.includes('observed, adversarial')")
 
 
+@pytest.mark.long
 def test_accounting_names_the_tightest_proof(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=dp-sgd", ACCOUNTING)
@@ -47,6 +49,7 @@ def test_accounting_names_the_tightest_proof(reader: Make) -> None:
     assert "Who is compared" in main(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
 def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path: str) -> None:
@@ -55,6 +58,7 @@ def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path:
     assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
 def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
     page = reader().open("?dataset=teaching", path)

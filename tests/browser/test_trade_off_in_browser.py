@@ -65,6 +65,7 @@ def some_cells(page: Any, cache: Path, before: dict[str, int], least: int = 2) -
     until(lambda: len(finished(cache)) >= len(before) + least, "the first cells")
 
 
+@pytest.mark.long
 def test_a_sweep_streams_stops_and_goes_on_from_finished_cells(own_server: Any, reader: Make, tmp_path: Path) -> None:
     one = reader(address=own_server.address)
     page = open_page(one, LONG)
@@ -83,6 +84,7 @@ def test_a_sweep_streams_stops_and_goes_on_from_finished_cells(own_server: Any, 
     assert {name: finished(tmp_path)[name] for name in kept} == kept, "finished cells are not computed again"
 
 
+@pytest.mark.long
 def test_a_killed_server_goes_on_and_a_damaged_cell_is_one_notice(own_server: Any, reader: Make, tmp_path: Path) -> None:
     page = open_page(reader(address=own_server.address), LONG)
     some_cells(page, tmp_path, {}, 4)
@@ -104,6 +106,7 @@ def test_a_killed_server_goes_on_and_a_damaged_cell_is_one_notice(own_server: An
     assert not list((tmp_path / "cells").glob(".part-*"))
 
 
+@pytest.mark.long
 def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Make, tmp_path: Path) -> None:
     one = reader(address=own_server.address)
     page = open_page(one, LONG)
@@ -152,6 +155,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     assert query(page)["methods"] == "cms-output,dp-gd"
 
 
+@pytest.mark.long
 def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     one = reader()
     page = open_page(one, QUICK)
@@ -172,6 +176,7 @@ def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     assert one.sentence.startswith(f"At ε = {epsilon} ")
 
 
+@pytest.mark.long
 def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_path: Path) -> None:
     page = open_page(reader(), QUICK)
     over(page)
@@ -186,6 +191,7 @@ def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_pat
     assert not [text for text in texts if text.startswith(("=", "+", "-", "@"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> None:
     page = open_page(reader(width=width, scheme=scheme), f"{QUICK}&tune=steps,clip_norm&odds=true")
@@ -195,6 +201,7 @@ def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> N
     assert page.locator("[data-testid=stException]").count() == 0
 
 
+@pytest.mark.long
 def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_controls(reader: Make) -> None:
     one = reader()
     # the code of the controls comes late, as on a slow line
@@ -214,6 +221,7 @@ def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_
     assert (asked["lam"], asked["mechanism"], asked["seeds"]) == ("0.01", "cms-output", "3")
 
 
+@pytest.mark.long
 def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: Any, reader: Make) -> None:
     one = reader(address=own_server.address)
     page = open_page(one, f"{QUICK}&mechanism=dp-gd&dp-gd.steps=20".replace("mechanism=cms-output&", ""))

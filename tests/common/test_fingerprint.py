@@ -145,12 +145,13 @@ def test_where_a_module_stands_counts() -> None:
 def test_the_engine_s_own_words_are_found() -> None:
     """One change at a time in dp-gd, in memory: its help, citation and messages are words, its numbers are not."""
     name = "mechanisms/gradient/dp_gd.py"
-    before = source.meanings(SOURCES)
+    few = {k: v for k, v in SOURCES.items() if k.startswith(("common/", "mechanisms/"))}
+    before = source.meanings(few)
 
     def changed(old: str, new: str) -> bool:
         text = SOURCES[name].decode()
         assert old in text
-        return source.meanings(SOURCES | {name: text.replace(old, new, 1).encode()}) != before
+        return source.meanings(few | {name: text.replace(old, new, 1).encode()}) != before
 
     def text_after(place: str) -> str:
         return SOURCES[name].decode().split(place, 1)[1].split('"')[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from support import LIMIT, mostly_long
 
 import dpviz
 from dpviz.dashboard.work import cached_runs
@@ -32,6 +32,7 @@ def address(page: AppTest) -> dict[str, str]:
     return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
 
 
+@pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)

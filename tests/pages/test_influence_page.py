@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from support import LIMIT, mostly_long
 
 import dpviz
 from dpviz.dashboard.rows import selection
@@ -58,6 +58,7 @@ def person(page: AppTest) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)
