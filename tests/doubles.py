@@ -43,8 +43,10 @@ class QuietlyWeakNoise(WeakNoise):
 
     def fit(self, training: Training) -> Fit:
         made = super().fit(training)
-        assert made.law is not None
-        return dataclasses.replace(made, law=dataclasses.replace(made.law, scale=made.law.scale / self.share))
+        assert made.distribution is not None
+        return dataclasses.replace(
+            made, distribution=dataclasses.replace(made.distribution, scale=made.distribution.scale / self.share)
+        )
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class BareIntercept(OutputGaussian):
         made = super().fit(training)
         theta = made.theta.copy()
         theta[..., -1] = training.problem.optimum[-1]
-        return dataclasses.replace(made, theta=theta, law=None)
+        return dataclasses.replace(made, theta=theta, distribution=None)
 
 
 @dataclass(frozen=True)

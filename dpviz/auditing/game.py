@@ -141,7 +141,7 @@ def watch(
                 done = (k + (side + v / len(versions)) / 2) / len(starts)
                 fits.append(version.fit(Training(here, [calibration], streams, record=False, monitor=_inside(monitor, done))))
             outputs[side].append(np.hstack([_output(f) for f in fits]))
-            seen.append(fits[-1].law)
+            seen.append(fits[-1].distribution)
         if laws is None and len(versions) == 1 and seen[0] is not None and seen[1] is not None:
             laws = Laws(seen[0], seen[1])
         last = k == len(starts) - 1

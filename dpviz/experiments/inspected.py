@@ -60,7 +60,7 @@ class Inspected:
         noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
         ever: (n,) whether that happened in any seed; None likewise.
         first: (n,) the first seed in which it happened, -1 where in none; None likewise.
-        timeline: (S, rounds) rows that met noise, or what `timeline_counts` says, per round; or None.
+        timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
         views: the rules that decide which rows meet noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
         attack: the best possible attack on anybody; None where nothing is proved.

@@ -72,7 +72,7 @@ class Trained:
         The mean over rows of P(score has the label's sign). (E, 1) where all seeds train alike; None where the
         distribution of the released parameters is not known.
         """
-        law, problem = self.fit.law, self.problem
+        law, problem = self.fit.distribution, self.problem
         if law is None or not problem.setting.linear:
             return None
         scores = problem.model.scores(np.atleast_2d(law.centre), rows)

@@ -52,7 +52,7 @@ class Result:
         majority: the most frequent label.
         setup: data, split and problem.
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
-        timeline: (S, rounds) rows that met noise per round, None where noise is not put on rows.
+        timeline: (S, rounds) rows that received noise per round, None where noise is not put on rows.
         record: what happened to each row, per seed; None where `instances` was switched off.
     """
 

@@ -45,7 +45,7 @@ def training_map(
         influence: (n,) >= 0, shown on a logarithmic scale, over four decades at most.
         row_ids: (n,) what a selection returns.
         names: of the two axes.
-        noised: (n,) rows that met noise; None where noise is not put on rows.
+        noised: (n,) rows that received noise; None where noise is not put on rows.
         epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
         unit: what the colour is called.

@@ -13,7 +13,7 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, fig
 Floats = NDArray[np.float64]
 
 
-def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that met noise") -> go.Figure:
+def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that received noise") -> go.Figure:
     """How many rows met noise in each round: mean over the noise draws, and their range.
 
     Args:

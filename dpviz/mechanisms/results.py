@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OutputNoise:
-    """Where the law of the released parameters is known: centre + scale x a standard draw.
+    """The distribution of the released parameters, where it is known: centre + scale x a standard draw.
 
     Attributes:
         centre: (m,) shared, or (S, m) per seed: the parameters before noise.
@@ -37,9 +37,9 @@ class NoiseRecord:
         visits: how often the row was used in an update.
         times_noised: how often noise was put on this very row or on its own gradient step.
         noise_norm: total length of the noise that was put on this row.
-        passed: how often a rule let the row pass without noise.
+        passed: how often a rule let the row train without noise.
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
-        timeline: (E, S, rounds) number of rows that met noise, or that `timeline_counts`, per round.
+        timeline: (E, S, rounds) number of rows that received noise, or that `timeline_counts`, per round.
         gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
         path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
         where: where the noise went, in words.
@@ -47,7 +47,7 @@ class NoiseRecord:
     """
 
     where: Words
-    timeline_counts: Words = "rows that met noise"
+    timeline_counts: Words = "rows that received noise"
     visits: NDArray[Any] | None = None
     times_noised: NDArray[Any] | None = None
     noise_norm: NDArray[Any] | None = None
@@ -66,7 +66,7 @@ class NoiseRecord:
 
 @dataclass(frozen=True)
 class RuleView:
-    """A rule that decides which rows meet noise, looked at for every training row before the first step.
+    """A rule that decides which rows receive noise, looked at for every training row before the first step.
 
     A row passes without noise where low <= statistic <= high. Not private: it is computed from the rows.
 
@@ -103,11 +103,11 @@ class Fit:
     Attributes:
         theta: (E, S, m) released parameters, E budgets and S seeds.
         record: what happened to the rows.
-        law: the law of theta given the data, where it is known in closed form.
+        distribution: of theta given the data, where it is known in closed form.
         constant_label: (E, S) labels in {-1, +1} where the release is a label and not a model.
     """
 
     theta: Floats
     record: NoiseRecord
-    law: OutputNoise | None = None
+    distribution: OutputNoise | None = None
     constant_label: Floats | None = None

@@ -236,10 +236,10 @@ def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.Monkey
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.1, 1.0, 10.0)]
     fit = built.fit(Training(problem, cals, spawn(1, 4)))
     assert len(calls) == 1
-    assert fit.law is not None
+    assert fit.distribution is not None
     shared = name in ("nsgd", "outpert-gd")
-    assert fit.law.centre.shape == ((problem.m,) if shared else (4, problem.m))
-    draws = (fit.theta - fit.law.centre) / fit.law.scale[:, None, None]
+    assert fit.distribution.centre.shape == ((problem.m,) if shared else (4, problem.m))
+    draws = (fit.theta - fit.distribution.centre) / fit.distribution.scale[:, None, None]
     np.testing.assert_allclose(draws, np.broadcast_to(draws[:1], draws.shape), rtol=1e-6, atol=1e-9)
     assert fit.record.visits is not None
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=name, seeds=2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -192,9 +191,8 @@ class DPSVRG(ProtectsQuery, IndividualBudget):
         )
 
     def fit(self, training: Training) -> Fit:
-        problem, calibrations, streams, record = training.problem, training.calibrations, training.streams, training.record
-        n, e = problem.n, len(calibrations)
-        visits = np.zeros((1, len(streams), n), np.int32) if record else None
+        problem, seeds, record = training.problem, len(training.streams), training.record
+        visits = np.zeros((1, seeds, problem.n), np.int32) if record else None
         problem.model.prepare(problem.rows)
         keep = record and self.noise == "accounted"
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
@@ -202,10 +200,10 @@ class DPSVRG(ProtectsQuery, IndividualBudget):
         def work(s: int, tick: Monitor) -> Floats:
             seen = visits[0, s] if visits is not None else None
             here = path[:, s] if path is not None and s < path.shape[1] else None
-            return self._train(problem, calibrations, streams[s], seen, here, tick)
+            return self._train(training, s, seen, here, tick)
 
-        heavy = n * e * problem.m >= 1_000_000 and self.noise == "accounted"
-        trained = map_streams(work, len(streams), training.monitor, parallel=heavy)
+        heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
+        trained = map_streams(work, seeds, training.monitor, parallel=heavy)
         return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, path=path))
 
     def individual(
@@ -231,23 +229,15 @@ class DPSVRG(ProtectsQuery, IndividualBudget):
         worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
-    def _train(
-        self,
-        problem: Problem,
-        calibrations: Sequence[Calibration],
-        stream: np.random.SeedSequence,
-        seen: np.ndarray | None,
-        path: Floats | None,
-        tick: Monitor,
-    ) -> Floats:
-        """(E, m): one seed at all budgets; they share batches and standard draws."""
+    def _train(self, training: Training, s: int, seen: np.ndarray | None, path: Floats | None, tick: Monitor) -> Floats:
+        """(E, m): seed s at all budgets; they share batches and standard draws."""
+        problem, calibrations, scale = training.problem, training.calibrations, training.scales
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
         bound = min(self.clip_norm, problem.setting.G)
-        start, sampling, noise = substreams(stream, 3)
+        start, sampling, noise = substreams(training.streams[s], 3)
         choose, draw = generator(sampling), generator(noise)
         batches = poisson_batches(n, self.sampling_rate)(choose)
         divisor = self.sampling_rate * n if accounted else 1.0
-        scale = np.array([c.noise_scale for c in calibrations])
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         ratio = [
             c.details["noise_multiplier_inner"] / c.details["noise_multiplier_full"] if accounted else 0.0 for c in calibrations

@@ -69,7 +69,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     rule: str = knob(
         "literal",
         "Rule",
-        "Lines 9 and 10 as written; or the intention: a threshold on the influence, or the share of rows that meets noise.",
+        "Lines 9 and 10 as written; or the intention: a threshold on the influence, or the share of rows that receives noise.",
         options=("literal", "threshold", "fraction"),
     )
     threshold: float = knob(
@@ -82,7 +82,11 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         unit="G/(nλ)",
     )
     fraction: float = knob(
-        0.1, "Share noised", "Share of the rows, the most influential, that meets noise (fraction rule only).", low=0.0, high=1.0
+        0.1,
+        "Share noised",
+        "Share of the rows, the most influential, that receives noise (fraction rule only).",
+        low=0.0,
+        high=1.0,
     )
     start: str = knob(
         "non-private",

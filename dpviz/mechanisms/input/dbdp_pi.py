@@ -117,7 +117,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
                 f"Line 9 compares the length of a vector of {setting.m} ratios with e^ε. Ratios of rows with little influence "
                 f"are near 1, so the length is near √{setting.m}: as written the rule noises every such row where "
                 f"ε < ½ ln {setting.m} = {flip:.3g} and none where ε is above, whatever its influence.",
-                "Whether a row meets noise depends on private data, and no budget is spent on that decision.",
+                "Whether a row receives noise depends on private data, and no budget is spent on that decision.",
                 "A row that passes moves the model by its exact gradient; line 18 publishes such rows unchanged.",
                 f"Theorem 2 is stated for ε < c₁T/n² (n² = {setting.n**2:,}, T = {self.steps}); the experiments go to ε = 7.",
                 "Noise of scale σ on a row has scale wσ on its gradient, at most; eq. (16) has variance wσ² for w²σ².",

@@ -56,7 +56,7 @@ def release(training: Training, centre: Floats, record: NoiseRecord) -> Fit:
     family, scale = training.calibrations[0].noise_family, training.scales
     noise = STANDARD[family](training.streams, centre.shape[-1])
     theta = centre + scale[:, None, None] * noise
-    return Fit(np.ascontiguousarray(theta), record, law=OutputNoise(centre, scale, family))
+    return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family))
 
 
 def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, tuple[str, ...]]:
