@@ -65,7 +65,8 @@ class FukuchiInput(ProtectsQuery, NoisesRows):
             notes=(
                 "The publication's own constants are not followed: a quadratic stands in for the loss, which makes the "
                 "sensitivity exact. Its minimiser is not the non-private one even without noise.",
-                "Only the sum of the matrix reports is drawn, from its exact distribution; a row's noise is shown for its vector report.",
+                "Only the sum of the matrix reports is drawn, from its exact distribution; the noise shown is that of the vector "
+                "report.",
             ),
             details={
                 "mu": mu,
