@@ -113,6 +113,7 @@ class DPAGD(ProtectsQuery):
                     else ()
                 ),
                 *rounding(setting),
+                "The losses that choose a step length are summed in single precision; that rounding is outside the proof.",
             ),
             details={
                 "rho_total": rho,

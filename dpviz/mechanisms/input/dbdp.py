@@ -44,7 +44,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation", Algorithm 1 and Theorem 1'
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
-    guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and nothing hides a changed label."
+    guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     steps: int = knob(

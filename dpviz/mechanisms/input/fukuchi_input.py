@@ -29,9 +29,11 @@ class FukuchiInput(ProtectsQuery, NoisesRows):
     for the SVM the quadratic of its bend, 9/8 - 3m/2 + m^2/2), so that a row enters through (a y x, k x x') only.
     Xi is symmetric with N(0, s^2) on the diagonal and N(0, s^2/2) beside it: isotropic in Frobenius geometry.
 
-    Sensitivity [ours]: for rows in the unit ball the distance of two reports grows with both lengths and, at length 1
-    and t = y y' <x, x'>, its square is a^2 (2 - 2t) + k^2 (2 - 2t^2), which falls in t where a^2 >= 2 k^2 |t|. Both
-    losses have a^2 >= 2 k^2, so the maximum is at t = -1: 2a, that is exactly 1 for logistic regression.
+    Sensitivity [ours]: for rows of lengths r, s <= 1 and cosine t of y x and y' x', the squared distance of two reports is
+    a^2 (r^2 + s^2 - 2rst) + k^2 (r^4 + s^4 - 2 r^2 s^2 t^2). It is larger at -|t| than at |t|. For t <= 0 it grows with r:
+    half its derivative is a^2 (r + s|t|) + 2 k^2 r (r^2 - s^2 t^2) >= 0, because a^2 >= 2 k^2 for both losses; likewise with
+    s. At r = s = 1 it is a^2 (2 - 2t) + k^2 (2 - 2t^2), which falls in t, so the maximum is at t = -1: 2a, that is exactly 1
+    for logistic regression.
     """
 
     id = "fukuchi-input"
@@ -44,7 +46,7 @@ class FukuchiInput(ProtectsQuery, NoisesRows):
     noise_enters = "Every row, once, before it leaves its owner: its label times its features, and its products of features."
     guarantee = (
         "(ε, δ)-DP of the model and of the summed reports, labels included, proved for rows in the unit ball; each single "
-        "report is locally private at about √n times ε."
+        "report is locally private with √n times the Gaussian parameter μ, a far larger ε. Everybody must add honest noise."
     )
     rate = r"O\!\left(\frac{p\,G^2(\log(16/\delta)+\varepsilon)}{L\,n\,\varepsilon}\right)"
     needs_linear = True

@@ -46,7 +46,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         'Privacy", Algorithm 1, Theorems 1 to 4'
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
-    guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and nothing hides a changed label."
+    guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
     steps: int = knob(

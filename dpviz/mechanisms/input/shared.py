@@ -12,7 +12,7 @@ from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 
-LABELS: Words = "Labels are not perturbed, so nothing hides a changed label."
+LABELS: Words = "Labels are not perturbed: published rows show a changed label, and no proof covers it in the model."
 ONCE: Words = (
     "The noise is drawn once, but the proof adds up privacy losses as for T independent releases, and treats the gradient as "
     "Gaussian although its coefficients depend on the same noise."

@@ -46,7 +46,10 @@ class LDPDuchi(LocalMechanism):
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
     )
     noise_enters = "Every row: each person reports a random vector of fixed length that leans towards their own."
-    guarantee = "ε-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
+    guarantee = (
+        "ε-LDP of every report, proved; all training is post-processing. "
+        "Shuffling can give a smaller central ε, not for every ε and n."
+    )
     rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
     pure = True
 

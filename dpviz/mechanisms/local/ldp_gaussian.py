@@ -38,7 +38,10 @@ class LDPGaussian(LocalMechanism):
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
     )
     noise_enters = "Every row: each person adds Gaussian noise to their own report before anyone sees it."
-    guarantee = "(ε, δ)-LDP of every report, proved; all training is post-processing. Shuffling gives a smaller central ε."
+    guarantee = (
+        "(ε, δ)-LDP of every report, proved; all training is post-processing. "
+        "Shuffling can give a smaller central ε, not for every ε and n."
+    )
 
     floor: float = knob(
         0.1, "Noise floor", "Smallest curvature that the surrogate trusts.", low=0.01, high=10.0, log=True, unit="noise edge"
