@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import LIMIT, until
 
 ROWS = 1013  # numbers of rows that nothing else has: all, training, test
 MARK = "zebra4711"  # a text that is in the files only
-LONG = 180.0
 
 #: the app with a short patience, which tells what it holds when it is asked
 WATCHED = """
@@ -65,15 +65,12 @@ class Watched:
     def told(self) -> dict[str, Any]:
         (self._cache / "told").unlink(missing_ok=True)
         (self._cache / "ask").touch()
-        end = time.monotonic() + LONG
-        while not (self._cache / "told").exists():
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until((self._cache / "told").exists, "an answer")
         state: dict[str, Any] = json.loads((self._cache / "told").read_text())
         return state
 
     def until(self, true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        end = time.monotonic() + LONG
+        end = time.monotonic() + LIMIT
         while True:
             state = self.told()
             if true(state):
