@@ -6,26 +6,23 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.auditing.judging import Game, declares_gaussian, judge
 from dpviz.auditing.pairs import Pair, differing_row
 from dpviz.auditing.result import AuditResult
-from dpviz.auditing.scores import SCORES, Laws, Score, choose, fitters
-from dpviz.common.progress import Monitor, silent
+from dpviz.auditing.scores import SCORES, Distributions
+from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
 from dpviz.privacy.budget import Budget, Neighbouring
 
 Floats = NDArray[np.float64]
 
 MAX_RUNS = 1_000_000
 _BLOCK_ELEMENTS = 1 << 23  # rows x parameters x replicas trained at once
-_LEARNED_SHARE = 0.1  # of the error probability, for the learning attacker beside an exact one
-_CLOUD = 1000
 
 
 def audit(
@@ -75,11 +72,11 @@ def watch(
     """The game as it goes on: trains in blocks and yields what the attacker has so far; the last result is the audit.
 
     Networks start from one point that the attacker knows: it does not depend on data, so guarantees hold at every start.
-    The exact likelihood ratio, its threshold and the mid-point come from the declared laws, so all runs are counted.
+    The exact likelihood ratio, its threshold and the mid-point come from the declared distributions, so all runs are counted.
     A learning attacker is fitted on a quarter of the runs, its threshold chosen on another, and the other half counted.
-    Under score="auto" both play where the law is known, the second with a tenth of the error probability, and the
+    Under score="auto" both play where the distribution is known, the second with a tenth of the error probability, and the
     larger bound is taken. The Gaussian test is fixed before the game: it counts the errors of all runs at the mid-point
-    between the models without noise, and where the law has two fixed centres it measures the noise around them.
+    between the models without noise, and where the distribution has two fixed centres it measures the noise around them.
 
     Args:
         mechanism: with its knobs set.
@@ -98,6 +95,47 @@ def watch(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: outputs are not finite.
     """
+    game = _prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
+    outputs: list[list[Floats]] = [[], []]
+    distributions: Distributions | None = None
+    block = _block(problem, game.runs, looks)
+    starts = range(0, game.runs, block)
+    every = max(1, len(starts) // max(1, looks))
+    for k, start in enumerate(starts):
+        size = min(block, game.runs - start)
+        seen: list[OutputNoise | None] = []
+        for side in range(2):
+            inside = part(monitor, (k + side / 2) / len(starts), 0.5 / len(starts))
+            made, distribution = _trained(game, side, range(start, start + size), inside)
+            outputs[side].append(made)
+            seen.append(distribution)
+        if distributions is None and len(game.versions) == 1 and seen[0] is not None and seen[1] is not None:
+            distributions = Distributions(seen[0], seen[1])
+        last = k == len(starts) - 1
+        if last or ((k + 1) % every == 0 and start + size >= 40):
+            monitor((k + 1) / len(starts))
+            first, second = (np.concatenate(side) for side in outputs)
+            yield judge(game, first, second, distributions)
+
+
+def _block(problem: Problem, runs: int, looks: int) -> int:
+    """Runs of one side that are trained at once: what fits into memory, and few enough that there is something to look at."""
+    fitting = int(np.clip(_BLOCK_ELEMENTS // (problem.n * problem.m), 16, 1000))
+    return min(fitting, max(40, -(-runs // max(1, looks))))
+
+
+def _prepare(
+    mechanism: Mechanism,
+    problem: Problem,
+    neighbour: Problem,
+    budget: Budget,
+    runs: int,
+    seed: int,
+    score: str,
+    confidence: float,
+    iterates: Sequence[int],
+) -> Game:
+    """The game, if it may be played; see `watch`."""
     runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
     row = differing_row(problem, neighbour)
@@ -109,48 +147,40 @@ def watch(
         raise FloatingPointError(
             f"{mechanism.id} declares a noise scale of {calibration.noise_scale}: nothing protects its outputs."
         )
-    if calibration.neighbouring is Neighbouring.ADD_REMOVE and problem.rows.X[row].any() and neighbour.rows.X[row].any():
+    _check_relation(mechanism, calibration, problem, neighbour, row)
+    versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
+    sides = (_known_start(problem, seed), _known_start(neighbour, seed))
+    line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
+    return Game(mechanism, calibration, sides, row, versions, runs, seed, score, confidence, line)
+
+
+def _check_relation(mechanism: Mechanism, calibration: Calibration, problem: Problem, neighbour: Problem, row: int) -> None:
+    """Refuses a pair that the mechanism's neighbouring relation does not speak about."""
+    if calibration.neighbouring is not Neighbouring.ADD_REMOVE:
+        return
+    if problem.rows.X[row].any() and neighbour.rows.X[row].any():
         raise InvalidInput(
             "pair",
             f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",
             "Use a pair in which the differing row is zero on one side.",
         )
-    if calibration.neighbouring is Neighbouring.ADD_REMOVE and problem.setting.quadratic is None:
+    if problem.setting.quadratic is None:
         raise InvalidInput(
             "pair",
             f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not "
             "the same as no row",
             "Audit it under replace-one, or on a linear model.",
         )
-    versions = [*_prefixes(mechanism, problem.setting, iterates), mechanism]
-    sides = (_known_start(problem, seed), _known_start(neighbour, seed))
-    outputs: list[list[Floats]] = [[], []]
-    laws: Laws | None = None
-    line = _line(mechanism, calibration, sides, seed) if _declares_gaussian(calibration) else None
-    block = int(np.clip(_BLOCK_ELEMENTS // (problem.n * problem.m), 16, 1000))
-    block = min(block, max(40, -(-runs // max(1, looks))))  # so that there is something to look at
-    starts = range(0, runs, block)
-    every = max(1, len(starts) // max(1, looks))
-    for k, start in enumerate(starts):
-        size = min(block, runs - start)
-        seen: list[OutputNoise | None] = []
-        for side, here in enumerate(sides):
-            streams = [np.random.SeedSequence(seed, spawn_key=(side, start + i)) for i in range(size)]
-            fits = []
-            for v, version in enumerate(versions):
-                done = (k + (side + v / len(versions)) / 2) / len(starts)
-                fits.append(version.fit(Training(here, [calibration], streams, record=False, monitor=_inside(monitor, done))))
-            outputs[side].append(np.hstack([_output(f) for f in fits]))
-            seen.append(fits[-1].distribution)
-        if laws is None and len(versions) == 1 and seen[0] is not None and seen[1] is not None:
-            laws = Laws(seen[0], seen[1])
-        last = k == len(starts) - 1
-        if last or ((k + 1) % every == 0 and start + size >= 40):
-            monitor((k + 1) / len(starts))
-            first, second = (np.concatenate(side) for side in outputs)
-            yield _judge(
-                mechanism, calibration, sides, row, first, second, laws, line, runs, seed, score, confidence, len(versions)
-            )
+
+
+def _trained(game: Game, side: int, runs: range, monitor: Monitor) -> tuple[Floats, OutputNoise | None]:
+    """(len(runs), k) outputs of one side, iterates first, and the declared distribution of the released model."""
+    streams = [np.random.SeedSequence(game.seed, spawn_key=(side, run)) for run in runs]
+    fits = []
+    for v, version in enumerate(game.versions):
+        inside = _inside(monitor, v / len(game.versions))
+        fits.append(version.fit(Training(game.sides[side], [game.calibration], streams, record=False, monitor=inside)))
+    return np.hstack([_output(f) for f in fits]), fits[-1].distribution
 
 
 def audit_pairs(
@@ -169,10 +199,6 @@ def audit_pairs(
         raise InvalidInput("pairs", "none was given", "Give at least one pair.")
     out = {}
     for k, pair in enumerate(pairs):
-
-        def part(done: float, k: int = k) -> None:
-            monitor((k + done) / len(pairs))
-
         out[pair.name] = audit(
             mechanism,
             pair.first,
@@ -182,7 +208,7 @@ def audit_pairs(
             seed + k,
             confidence=1 - (1 - confidence) / len(pairs),
             iterates=iterates,
-            monitor=part,
+            monitor=part(monitor, k / len(pairs), 1 / len(pairs)),
         )
     return out
 
@@ -216,86 +242,6 @@ def _output(fit: Fit) -> Floats:
     return np.ascontiguousarray(out, dtype=np.float64)
 
 
-def _judge(
-    mechanism: Mechanism,
-    calibration: Calibration,
-    sides: tuple[Problem, Problem],
-    row: int,
-    first: Floats,
-    second: Floats,
-    laws: Laws | None,
-    line: tuple[Floats, float] | None,
-    requested: int,
-    seed: int,
-    wanted: str,
-    confidence: float,
-    iterates: int,
-) -> AuditResult:
-    delta, n = calibration.budget.delta, len(first)
-    warnings: list[str] = []
-    exact = laws if laws is not None and laws.usable else None
-    if exact is not None:
-        contradiction = exact.contradiction(first, second)
-        if contradiction:
-            warnings.append(contradiction)
-            exact = None
-    if wanted == "likelihood" and exact is None:
-        raise InvalidInput("score", f"{mechanism.id} declares no law that its outputs follow", 'Use score="auto".')
-    attacks: list[tuple[str, Score, Counts, float, Counts, Floats, Floats]] = []
-    if exact is not None and wanted in ("auto", "likelihood"):
-        share = 1.0 if wanted == "likelihood" else 1 - _LEARNED_SHARE
-        level = 1 - (1 - confidence) * share
-        cut = exact.threshold(trials=n, delta=delta, confidence=level, seed=seed)
-        a, b = exact.log_ratio(first), exact.log_ratio(second)
-        attacks.append(("likelihood", exact.log_ratio, count_errors(a, b, cut), level, count_errors(a, b, 0.0), a, b))
-    if wanted != "likelihood":
-        # every other run is kept for choosing, so both parts grow together
-        kept, counted = (first[::2], second[::2]), (first[1::2][: n // 2], second[1::2][: n // 2])
-        found = fitters(*sides, row, iterates if first.shape[1] == iterates * sides[0].m else 1)
-        chosen = {k: f for k, f in found.items() if wanted in ("auto", k.split("(")[0])}
-        if not chosen:
-            raise InvalidInput("score", f"{wanted!r} needs iterates", "Give iterates, or use another score.")
-        name, score, sa, sb = choose(chosen, *kept)
-        level = 1 - (1 - confidence) * (_LEARNED_SHARE if attacks else 1.0)
-        # judged at the size of the sample that it is seen on: cuts far in the tail only look good there
-        cut, _ = best_threshold(sa, sb, trials=min(len(sa), len(counted[0])), delta=delta, confidence=level)
-        middle = 0.5 * float(np.median(sa) + np.median(sb))
-        a, b = score(counted[0]), score(counted[1])
-        attacks.append((name, score, count_errors(a, b, cut), level, count_errors(a, b, middle), a, b))
-    best = max(attacks, key=lambda attack: attack[2].epsilon_lower_bound(delta, attack[3]))
-    name, score, counts, level, middle_counts, a, b = best
-    if attacks[0][0] == "likelihood":
-        middle_counts = attacks[0][4]  # the Gaussian test is fixed beforehand: it belongs to the exact attacker
-    elif line is not None:
-        direction, middle = line
-        m = len(direction)
-        middle_counts = count_errors(first[:, -m:] @ direction, second[:, -m:] @ direction, middle)
-    return AuditResult(
-        mechanism=mechanism.id,
-        calibration=calibration,
-        runs=n,
-        requested=requested,
-        seed=seed,
-        confidence=confidence,
-        score=name,
-        counts=counts,
-        counts_confidence=level,
-        middle=middle_counts,
-        assumption=_assumption(calibration, exact),
-        curve=roc(a, b, confidence),
-        cloud=_cloud(first, second, score, exact),
-        noise=None if laws is None else laws.residuals(first, second),
-        warnings=tuple(warnings),
-    )
-
-
-def _declares_gaussian(calibration: Calibration) -> bool:
-    """Whether the calibration declares mu-GDP with the mu that its budget allows."""
-    mu = calibration.details.get("mu")
-    claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
-    return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
-
-
 def _line(
     mechanism: Mechanism, calibration: Calibration, sides: tuple[Problem, Problem], seed: int
 ) -> tuple[Floats, float] | None:
@@ -304,27 +250,3 @@ def _line(
     ends = [_output(mechanism.fit(Training(problem, quiet, streams, record=False)))[0] for problem in sides]
     direction = ends[1] - ends[0]
     return (direction, float(0.5 * (ends[0] + ends[1]) @ direction)) if direction.any() else None
-
-
-def _assumption(calibration: Calibration, laws: Laws | None) -> str:
-    """Why the trade-off may be taken for a Gaussian one."""
-    if laws is not None and laws.first.family == "gaussian" and laws.first.scale[0] == laws.second.scale[0]:
-        return "Both sides are Gaussian with one covariance around fixed centres: the law is declared and the outputs follow it."
-    if _declares_gaussian(calibration):
-        mu = calibration.details["mu"]
-        return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {mu:.4g}."
-    return ""
-
-
-def _cloud(first: Floats, second: Floats, score: Score, laws: Laws | None) -> pd.DataFrame:
-    shown = np.concatenate([first[:_CLOUD], second[:_CLOUD]])
-    side = np.repeat([0, 1], [min(len(first), _CLOUD), min(len(second), _CLOUD)])
-    centre = first.mean(axis=0)
-    axis = second.mean(axis=0) - centre if laws is None else laws.second.centre - laws.first.centre
-    length = float(np.linalg.norm(axis))
-    axis = axis / length if length > 0 else np.eye(len(axis))[0]
-    moved = shown - centre
-    u = moved @ axis
-    rest = moved - u[:, None] * axis
-    v = rest @ np.linalg.svd(rest[:: max(1, len(rest) // 400)], full_matrices=False)[2][0]
-    return pd.DataFrame({"side": side, "u": u, "v": v, "score": score(shown)})

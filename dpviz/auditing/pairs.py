@@ -1,4 +1,4 @@
-"""Neighbouring pairs to attack: made-up ones that are as bad as a method's analysis fears, and ones from real data.
+"""Neighbouring pairs to attack: synthetic ones that are as bad as a method's analysis fears, and ones from real data.
 
 All rows lie in the unit ball, and exactly one row differs. A row x = 0 has no gradient in a linear model, so replacing a
 row by it is also what removing it means when n is public. In a network it still pulls at the offsets.
@@ -66,7 +66,7 @@ def _axis(d: int, k: int) -> Floats:
 
 
 def _quiet(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
-    # nothing else moves the model, and every coordinate carries the difference
+    # nothing else changes the model, and every coordinate carries the difference
     x = np.full(d, d**-0.5)
     return Rows(np.zeros((n, d)), _labels(n)), x, 1.0, x, -1.0
 
@@ -107,7 +107,7 @@ PAIRS: dict[str, tuple[Build, str]] = {
 
 
 def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:
-    """A made-up pair by id, for n >= 4 rows and d >= 2 features."""
+    """A synthetic pair by id, for n >= 4 rows and d >= 2 features."""
     n, d = whole("n", n, 4, 10**7), whole("d", d, 2, 10**5)
     build, why = PAIRS[name]
     rows, x, y, other_x, other_y = build(n, d)
@@ -168,10 +168,10 @@ def replace_by(problem: Problem, index: int, x: Floats, y: float) -> Pair:
 
 
 def most_influential(problem: Problem) -> Pair:
-    """The row whose label flip moves the non-private minimiser most, to first order, with its label flipped.
+    """The row whose label flip changes the non-private minimiser most, to first order, with its label flipped.
 
     (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for a network through its approximation.
     """
     row = int(np.argmax(influence_of(problem).flip_norm))
     pair = label_flip(problem, row)
-    return Pair("most-influential", pair.first, pair.second, f"Row {row}, which moves the model most, flipped.")
+    return Pair("most-influential", pair.first, pair.second, f"Row {row}, which changes the model most, flipped.")

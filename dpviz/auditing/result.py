@@ -31,7 +31,7 @@ class AuditResult:
             attackers share it.
         middle: its errors at the cut half-way between both sides, for the Gaussian bound.
         assumption: why the Gaussian bound may be used here, "" where it may not.
-        noise: the noise measured around the declared centres, None where the law does not have two fixed ones.
+        noise: the noise measured around the declared centres, None where the distribution does not have two fixed ones.
         curve: the attacker's ROC with limits (`roc`).
         cloud: outputs projected to a plane, up to 1,000 a side: side (0, 1), u along the attacker's direction, v
             across it (largest remaining spread), score.

@@ -22,23 +22,23 @@ Score = Callable[[Floats], Floats]
 Fitter = Callable[[Floats, Floats], Score]
 
 _CERTAIN = 1e300  # an output that only one side can produce
-_LAW_DRAWS = 20_000
-_LAW_ALPHA = 1e-6
+_DRAWS = 20_000
+_ALPHA = 1e-6
 
 SCORES = {
-    "auto": "The exact likelihood ratio where the law is known, and what a learning attacker finds beside it.",
-    "likelihood": "The exact likelihood ratio; needs a mechanism that declares the law of its outputs.",
-    "gradient": "The direction in which the differing row pulls the model.",
+    "auto": "The exact likelihood ratio where the distribution is known, and what a learning attacker finds beside it.",
+    "likelihood": "The exact likelihood ratio; needs a mechanism that declares the distribution of its outputs.",
+    "gradient": "The direction in which the differing row changes the model.",
     "lda": "The best linear direction (Fisher).",
     "qda": "Two Gaussians with their own covariances: sees noise whose size depends on the data.",
-    "steps": "The largest single step along the differing row's pull, for attackers who see the iterates.",
+    "steps": "The largest single step along the differing row's gradient, for attackers who see the iterates.",
     "repeat": "Outputs that occurred before on one side only: sees noise that is not fresh.",
 }
 
 
 @dataclass(frozen=True)
-class Laws:
-    """The declared laws of the outputs on both sides, where each has one fixed centre."""
+class Distributions:
+    """The declared distributions of the outputs on both sides, where each has one fixed centre."""
 
     first: OutputNoise
     second: OutputNoise
@@ -67,21 +67,21 @@ class Laws:
             bounds = epsilon_lower_bound(errors[0] * trials, errors[1] * trials, trials, delta, confidence)
             return float(cuts[np.argmax(bounds)]) if bounds.max() > 0 else 0.0
         scores = []
-        for side, law in enumerate((a, b)):
+        for side, distribution in enumerate((a, b)):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, side)))
-            m = len(law.centre)
-            draws = rng.standard_normal((_LAW_DRAWS, m))
-            if law.family == "gamma-sphere":
-                draws *= (rng.gamma(m, size=_LAW_DRAWS) / np.linalg.norm(draws, axis=1))[:, None]
-            scores.append(self.log_ratio(law.centre + law.scale[0] * draws))
-        return best_threshold(*scores, trials=min(trials, _LAW_DRAWS), delta=delta, confidence=confidence)[0]
+            m = len(distribution.centre)
+            draws = rng.standard_normal((_DRAWS, m))
+            if distribution.family == "gamma-sphere":
+                draws *= (rng.gamma(m, size=_DRAWS) / np.linalg.norm(draws, axis=1))[:, None]
+            scores.append(self.log_ratio(distribution.centre + distribution.scale[0] * draws))
+        return best_threshold(*scores, trials=min(trials, _DRAWS), delta=delta, confidence=confidence)[0]
 
     def contradiction(self, first: Floats, second: Floats) -> str:
-        """Words if outputs do not follow the declared laws (Kolmogorov-Smirnov on lengths, at 1e-6), else ""."""
-        for law, outputs in ((self.first, first), (self.second, second)):
-            p = _fit(law, outputs, float(law.scale[0]))
-            if p < _LAW_ALPHA:
-                return f"the outputs do not follow the declared {law.family} law (p = {p:.1g})"
+        """Words if outputs do not follow the declared distributions (Kolmogorov-Smirnov on lengths, at 1e-6), else ""."""
+        for distribution, outputs in ((self.first, first), (self.second, second)):
+            p = _fit(distribution, outputs, float(distribution.scale[0]))
+            if p < _ALPHA:
+                return f"the outputs do not follow the declared {distribution.family} distribution (p = {p:.1g})"
         return ""
 
     def residuals(self, first: Floats, second: Floats) -> Residuals | None:
@@ -97,28 +97,28 @@ class Laws:
         squares = float(((first - a.centre) ** 2).sum() + ((second - b.centre) ** 2).sum())
         freedom = first.size + second.size
         measured = (squares / freedom) ** 0.5
-        if not measured > 0 or min(_fit(a, first, measured), _fit(b, second, measured)) < _LAW_ALPHA:
+        if not measured > 0 or min(_fit(a, first, measured), _fit(b, second, measured)) < _ALPHA:
             return None
         return Residuals(float(np.linalg.norm(b.centre - a.centre)), squares, freedom)
 
 
-def _fit(law: OutputNoise, outputs: Floats, scale: float) -> float:
-    """p-value of the law at this scale, by Kolmogorov-Smirnov on the lengths and, if Gaussian, along the diagonal."""
-    m, moved = len(law.centre), (outputs - law.centre) / scale
-    radius = np.linalg.norm(moved, axis=1)
-    if law.family != "gaussian":
+def _fit(distribution: OutputNoise, outputs: Floats, scale: float) -> float:
+    """p-value of the distribution at this scale, by Kolmogorov-Smirnov on the lengths and, if Gaussian, along the diagonal."""
+    m, standardised = len(distribution.centre), (outputs - distribution.centre) / scale
+    radius = np.linalg.norm(standardised, axis=1)
+    if distribution.family != "gaussian":
         return _ks(gammainc(m, radius))
-    return min(_ks(chdtr(m, radius**2)), _ks(ndtr(moved.sum(axis=1) / m**0.5)))
+    return min(_ks(chdtr(m, radius**2)), _ks(ndtr(standardised.sum(axis=1) / m**0.5)))
 
 
-def _log_density(law: OutputNoise, outputs: Floats) -> Floats:
-    radius = np.linalg.norm(outputs - law.centre, axis=1) / law.scale[0]
-    constant = -outputs.shape[1] * np.log(law.scale[0])
-    return constant - (0.5 * radius**2 if law.family == "gaussian" else radius)
+def _log_density(distribution: OutputNoise, outputs: Floats) -> Floats:
+    radius = np.linalg.norm(outputs - distribution.centre, axis=1) / distribution.scale[0]
+    constant = -outputs.shape[1] * np.log(distribution.scale[0])
+    return constant - (0.5 * radius**2 if distribution.family == "gaussian" else radius)
 
 
 def _ks(uniform: Floats) -> float:
-    """p-value of values against the uniform law, asymptotic."""
+    """p-value of values against the uniform distribution, asymptotic."""
     n = len(uniform)
     ordered = np.sort(uniform)
     grid = np.arange(1, n + 1) / n
@@ -145,14 +145,14 @@ def fitters(first: Problem, second: Problem, row: int, iterates: int) -> dict[st
         def fit(null: Floats, alternative: Floats) -> Score:
             direction = gradient_direction(first, second, row, np.zeros(m))
 
-            def moves(outputs: Floats) -> Floats:
+            def steps_along(outputs: Floats) -> Floats:
                 along = outputs.reshape(len(outputs), iterates, m) @ direction
                 return np.diff(along, axis=1, prepend=0.0)
 
-            scale = sharpness / max(float(moves(null).std()), 1e-300)
+            scale = sharpness / max(float(steps_along(null).std()), 1e-300)
 
             def score(outputs: Floats) -> Floats:
-                x = np.clip(moves(outputs) * scale, -700, 700)
+                x = np.clip(steps_along(outputs) * scale, -700, 700)
                 return np.log(np.exp(x).mean(axis=1)) - np.log(np.exp(-x).mean(axis=1))
 
             return score

@@ -61,7 +61,7 @@ class Inspected:
         ever: (n,) whether that happened in any seed; None likewise.
         first: (n,) the first seed in which it happened, -1 where in none; None likewise.
         timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
-        views: the rules that decide which rows meet noise, the one in use first; None where there is none.
+        views: the rules that decide which rows receive noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
         attack: the best possible attack on anybody; None where nothing is proved.
     """

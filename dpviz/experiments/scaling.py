@@ -25,7 +25,7 @@ _A_VISIT = "a visit adds 2ηG/ν"
 #: the slope that one formula gives where contraction has not set in, by what is varied: n, lam, or the unit of a knob
 REFERENCES = {
     "n": (-1.0, "everything a row does is divided by n"),
-    "lam": (-1.0, "the minimiser moves by 2G/(nλ)"),
+    "lam": (-1.0, "the minimiser changes by 2G/(nλ)"),
     "rows": (-1.0, _A_VISIT),
     "1/L": (1.0, _A_VISIT),
     "2/(L+μ)": (1.0, _A_VISIT),

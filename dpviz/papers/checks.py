@@ -230,7 +230,7 @@ def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
 
 
 def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
-    """The means of some method go up and down by five points, or by a factor of two, beyond their way from first to last."""
+    """The means of some method go up and down by five points, or by a factor of two, beyond the change from first to last."""
     limit = SHARP if percent(quantity) else CLOSE_GAP
 
     def steps(values: pd.DataFrame) -> list[Interval]:
@@ -248,14 +248,14 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
             mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
             back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
-            said = f"{mechanism}: {size} up and down beyond its way from first to last"
+            said = f"{mechanism}: {size} up and down beyond the change from first to last"
             found.append(Comparison(place, back.at_least(limit), said, -mean))
         if not found:
             raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
         return [min(found, key=lambda c: c.severity)]
 
     size = "5 points" if percent(quantity) else "a factor of 2"
-    return Check(f"The means go up and down by at least {size} beyond their way from first to last", scope, compare)
+    return Check(f"The means go up and down by at least {size} beyond the change from first to last", scope, compare)
 
 
 def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:

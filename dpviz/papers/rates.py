@@ -157,9 +157,9 @@ def slope(formula: Formula, facts: Facts, variable: str) -> float:
     centre, step = getattr(facts, variable), 1e-3
     ends = []
     for sign in (-1, 1):
-        moved = replace(facts)
-        object.__setattr__(moved, variable, centre * math.exp(sign * step))  # past the check for whole numbers
-        ends.append(math.log(formula.value(moved)))
+        changed = replace(facts)
+        object.__setattr__(changed, variable, centre * math.exp(sign * step))  # past the check for whole numbers
+        ends.append(math.log(formula.value(changed)))
     return (ends[1] - ends[0]) / (2 * step)
 
 

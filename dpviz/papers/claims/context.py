@@ -30,7 +30,7 @@ class Measured:
     """Models of one mechanism at E budgets with S noise draws each.
 
     Attributes:
-        accuracy: (E, S) test accuracies in [0, 1]; averaged over the noise in closed form where its law is known.
+        accuracy: (E, S) test accuracies in [0, 1]; averaged over the noise in closed form where its distribution is known.
         gap: (E, S) training objective above its minimum; infinite where training diverged.
         optimum: the least training objective.
         dataset, model: what was trained on, and the model's id.

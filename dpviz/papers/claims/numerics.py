@@ -114,17 +114,17 @@ def dbdp_noise_rate(context: Context) -> Verdict:
 def gradient_noise(problem: Problem, theta: Floats, row: int, noise: Floats) -> Floats:
     """(k, m) change of one row's gradient under noise (k, d) on its features."""
     x, y = problem.rows.X[row], problem.rows.y[row]
-    moved = Rows(x + noise, np.full(len(noise), y))
+    noisy = Rows(x + noise, np.full(len(noise), y))
     at = np.tile(theta, (len(noise), 1))
     here = row_gradients(problem.model, theta[None], Rows(x[None], np.array([y])))
-    return np.asarray(row_gradients(problem.model, at, moved) - here)
+    return np.asarray(row_gradients(problem.model, at, noisy) - here)
 
 
 def dbdp_weight(context: Context) -> Verdict:
     """Noise of variance sigma^2 on a row reaches the gradient with variance w sigma^2 (DBDP eq. (13), (16))."""
     problem = context.setup("breast-cancer", lam=0.01)[0].problem
     theta, draws, sigma = problem.optimum, context.choose(2000, 10000), 1e-3
-    moves = context.hook("gradient_noise", gradient_noise)
+    changed = context.hook("gradient_noise", gradient_noise)
     weights = problem.model.data_weights(theta[None], problem.rows).ravel()
     order = np.argsort(weights)
     index = order[np.linspace(0, len(order) - 1, 25).astype(int)]
@@ -132,7 +132,7 @@ def dbdp_weight(context: Context) -> Verdict:
     ratio = []
     for k, row in enumerate(index):
         context.monitor(k / len(index))
-        change = moves(problem, theta, int(row), sigma * rng.standard_normal((draws, problem.rows.X.shape[1])))
+        change = changed(problem, theta, int(row), sigma * rng.standard_normal((draws, problem.rows.X.shape[1])))
         top = float(np.linalg.eigvalsh(change.T @ change / draws)[-1])
         ratio.append(top / sigma**2)
     w = weights[index]
