@@ -17,7 +17,7 @@ import numpy as np
 
 from dpviz.common.threads import one_blas_thread
 from dpviz.influence import influence_of
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 
 ROUNDS = 9
@@ -48,8 +48,8 @@ def main() -> None:
     x = rng.standard_normal((39_073, 109))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     problem = Problem(Rows(x, np.where(x[:, 0] > 0, 1.0, -1.0)), get_model("logistic"), 1e-3)
-    weight = problem.model.slopes(problem.optimum, problem.rows)[1][:, None]
-    inverse = np.linalg.inv(problem.model.hessian(problem.optimum, problem.rows, problem.lam))
+    weight = derivatives_of(problem.model).slopes(problem.optimum, problem.rows)[1][:, None]
+    inverse = np.linalg.inv(derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam))
 
     def products() -> object:
         return (x * weight).T @ x, x @ inverse

@@ -22,7 +22,7 @@ from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import HasExcessTheory, Mechanism, Training
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
 
@@ -64,7 +64,8 @@ def excess_risk(
     trained = train(mechanism, Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
     values: Floats = np.empty(0)
     if problem.model.convex:
-        values = np.linalg.eigvalsh(problem.model.hessian(problem.optimum, problem.rows, problem.lam)).astype(float)
+        hessian = derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam)
+        values = np.linalg.eigvalsh(hessian).astype(float)
     start = float(problem.objective(np.zeros((1, problem.m)))[0]) - problem.optimal_value
     return [
         Excess(problem.n, problem.m, b.epsilon, b.delta, gap, cal.noise_scale, values, start)

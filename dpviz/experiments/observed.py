@@ -19,7 +19,7 @@ from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, ProtectsQuery
 from dpviz.mechanisms.knobs import Number
-from dpviz.models import Rows, Setting
+from dpviz.models import Ability, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.sensitivity.bounds import logistic_worst_pair
@@ -37,7 +37,7 @@ KINDS = {
 
 def kinds_of(setting: Setting) -> tuple[str, ...]:
     """The kinds of neighbours that can be made: where gradients differ most is known for linear models only."""
-    return tuple(KINDS) if setting.m == setting.d else ("random", "flipped")
+    return tuple(KINDS) if setting.linear and Ability.DERIVATIVES in setting.abilities else ("random", "flipped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Proble
         x = rng.standard_normal(d)
         return problem, problem.replace_row(index, np.asarray(x / np.linalg.norm(x), float), float(rng.choice([-1.0, 1.0])))
     if kind == "adversarial":
-        _, vectors = np.linalg.eigh(problem.model.hessian(problem.optimum, problem.rows, problem.lam))
+        _, vectors = np.linalg.eigh(derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam))
         z, other = _opposed(problem, problem.optimum, vectors[:, 0])
     else:
         crowd = Rows(np.tile(np.eye(1, d), (n, 1)), np.ones(n))

@@ -20,7 +20,7 @@ from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
-from dpviz.models import MODELS, get_model
+from dpviz.models import MODELS, get_model, margins
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -165,9 +165,8 @@ def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
     margin, correct = np.zeros(n), np.zeros(n)
     size = max(1, _REPLICA_BLOCK // n)
     for i in range(0, s, size):
-        margins = problem.model.margins(theta[i : i + size], problem.rows)
         scores = problem.model.scores(theta[i : i + size], problem.rows)
-        margin += margins.sum(axis=1) / s
+        margin += (problem.rows.y[:, None] * scores).sum(axis=1) / s
         correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
     return pd.DataFrame(
         {
@@ -178,7 +177,7 @@ def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
             "passed": mean(record.passed, 0.0),
             "rule_margin": mean(record.rule_margin, float("nan")),
             "margin": margin,
-            "margin_non_private": problem.model.margins(problem.optimum[None], problem.rows)[:, 0],
+            "margin_non_private": margins(problem.model, problem.optimum[None], problem.rows)[:, 0],
             "correct": correct,
         },
         index=pd.Index(shared.split.train, name="row_id"),

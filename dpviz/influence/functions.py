@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.influence.leave_one_out import Retrained, correction, retrain, row_gradients
-from dpviz.models import Curvature, Rows, Setting
+from dpviz.models import Curvature, Derivatives, Rows, Setting, derivatives_of, margins
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import conjugate_gradients
 
@@ -49,14 +49,15 @@ def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str =
             approximation without an m x m matrix, "auto" picks by the number of parameters.
 
     Raises:
-        InvalidInput: theta has another length or is not finite, or there is no such solver for the model.
+        InvalidInput: theta has another length or is not finite, or the model gives no derivatives or has no such solver.
     """
     one_of("solver", solver, ("auto", "dense", "cg", "factored"))
+    factored = derivatives_of(problem.model).factored
     if solver == "auto":
         solver = "dense" if problem.m <= _DENSE_LIMIT else "cg"
-        if problem.m > DENSE_APPROXIMATION and problem.model.factored:
+        if problem.m > DENSE_APPROXIMATION and factored:
             solver = "factored"
-    elif solver == "factored" and not problem.model.factored:
+    elif solver == "factored" and not factored:
         raise InvalidInput("solver", f"{problem.model.id!r} has no factored curvature", "Choose dense or cg.")
     if theta is None:
         theta = problem.optimum
@@ -82,10 +83,14 @@ class Influence:
     theta: Floats
     solver: str
 
+    @cached_property
+    def _derivatives(self) -> Derivatives:
+        return derivatives_of(self.problem.model)
+
     @property
     def exact_curvature(self) -> bool:
         """False where H is a Gauss-Newton approximation, so that IF and NS are approximate even to first order."""
-        return self.problem.model.exact_curvature
+        return self._derivatives.exact
 
     @cached_property
     def residual(self) -> float:
@@ -95,7 +100,7 @@ class Influence:
 
     @cached_property
     def _slopes(self) -> tuple[Floats, Floats]:
-        return self.problem.model.slopes(self.theta, self.problem.rows)
+        return self._derivatives.slopes(self.theta, self.problem.rows)
 
     @cached_property
     def _coefficients(self) -> Floats:
@@ -105,7 +110,7 @@ class Influence:
     @cached_property
     def hessian(self) -> Floats:
         """(m, m) H."""
-        return self.problem.model.hessian(self.theta, self.problem.rows, self.problem.lam)
+        return self._derivatives.hessian(self.theta, self.problem.rows, self.problem.lam)
 
     @cached_property
     def _factor(self) -> tuple[Floats, bool]:
@@ -119,7 +124,7 @@ class Influence:
 
     @cached_property
     def _factored(self) -> Curvature:
-        return self.problem.model.curvature(self.theta, self.problem.rows, self.problem.lam)
+        return self._derivatives.curvature(self.theta, self.problem.rows, self.problem.lam)
 
     def solve(self, vectors: Floats) -> Floats:
         """(k, m) H^{-1} v for k vectors (k, m)."""
@@ -129,8 +134,8 @@ class Influence:
             return vectors @ self._inverse
         if self.solver == "factored":
             return self._factored.solve(vectors)
-        model, rows, lam = self.problem.model, self.problem.rows, self.problem.lam
-        return conjugate_gradients(lambda v: model.hessian_product(self.theta, rows, lam, v), vectors)
+        rows, lam = self.problem.rows, self.problem.lam
+        return conjugate_gradients(lambda v: self._derivatives.hessian_product(self.theta, rows, lam, v), vectors)
 
     def _blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Slices of the rows with their score gradients (rows, m)."""
@@ -138,7 +143,7 @@ class Influence:
         size = max(64, _BLOCK_BYTES // (8 * len(self.theta)))
         for start in range(0, n, size):
             block = slice(start, min(start + size, n))
-            yield block, self.problem.model.score_gradients(self.theta, rows.take(block))
+            yield block, self._derivatives.score_gradients(self.theta, rows.take(block))
 
     @cached_property
     def _quadratic(self) -> tuple[Floats, Floats]:
@@ -176,7 +181,7 @@ class Influence:
     def flip_norm(self) -> Floats:
         """(n,) how far the parameters move to first order when the row's label is flipped: |H^{-1}(g_i - g_i')|/n."""
         model = self.problem.model
-        margin = model.margins(self.theta[None], self.problem.rows)[:, 0]
+        margin = margins(model, self.theta[None], self.problem.rows)[:, 0]
         # y phi'(m) J against -y phi'(-m) J
         return np.abs(model.loss.slope(margin) + model.loss.slope(-margin)) / self.problem.n * self._quadratic[0]
 
@@ -207,7 +212,7 @@ class Influence:
     def _leverage_at(self, at: NDArray[np.intp], rows: Rows) -> Floats:
         if "_quadratic" in self.__dict__:
             return self.leverage[at]
-        J = self.problem.model.score_gradients(self.theta, rows)
+        J = self._derivatives.score_gradients(self.theta, rows)
         share = self._slopes[1][at] * np.einsum("ij,ij->i", J, self.solve(J)) / self.problem.n
         return np.minimum(share, _MOST_LEVERAGE) if self.solver == "factored" else share
 
@@ -222,7 +227,7 @@ class Influence:
             (n,) or (n, t)
         """
         targets = np.atleast_2d(np.asarray(gradients, float))
-        out = self.problem.model.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._coefficients[:, None]
+        out = self._derivatives.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._coefficients[:, None]
         if newton:
             out /= (1.0 - self.leverage)[:, None]
         return out[:, 0] if np.ndim(gradients) == 1 else out
@@ -249,7 +254,7 @@ class Influence:
 
     def on_scores(self, rows: Rows) -> Floats:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
-        return self.effect(self.problem.model.score_gradients(self.theta, rows))
+        return self.effect(self._derivatives.score_gradients(self.theta, rows))
 
     def replace(self, index: ArrayLike, rows: Rows) -> Floats:
         """(k, m) effects on the parameters of putting rows[k] in the place of row index[k]: one rank-two Newton step."""

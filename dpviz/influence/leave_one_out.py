@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.models import Model, Rows
+from dpviz.models import Model, Rows, derivatives_of
 from dpviz.models.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -157,17 +157,18 @@ def retrain(
 
 def row_gradients(model: Model, theta: Floats, rows: Rows) -> Floats:
     """(n, m) data gradients; theta (m,) for all rows or (n, m) for row i at theta[i]."""
-    slope, _ = model.slopes(theta, rows)
-    return (rows.y * slope)[:, None] * model.score_gradients(theta, rows)
+    derivatives = derivatives_of(model)
+    slope, _ = derivatives.slopes(theta, rows)
+    return (rows.y * slope)[:, None] * derivatives.score_gradients(theta, rows)
 
 
 def correction(problem: Problem, theta: Floats, solve: Solve, leaving: Rows, entering: Rows | None) -> Correction:
     """How the Hessian at theta changes for each row that leaves and, if any, the row that enters in its place."""
-    P, weight = [], []
+    P, weight, derivatives = [], [], derivatives_of(problem.model)
     for rows, sign in ((leaving, -1.0), (entering, 1.0)):
         if rows is not None:
-            P.append(problem.model.score_gradients(theta, rows))
-            weight.append(sign * problem.model.slopes(theta, rows)[1] / problem.n)
+            P.append(derivatives.score_gradients(theta, rows))
+            weight.append(sign * derivatives.slopes(theta, rows)[1] / problem.n)
     return Correction(np.stack(P, axis=1), np.stack([solve(p) for p in P], axis=1), np.stack(weight, axis=1))
 
 

@@ -7,6 +7,7 @@ line, the table in the docs and the contract test are derived from what it decla
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.knobs import Knob, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
-from dpviz.models import Setting
+from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -89,6 +90,7 @@ class Mechanism(ABC):
         rate: LaTeX of the published utility rate, or "" where the publication has none.
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.
+        needs: what it asks of a model beside training.
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         published_form: knobs that choose the publication's own calibration, where that is not the default.
     """
@@ -104,6 +106,7 @@ class Mechanism(ABC):
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Ability]] = frozenset()
     row_rule: ClassVar[Words] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
 
@@ -153,6 +156,11 @@ class Mechanism(ABC):
             )
         if cls.needs_linear and not setting.linear:
             return f"{cls.label} is defined for linear models only"
+        if cls.needs_strong_convexity and not math.isfinite(setting.G):
+            return f"{cls.label} bounds how far the minimiser moves, and the gradients of {setting.model!r} have no bound"
+        missing = [ability for ability in Ability if ability in cls.needs - setting.abilities]
+        if missing:
+            return f"{cls.label} needs {' and '.join(missing)}, which {setting.model!r} does not give"
         return None
 
     @abstractmethod

@@ -11,6 +11,7 @@ from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.influence.functions import influence_of
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
+from dpviz.models import derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.individual import (
@@ -37,7 +38,7 @@ _ODOMETER: Words = (
 def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEpsilon | None:
     """For noise added to the exact minimiser of a strongly convex objective."""
     setting, scale = problem.setting, calibration.noise_scale
-    if scale <= 0 or not problem.model.convex:
+    if scale <= 0 or not problem.model.convex or problem.model.derivatives is None:
         return None
     influence = influence_of(problem)
     if problem.n**2 * problem.m <= _EXACT_WORK:
@@ -143,12 +144,12 @@ def after_objective_noise(
     """
     if sigma <= 0:
         return None
-    model, rows, n = problem.model, problem.rows, problem.n
+    model, rows, n, derivatives = problem.model, problem.rows, problem.n, derivatives_of(problem.model)
     exact, public = np.empty((len(theta), n)), np.empty((len(theta), n))
     for s, t in enumerate(theta):
-        slope, curvature = model.slopes(t, rows)
+        slope, curvature = derivatives.slopes(t, rows)
         noise = -(model.sum_gradient(t[None], rows)[0] + lam_sum * t)
-        inverse = np.linalg.inv(n * model.hessian(t, rows, lam_sum / n))
+        inverse = np.linalg.inv(n * derivatives.hessian(t, rows, lam_sum / n))
         leverage = np.einsum("ij,ij->i", rows.X @ inverse, rows.X)
         exact[s] = objective_ex_post(slope, curvature, rows.norms, leverage, rows.signed @ noise, sigma)
         public[s] = objective_publishable(slope, curvature, rows.norms, lam_sum, sigma, rho)

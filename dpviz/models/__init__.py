@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 
 from dpviz.common.validate import InvalidInput, one_of, show
-from dpviz.models.base import Model, Rule, Setting, count, regulariser
-from dpviz.models.kronecker import Curvature
+from dpviz.models.base import (
+    Model,
+    Rule,
+    Setting,
+    count,
+    derivatives_of,
+    feature_noise_of,
+    line_losses_of,
+    margins,
+    regulariser,
+)
+from dpviz.models.capabilities import Ability, Curvature, Derivatives
 from dpviz.models.linear import LinearModel
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.network import STARTS, Network
@@ -16,8 +26,10 @@ __all__ = [
     "MODELS",
     "MOST_UNITS",
     "STARTS",
+    "Ability",
     "Batch",
     "Curvature",
+    "Derivatives",
     "LinearModel",
     "Model",
     "Network",
@@ -25,7 +37,11 @@ __all__ = [
     "Rule",
     "Setting",
     "count",
+    "derivatives_of",
+    "feature_noise_of",
     "get_model",
+    "line_losses_of",
+    "margins",
     "regulariser",
 ]
 

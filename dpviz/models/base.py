@@ -1,6 +1,7 @@
 """What a model is: public facts for calibrations, and what mechanisms may ask of it.
 
-Everything a mechanism needs of a model goes through `Model`, so that no mechanism knows which model it trains.
+Everything a mechanism needs of a model goes through `Model` and the capabilities that it declares
+(`dpviz.models.capabilities`), so that no mechanism knows which model it trains.
 Parameters are an array (R, m), one row per replica: replicas are trained together. Sums over rows never include the
 regulariser: it does not depend on data, so it costs no privacy and is added after clipping and noise.
 """
@@ -8,16 +9,18 @@ regulariser: it does not depend on data, so it costs no privacy and is added aft
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.models.kronecker import Curvature
+from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
@@ -45,6 +48,7 @@ class Setting:
         slope_at_zero: |phi'(0)|, the loss's slope at theta = 0 for every row; infinite where the score is not linear.
         quadratic: (a, k) of the quadratic c - a m + k m^2/2 in the margin m that agrees with the loss in value,
             slope and curvature where its curvature is largest; None where the score is not linear.
+        abilities: what the model can do beside training.
     """
 
     n: int
@@ -59,6 +63,7 @@ class Setting:
     unit_step: float
     slope_at_zero: float = math.inf
     quadratic: tuple[float, float] | None = None
+    abilities: frozenset[Ability] = frozenset(Ability)
 
     @property
     def linear(self) -> bool:
@@ -76,57 +81,41 @@ class Setting:
         return self.lam if self.convex else 0.0
 
 
-class Model(Protocol):
-    """What mechanisms may ask of a model. R replicas, n rows, m parameters."""
+class Model(ABC):
+    """What is trained. R replicas, n rows, m parameters.
 
-    @property
-    def id(self) -> str: ...
+    A new model is one file with a subclass and a line in `dpviz.models.MODELS`. It gives five methods; the others have
+    defaults. What it can do beside training is declared by the last three properties, None where it cannot.
 
-    @property
-    def label(self) -> Words: ...
+    Attributes:
+        id: of the registry, used in addresses and tables.
+        label: for people.
+        loss: of the margin y f_theta(x).
+        formula: LaTeX of the score f_theta(x).
+        convex: whether the objective is convex in the parameters.
+        width: hidden units, 0 for as many as the rows have features; None where the model has none.
+    """
 
-    @property
-    def loss(self) -> Loss: ...
+    id: str
+    label: Words
+    loss: Loss
+    formula: Words
+    convex: bool
+    width: int | None = None
 
-    @property
-    def formula(self) -> Words:
-        """LaTeX of the score f_theta(x)."""
-        ...
+    @abstractmethod
+    def setting(self, n: int, d: int, lam: float) -> Setting:
+        """Public facts for n rows of d features."""
 
-    @property
-    def convex(self) -> bool: ...
-
-    @property
-    def width(self) -> int | None:
-        """Hidden units, 0 for as many as the rows have features; None for models without a hidden layer."""
-        ...
-
-    def setting(self, n: int, d: int, lam: float) -> Setting: ...
-
+    @abstractmethod
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         """(streams, m) starting points that do not depend on data."""
-        ...
 
-    def from_one_start(self, seed: int) -> Model:
-        """The same model with one start, known to everybody, for all replicas."""
-        ...
-
-    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        """Makes what passes over rows work on, in double or single precision: workers would each make it."""
-        ...
-
+    @abstractmethod
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) decision values; a row is predicted +1 where its value is >= 0."""
-        ...
 
-    def margins(self, theta: Floats, rows: Rows) -> Floats:
-        """(n, R) labels times decision values."""
-        ...
-
-    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
-        """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
-        ...
-
+    @abstractmethod
     def sum_gradient(
         self,
         theta: Floats,
@@ -147,86 +136,106 @@ class Model(Protocol):
             weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
             rule: called once with each block of rows and its clipped gradient norms; returns further weights.
         """
-        ...
 
-    def line_losses(
-        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
-    ) -> Floats:
-        """(R, count) sums over rows of min(loss, clip) at evenly spaced points of lines, to single precision.
-
-        Args:
-            direction: (R, m).
-            reach: (R,) the lines go from theta_r to theta_r - reach_r direction_r.
-        """
-        ...
-
-    def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
-        """(n, R) lengths of the rows' data gradients, before clipping."""
-        ...
-
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
-        """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
-
-        The R perturbed copies of the rows are never made.
-
-        Args:
-            noise: (n, d), or (1, d) for one draw that all rows share.
-            scale: (R,) noise scales.
-        """
-        ...
-
-    def data_weights(self, theta: Floats, rows: Rows) -> Floats:
-        """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP); theta as in `slopes`."""
-        ...
-
+    @abstractmethod
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
 
         Args:
             monitor: told of progress where it takes long; raises to cancel.
         """
-        ...
+
+    def from_one_start(self, seed: int) -> Model:
+        """The same model with one start, known to everybody, for all replicas."""
+        return self
+
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
+        """Makes what passes over rows work on, in double or single precision: workers would each make it."""
+        _ = rows.norms
+
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
+        margin = np.ascontiguousarray(self.scores(theta, rows).T) * rows.y
+        hits = right(margin, rows.y)
+        return self.loss.total(margin) / len(rows), hits / len(rows)
+
+    def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
+        """(n, R) lengths of the rows' data gradients, before clipping."""
+        out = np.empty((len(rows), len(theta)))
+
+        def keep(block: slice, norms: Floats) -> Floats:
+            out[block] = norms.T
+            return np.ones((1, 1))
+
+        self.sum_gradient(theta, rows, rule=keep)
+        return out
 
     @property
-    def exact_curvature(self) -> bool:
-        """Whether `hessian` is exact; otherwise it is the Gauss-Newton matrix, which leaves out the score's curvature."""
-        ...
-
-    def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
-        """(n,) first and (n,) second derivative of each row's loss by its margin.
-
-        Args:
-            theta: (m,) for all rows, or (n, m) for row i at theta[i].
-        """
-        ...
-
-    def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
-        """(n, m) derivatives J_i of the rows' scores by the parameters; theta as in `slopes`.
-
-        A row's data gradient is y_i phi'(m_i) J_i and its (Gauss-Newton) curvature phi''(m_i) J_i J_i'.
-        """
-        ...
-
-    def score_products(self, theta: Floats, rows: Rows, vectors: Floats) -> Floats:
-        """(n, k) products <J_i, v> of the rows' score gradients at theta (m,) with k vectors (k, m)."""
-        ...
-
-    def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
-        """(m, m) mean of phi''(m_i) J_i J_i' over rows, plus lam I, at theta (m,)."""
-        ...
-
-    def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
-        """(k, m) products of `hessian` with k vectors (k, m), without forming it."""
-        ...
+    def derivatives(self) -> Derivatives | None:
+        """For influence, individual epsilon and methods that follow single rows."""
+        return None
 
     @property
-    def factored(self) -> bool:
-        """Whether there is a `curvature`."""
-        ...
+    def line_losses(self) -> LineLosses | None:
+        """For line search."""
+        return None
 
-    def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
-        """An approximate Hessian at theta (m,), for models with too many parameters for `hessian`."""
-        ...
+    @property
+    def feature_noise(self) -> FeatureNoise | None:
+        """For input perturbation."""
+        return None
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Which of the three it has."""
+        having = {
+            Ability.DERIVATIVES: self.derivatives,
+            Ability.LINE_LOSSES: self.line_losses,
+            Ability.FEATURE_NOISE: self.feature_noise,
+        }
+        return frozenset(ability for ability, value in having.items() if value is not None)
+
+
+def _lacks(model: Model, ability: Ability) -> InvalidInput:
+    return InvalidInput("model", f"{model.id!r} does not give {ability}", "Choose another model.")
+
+
+def derivatives_of(model: Model) -> Derivatives:
+    """The derivatives of a model's scores.
+
+    Raises:
+        InvalidInput: the model gives none.
+    """
+    if model.derivatives is None:
+        raise _lacks(model, Ability.DERIVATIVES)
+    return model.derivatives
+
+
+def feature_noise_of(model: Model) -> FeatureNoise:
+    """How a model is trained on rows with noise on their features.
+
+    Raises:
+        InvalidInput: it cannot be.
+    """
+    if model.feature_noise is None:
+        raise _lacks(model, Ability.FEATURE_NOISE)
+    return model.feature_noise
+
+
+def line_losses_of(model: Model) -> LineLosses:
+    """A model's losses along lines.
+
+    Raises:
+        InvalidInput: the model gives none.
+    """
+    if model.line_losses is None:
+        raise _lacks(model, Ability.LINE_LOSSES)
+    return model.line_losses
+
+
+def margins(model: Model, theta: Floats, rows: Rows) -> Floats:
+    """(n, R) labels times decision values."""
+    return rows.y[:, None] * model.scores(theta, rows)
 
 
 def regulariser(theta: Floats, lam: float) -> Floats:

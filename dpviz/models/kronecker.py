@@ -11,40 +11,28 @@ The second layer, k + 1 parameters, is exact; what the layers have in common is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.models.hidden_layer import HiddenLayer
 from dpviz.models.rows import Rows
-
-if TYPE_CHECKING:
-    from dpviz.models.network import Network
 
 Floats = NDArray[np.float64]
 
 
-class Curvature(Protocol):
-    """An approximate Hessian H of the regularised objective, positive definite, whose inverse is cheap."""
-
-    def solve(self, vectors: Floats) -> Floats:
-        """(k, m) H^{-1} v for k vectors (k, m)."""
-        ...
-
-    def quadratic(self, rows: Rows) -> tuple[Floats, Floats]:
-        """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i for the rows' score gradients J_i."""
-        ...
-
-
 class KroneckerCurvature:
-    """EKFAC of one network at theta (m,), damped by the l2 regularisation lam."""
+    """EKFAC of one network at theta (m,), damped by the l2 regularisation lam; a `capabilities.Curvature`."""
 
-    def __init__(self, model: Network, theta: Floats, rows: Rows, lam: float) -> None:
-        self._model, self._theta = model, theta[None]
-        curvature = model.slopes(theta, rows)[1] / len(rows)
-        k, d = model.split(self._theta).W.shape[1:]
+    def __init__(self, layer: HiddenLayer, theta: Floats, rows: Rows, lam: float, curvature: Floats) -> None:
+        """
+        Args:
+            curvature: (n,) second derivatives phi'' of the rows' losses at theta.
+        """
+        self._layer, self._theta = layer, theta[None]
+        curvature = curvature / len(rows)
+        k, d = layer.split(self._theta).W.shape[1:]
         A, B, C = np.zeros((d, d)), np.zeros((k, k)), np.zeros((k + 1, k + 1))
-        for block, x, e, top in model.factors(self._theta, rows):
+        for block, x, e, top in layer.factors(self._theta, rows):
             weight = curvature[block, None]
             A += x.T @ x / len(rows)
             B += (e * weight).T @ e
@@ -52,13 +40,13 @@ class KroneckerCurvature:
         self._UA, self._UB = np.linalg.eigh(A)[1], np.linalg.eigh(B)[1]
         self._C = np.linalg.inv(C + lam * np.eye(k + 1))
         D = np.zeros((k, d))
-        for block, x, e, _ in model.factors(self._theta, rows):
+        for block, x, e, _ in layer.factors(self._theta, rows):
             D += ((e @ self._UB) ** 2 * curvature[block, None]).T @ (x @ self._UA) ** 2
         self._inverse = 1.0 / (D + lam)
 
     def solve(self, vectors: Floats) -> Floats:
         out = np.empty(vectors.shape)
-        given, solved = self._model.split(vectors), self._model.split(out)
+        given, solved = self._layer.split(vectors), self._layer.split(out)
         solved.W[:] = self._UB @ ((self._UB.T @ given.W @ self._UA) * self._inverse) @ self._UA.T
         top = np.column_stack([given.a, given.c]) @ self._C
         solved.a[:], solved.c[:] = top[:, :-1], top[:, -1]
@@ -66,7 +54,7 @@ class KroneckerCurvature:
 
     def quadratic(self, rows: Rows) -> tuple[Floats, Floats]:
         length, kernel = np.empty(len(rows)), np.empty(len(rows))
-        for block, x, e, top in self._model.factors(self._theta, rows):
+        for block, x, e, top in self._layer.factors(self._theta, rows):
             outer, inner = (e @ self._UB) ** 2, (x @ self._UA) ** 2
             moved = top @ self._C
             kernel[block] = ((outer @ self._inverse) * inner).sum(axis=1) + np.einsum("ij,ij->i", top, moved)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,43 +17,53 @@ _FAR = 80.0
 _DEEP = 40.0  # 16 factors e^40 are within double precision, which ends at about e^709
 
 
-class Loss(Protocol):
+class Loss(ABC):
     """A convex margin loss phi(m). All methods are element-wise on arrays of any shape.
+
+    A new loss gives its bounds, `value`, `slope` and `curvature`; the other methods follow from these, and are
+    overridden where a loss can be faster.
 
     Attributes:
         name: short id.
-        slope_bound: sup |phi'| (1 for both losses here).
+        slope_bound: sup |phi'|, infinite where there is none.
         curvature_bound: sup phi'', called c or beta_0 in the papers.
         third_bound: sup |phi'''|, infinite where the second derivative jumps.
         centre: the margin in the middle of the largest curvature, where a quadratic stands in for the loss best.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    third_bound: float
+    centre: float
 
     @property
+    @abstractmethod
     def slope_bound(self) -> float: ...
 
     @property
+    @abstractmethod
     def curvature_bound(self) -> float: ...
 
-    @property
-    def third_bound(self) -> float: ...
-
-    @property
-    def centre(self) -> float: ...
-
+    @abstractmethod
     def value(self, margin: Array) -> Array: ...
 
+    @abstractmethod
     def slope(self, margin: Array) -> Array: ...
 
-    def slope_inplace(self, margin: Array) -> Array: ...
-
+    @abstractmethod
     def curvature(self, margin: Array) -> Array: ...
+
+    def probability(self, margin: Array) -> Array | None:
+        """Probability that the model gives to the label on whose side a margin is; None where it gives none."""
+        return None
+
+    def slope_inplace(self, margin: Array) -> Array:
+        """phi'(m), written over `margin`."""
+        margin[...] = self.slope(margin)
+        return margin
 
     def total(self, margin: Array) -> Array:
         """(R,) sums of phi over margins (R, rows), which are overwritten."""
-        ...
+        return np.asarray(self.value(margin).sum(axis=1))
 
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         """(count, R) sums of min(phi, clip) over rows whose margins go in equal steps: start - k step, k < count.
@@ -63,7 +73,8 @@ class Loss(Protocol):
         Args:
             start, step: (groups, R, rows), both overwritten; at most `group_size(clip)` groups.
         """
-        ...
+        most = clip * (1 - 2.0**-22)  # less, so that rounding lets no row count for more
+        return np.array([np.minimum(self.value(start - k * step), most).sum(axis=(0, 2), dtype=float) for k in range(count)])
 
 
 def group_size(clip: float) -> int:
@@ -72,7 +83,7 @@ def group_size(clip: float) -> int:
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Loss):
     """phi(m) = ln(1 + e^-m); slope in (-1, 0), curvature at most 1/4, third derivative at most 1/(6 sqrt 3)."""
 
     name: str = "logistic"
@@ -115,7 +126,7 @@ class Logistic:
 
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         if clip > _MOST_CLIP:
-            return np.array([np.minimum(self.value(start - k * step), clip).sum(axis=(0, 2), dtype=float) for k in range(count)])
+            return super().line_sums(start, step, count, clip)
         product = np.empty((count, *start.shape[1:]), np.float32)
         # phi is clip where e^-m is e^clip - 1; 2^-22 less, so that rounding lets no row count for more
         top = np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
@@ -148,7 +159,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class HuberHinge:
+class HuberHinge(Loss):
     """The hinge smoothed over |1 - m| <= h (Chapelle 2007; Chen et al. 2019, section 5.1); curvature at most 1/(2h).
 
     The curvature jumps at m = 1 - h and m = 1 + h, so there is no third-derivative bound.
@@ -179,9 +190,6 @@ class HuberHinge:
 
     def curvature(self, margin: Array) -> Array:
         return np.where(np.abs(1.0 - margin) <= self.h, 1.0 / (2.0 * self.h), 0.0)
-
-    def total(self, margin: Array) -> Array:
-        return np.asarray(self.value(margin).sum(axis=1))
 
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         # with u = max(0, 1 + h - m) and v = min(u, 2h): phi = v^2/(4h) + (u - v)

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+_BLOCK_ROWS = 2048  # at once, for the same reason
+
 
 class Rows:
     """Labelled rows with the derived arrays that models work on, made once when first needed."""
@@ -101,3 +104,9 @@ class Batch(Rows):
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
         values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
         return values
+
+
+def row_blocks(n: int, replicas: int) -> list[slice]:
+    """Slices of n rows, for one pass of some replicas over them."""
+    size = max(256, min(_BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

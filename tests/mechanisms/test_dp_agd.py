@@ -13,7 +13,7 @@ import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_agd import _Runs
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, get_model, line_losses_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -199,7 +199,7 @@ def test_scores_of_neighbours_stay_in_the_range_that_is_paid_for(model_id: str) 
         problem = make_problem(n=15, d=3, model=model_id, seed=k % 7)
         other = neighbour(problem, rng)
         theta, direction = rng.standard_normal((2, 1, 3)) * rng.choice([1.0, 10.0], size=(2, 1, 1))
-        here, there = (p.model.line_losses(theta, direction, np.full(1, 2.0), 21, p.rows, clip=0.7) for p in (problem, other))
+        here, there = (line_losses_of(p.model)(theta, direction, np.full(1, 2.0), 21, p.rows, clip=0.7) for p in (problem, other))
         widest = max(widest, float(np.ptp(here - there)))
     assert widest <= 2 * 0.7 * (1 + 1e-5)
     assert widest > 0.7  # the one-sided range of add-remove is not enough for replacements
@@ -212,7 +212,7 @@ def test_no_row_counts_for_more_than_the_clip_in_single_precision(model_id: str)
             x = rng.standard_normal((1, 3))
             rows = Rows(x / np.linalg.norm(x), -np.ones(1))
             theta, away = far * rows.X * rng.random((40, 1)), -np.repeat(rows.X, 40, axis=0)
-            sums = model.line_losses(theta, away, np.full(40, 20.0), 21, rows, clip=clip)
+            sums = line_losses_of(model)(theta, away, np.full(40, 20.0), 21, rows, clip=clip)
             assert sums.min() >= 0
             assert clip * (1 - 1e-4) <= sums.max() <= clip
 
@@ -223,7 +223,7 @@ def test_line_losses_against_the_loss_itself(model_id: str, clip: float, size: f
     problem, rng = make_problem(n=333, d=4, model=model_id), np.random.default_rng(0)
     theta, direction = rng.standard_normal((2, 3, 4)) * size  # e^-margin leaves the range of single precision at 60
     reach = rng.random(3) * 3
-    out = problem.model.line_losses(theta, direction, reach, 21, problem.rows, clip=clip)
+    out = line_losses_of(problem.model)(theta, direction, reach, 21, problem.rows, clip=clip)
     for r in range(3):
         for k in range(21):
             margins = problem.rows.signed @ (theta[r] - k / 20 * reach[r] * direction[r])

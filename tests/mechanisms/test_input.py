@@ -17,7 +17,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.encoding import min_max, unit_rows
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input.fukuchi_input import symmetric_draw
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.problem import Problem
@@ -85,7 +85,7 @@ def test_weights_on_breast_cancer() -> None:
 
     data = load_breast_cancer()
     problem = Problem(Rows(unit_rows(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
-    weights = problem.model.data_weights(problem.optimum, problem.rows)[:3]
+    weights = feature_noise_of(problem.model).data_weights(problem.optimum, problem.rows)[:3]
     np.testing.assert_allclose(weights, [0.9729590378848813, 0.9891243900871205, 0.989852348191475], rtol=1e-7)
 
 
@@ -118,7 +118,7 @@ def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> 
     rng = np.random.default_rng(1)
     theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
     for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
-        got = problem.model.noisy_gradient(theta, problem.rows, noise.astype(np.float32), scale)
+        got = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise.astype(np.float32), scale)
         for r in range(3):
             copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
             np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)

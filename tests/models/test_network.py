@@ -11,7 +11,7 @@ from support import make_problem
 
 import dpviz
 from dpviz.influence import influence_of
-from dpviz.models import MODELS, Network, Rows, get_model
+from dpviz.models import MODELS, Network, Rows, derivatives_of, feature_noise_of, get_model, line_losses_of, margins
 from dpviz.models.problem import Problem
 
 LAM = 0.01
@@ -115,17 +115,17 @@ def test_blocks_and_replicas_do_not_change_the_sum() -> None:
 def test_score_gradients_curvature_and_products(small: tuple[Problem, np.ndarray]) -> None:
     problem, theta = small
     model, rows = problem.model, problem.rows
-    J = model.score_gradients(theta[0], rows)
-    slope, curvature = model.slopes(theta[0], rows)
+    J = derivatives_of(model).score_gradients(theta[0], rows)
+    slope, curvature = derivatives_of(model).slopes(theta[0], rows)
     np.testing.assert_allclose((rows.y * slope)[:, None] * J, row_by_row(problem, theta[:1])[:, 0], atol=1e-14)
     H = (J * (curvature / problem.n)[:, None]).T @ J + LAM * np.eye(problem.m)
     v = np.random.default_rng(2).standard_normal((5, problem.m))
-    np.testing.assert_allclose(model.hessian(theta[0], rows, LAM), H, atol=1e-13)
-    np.testing.assert_allclose(model.hessian_product(theta[0], rows, LAM, v), v @ H, atol=1e-12)
-    np.testing.assert_allclose(model.score_products(theta[0], rows, v), J @ v.T, atol=1e-12)
+    np.testing.assert_allclose(derivatives_of(model).hessian(theta[0], rows, LAM), H, atol=1e-13)
+    np.testing.assert_allclose(derivatives_of(model).hessian_product(theta[0], rows, LAM, v), v @ H, atol=1e-12)
+    np.testing.assert_allclose(derivatives_of(model).score_products(theta[0], rows, v), J @ v.T, atol=1e-12)
     own = theta[np.arange(60) % 3]  # row i at a network of its own
-    np.testing.assert_allclose(model.score_gradients(own, rows)[0], J[0], atol=1e-14)
-    np.testing.assert_allclose(model.slopes(own, rows)[0][3], slope[3], atol=1e-14)
+    np.testing.assert_allclose(derivatives_of(model).score_gradients(own, rows)[0], J[0], atol=1e-14)
+    np.testing.assert_allclose(derivatives_of(model).slopes(own, rows)[0][3], slope[3], atol=1e-14)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -136,7 +136,9 @@ def test_noise_on_rows_without_copies_of_them(small: tuple[Problem, np.ndarray],
         problem.model.sum_gradient(t[None], Rows(problem.rows.X + s * noise, problem.rows.y))[0]
         for t, s in zip(theta, scale, strict=True)
     ]
-    np.testing.assert_allclose(problem.model.noisy_gradient(theta, problem.rows, noise, scale), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale), expected, atol=1e-12
+    )
 
 
 def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarray]) -> None:
@@ -149,7 +151,7 @@ def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarra
             up, down = (problem.model.sum_gradient(theta[i : i + 1], end)[0] for end in ends)
             columns.append((up - down) / 2e-6)
         expected = np.linalg.norm(np.array(columns), 2)
-        assert problem.model.data_weights(theta, rows)[i] == pytest.approx(expected, rel=1e-7)
+        assert feature_noise_of(problem.model).data_weights(theta, rows)[i] == pytest.approx(expected, rel=1e-7)
 
 
 def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]) -> None:
@@ -158,11 +160,11 @@ def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]
     loss = MODELS["logistic"].loss  # type: ignore[attr-defined]
     for clip in (np.inf, 0.7):
         expected = [
-            [np.minimum(loss.value(problem.model.margins((t - k * d)[None], problem.rows)), clip).sum() for k in ks]
+            [np.minimum(loss.value(margins(problem.model, (t - k * d)[None], problem.rows)), clip).sum() for k in ks]
             for t, d, ks in zip(theta, direction, np.outer(reach, [0.0, 0.5, 1.0]), strict=True)
         ]
         np.testing.assert_allclose(
-            problem.model.line_losses(theta, direction, reach, 3, problem.rows, clip=clip), expected, rtol=1e-5
+            line_losses_of(problem.model)(theta, direction, reach, 3, problem.rows, clip=clip), expected, rtol=1e-5
         )
 
 
@@ -173,7 +175,7 @@ def test_starts_differ_between_seeds_and_not_from_run_to_run() -> None:
     starts = model.initial(m, [one, two, one])
     np.testing.assert_array_equal(starts[0], starts[2])
     assert abs(np.corrcoef(starts[0], starts[1])[0, 1]) < 0.2
-    parts = Network().split(starts)
+    parts = Network().layer.split(starts)
     assert parts.W[:, :, :-1].std() == pytest.approx(20**-0.5, rel=0.1)
     assert not parts.W[:, :, -1].any()
 
@@ -226,15 +228,15 @@ def test_influence_ranks_rows_as_retraining_does(tumours: Problem, solver: str, 
 def test_factored_curvature_is_one_matrix(tumours: Problem) -> None:
     """`quadratic` and `solve` agree, the matrix is symmetric and positive, and it is near the Gauss-Newton one."""
     model, rows, theta = tumours.model, tumours.rows, tumours.optimum
-    fast = model.curvature(theta, rows, LAM)
-    J = model.score_gradients(theta, rows)
+    fast = derivatives_of(model).curvature(theta, rows, LAM)
+    J = derivatives_of(model).score_gradients(theta, rows)
     inverse = fast.solve(np.eye(tumours.m))
     np.testing.assert_allclose(inverse, inverse.T, atol=1e-8)
     assert np.linalg.eigvalsh(inverse).min() > 0
     length, kernel = fast.quadratic(rows)
     np.testing.assert_allclose(length, np.linalg.norm(J @ inverse, axis=1), rtol=1e-9)
     np.testing.assert_allclose(kernel, np.einsum("ij,jk,ik->i", J, inverse, J), rtol=1e-9)
-    exact = np.linalg.inv(model.hessian(theta, rows, LAM))
+    exact = np.linalg.inv(derivatives_of(model).hessian(theta, rows, LAM))
     assert np.corrcoef(kernel, np.einsum("ij,jk,ik->i", J, exact, J))[0, 1] > 0.95
 
 

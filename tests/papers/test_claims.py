@@ -14,7 +14,7 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.mechanisms import Calibration, HasRule, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
-from dpviz.models import Setting
+from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.papers import numbers
 from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules, speed
@@ -133,7 +133,7 @@ def test_noise_rate_holds_for_noise_that_falls_as_the_table_says() -> None:
 
 def test_noise_weight_holds_for_noise_of_variance_w() -> None:
     def as_printed(problem: Problem, theta: np.ndarray, row: int, noise: np.ndarray) -> np.ndarray:
-        weight = problem.model.data_weights(theta[None], problem.rows).ravel()[row]
+        weight = feature_noise_of(problem.model).data_weights(theta[None], problem.rows).ravel()[row]
         return noise * np.sqrt(weight)
 
     assert planted("dbdp-noise-weight").outcome is Outcome.FAILS

@@ -23,7 +23,6 @@ from dpviz.influence import Influence
 from dpviz.mechanisms import NoisesRows
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
-from dpviz.models.losses import Logistic
 
 Line = tuple[str, list[str]]
 
@@ -75,7 +74,8 @@ def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
     said = []
     for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
         word = names[int(margin * label >= 0)]
-        sure = f", sure to {words.percent(float(loss.probability(abs(margin))))}" if isinstance(loss, Logistic) else ""
+        chance = loss.probability(np.abs(margin))
+        sure = "" if chance is None else f", sure to {words.percent(float(chance))}"
         said.append(word + sure)
     draws = len(seen.accuracy)
     return [

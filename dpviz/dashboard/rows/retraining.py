@@ -15,7 +15,7 @@ from dpviz.figures.influence import against_truth
 from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms
-from dpviz.models import get_model
+from dpviz.models import derivatives_of, get_model
 
 Floats = NDArray[np.float64]
 
@@ -104,7 +104,8 @@ def how(seen: Inspected) -> None:
     """Formulas, sources and calls."""
     cls = list_mechanisms()[seen.spec.mechanism]
     model = get_model(seen.spec.model)
-    J = "x" if model.exact_curvature else "J"
+    exact = derivatives_of(model).exact
+    J = "x" if exact else "J"
     formulas = [
         rf"\mathrm{{IF}}_i=\tfrac1n H^{{-1}}g_i,\qquad H=\tfrac1n\sum_j\varphi''_j{J}_j{J}_j^\top+\lambda I"
         r"\quad\text{(Koh, Liang 2017)}",
@@ -119,7 +120,7 @@ def how(seen: Inspected) -> None:
         f"{cls.label}: {cls.citation}.",
         "Influence is that on the model without privacy; n stays public when a row leaves.",
     ]
-    if not model.exact_curvature:
+    if not exact:
         sources.append(
             "For a network H is the Gauss–Newton matrix, which leaves out the curvature of f itself; beyond "
             f"{DENSE_APPROXIMATION:,} parameters it is approximated by Kronecker factors with corrected eigenvalues (EKFAC: "

@@ -15,7 +15,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.gradient.shared import precision, rounding
 from dpviz.mechanisms.knobs import clip_norm_knob
-from dpviz.models import Setting
+from dpviz.models import Ability, Setting, line_losses_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -36,6 +36,7 @@ class DPAGD(ProtectsQuery):
     id = "dp-agd"
     label = "DP-AGD"
     family = "gradient"
+    needs = frozenset({Ability.LINE_LOSSES})
     citation = (
         "Lee, Kifer, KDD 2018, Algorithms 1 to 3; choice: Cesar, Rogers, ALT 2021 (bounded range); "
         "zCDP: Bun, Steinke, TCC 2016; filter: Whitehouse et al., ICML 2023"
@@ -230,7 +231,7 @@ class _Runs:
         for i in range(0, len(who), few):
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
-            scores[part] = problem.model.line_losses(
+            scores[part] = line_losses_of(problem.model)(
                 theta[part], direction[part], self.longest[who[part]], lengths.shape[1], problem.rows, clip=knobs.clip_loss
             )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)

@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesShare
 from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Setting
+from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import contribution_sigma, pidp_threshold, sgd_sigma
@@ -39,6 +39,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     id = "pidp-sgd"
     label = "PIDP-SGD"
     family = "gradient"
+    needs = frozenset({Ability.DERIVATIVES})
     citation = (
         'Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory to Algorithm", Algorithm 1, Theorems 4 to 7'
     )

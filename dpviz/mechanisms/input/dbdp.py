@@ -22,7 +22,7 @@ from dpviz.mechanisms.input.shared import (
     same_label_note,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Model, Setting
+from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import dbdp_sigma
@@ -40,6 +40,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     id = "dbdp"
     label = "DBDP-ERM"
     family = "input"
+    needs = frozenset({Ability.FEATURE_NOISE})
     citation = (
         'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation", Algorithm 1 and Theorem 1'
     )
@@ -108,6 +109,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams, record = training.problem, training.streams, training.record
         n, d = problem.rows.X.shape
         sigma, size = training.scales, self._batch_size(n)
+        noisy = feature_noise_of(problem.model)
         theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
         step = self.step_size * problem.setting.unit_step
         lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
@@ -121,7 +123,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 training.monitor((s + t / self.steps) / len(streams))
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 visits[0, s, chosen] += 1
-                gradient = problem.model.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size
+                gradient = noisy.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
             theta[:, s] = current
         log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)

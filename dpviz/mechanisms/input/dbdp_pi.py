@@ -22,7 +22,7 @@ from dpviz.mechanisms.base import (
 from dpviz.mechanisms.capabilities import NoisesRows
 from dpviz.mechanisms.input.shared import LABELS
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Rows, Setting
+from dpviz.models import Ability, Rows, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import largest_log_ratio, ratio_norm, sgd_sigma
@@ -42,6 +42,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     id = "dbdp-pi"
     label = "DBDP-ERM, performance improving"
     family = "input"
+    needs = frozenset({Ability.DERIVATIVES, Ability.FEATURE_NOISE})
     citation = (
         'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation", Algorithm 2, Theorems 2 and 3'
     )
@@ -156,7 +157,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
             rows = single.replicate(problem.rows, index, e)
             contribution = solve(single.gradient(model, outer, rows, lam)) / problem.n  # line 8
             passed = self._passes(outer, contribution, calibrations)
-            weight = np.maximum(model.data_weights(local, rows), SMALLEST_WEIGHT).reshape(e, s)
+            weight = np.maximum(feature_noise_of(model).data_weights(local, rows), SMALLEST_WEIGHT).reshape(e, s)
             spread = np.where(passed, 0.0, sigma / (np.sqrt(weight) if self.scaling == "root" else weight))  # eq. (15)
             noise = draws.noise[:, 0, k]
             rows = Rows(rows.X + (spread[:, :, None] * noise).reshape(e * s, -1), rows.y)  # line 12

@@ -10,6 +10,7 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
+from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.capabilities import NoisesRows, ProtectsQuery
 from dpviz.mechanisms.input.shared import AT_ONCE, row_draws
@@ -50,6 +51,15 @@ class FukuchiInput(ProtectsQuery, NoisesRows):
     )
     rate = r"O\!\left(\frac{p\,G^2(\log(16/\delta)+\varepsilon)}{L\,n\,\varepsilon}\right)"
     needs_linear = True
+
+    @classmethod
+    def refusal(cls, setting: Setting) -> Words | None:
+        refused = super().refusal(setting)
+        if refused is None and (setting.quadratic is None or setting.quadratic[0] ** 2 < 2 * setting.quadratic[1] ** 2):
+            return (
+                f"{cls.label} bounds the sensitivity by 2a, for quadratics a, k with a² ≥ 2k², unlike that of {setting.model!r}"
+            )
+        return refused
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         a, k = _quadratic(setting)
@@ -149,6 +159,5 @@ def symmetric_draw(rng: np.random.Generator, d: int) -> Floats:
 
 
 def _quadratic(setting: Setting) -> tuple[float, float]:
-    if setting.quadratic is None or setting.quadratic[0] ** 2 < 2 * setting.quadratic[1] ** 2:
-        raise ValueError("the sensitivity 2a holds for quadratics with a^2 >= 2 k^2 only")
+    assert setting.quadratic is not None  # `refusal`
     return setting.quadratic

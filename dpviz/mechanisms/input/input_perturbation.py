@@ -25,7 +25,7 @@ from dpviz.mechanisms.input.shared import (
     same_label_note,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Model, Setting
+from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
@@ -41,6 +41,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     id = "input-perturbation"
     label = "Input perturbation (Kang)"
     family = "input"
+    needs = frozenset({Ability.FEATURE_NOISE})
     citation = (
         'Kang, Liu, Niu, Tong, Zhang, Wang, "Input Perturbation: A New Paradigm between Central and Local Differential '
         'Privacy", Algorithm 1, Theorems 1 to 4'
@@ -122,10 +123,10 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
-        start = problem.model.initial(problem.m, streams)
+        start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
         step = self.step_size * problem.setting.unit_step
         # what all seeds share is made before the workers start, so that they do not make it twice
-        problem.model.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
+        noisy.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
 
         def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
             draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
@@ -133,7 +134,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             for t in range(self.steps):
                 tick(t / self.steps)
                 # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
-                gradient = problem.model.noisy_gradient(current, problem.rows, draws, sigma) / n
+                gradient = noisy.noisy_gradient(current, problem.rows, draws, sigma) / n
                 current -= step * (gradient + problem.lam * current)
             return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import one_blas_thread, processors
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
-
-if TYPE_CHECKING:
-    from dpviz.models.network import Network
 
 Floats = NDArray[np.float64]
 
@@ -32,11 +29,25 @@ _LOOK = 0.1  # seconds between two reports of progress
 _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
+class Trainable(Protocol):
+    """What the descent asks of a network; see `dpviz.models.base.Model`."""
+
+    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None: ...
+
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]: ...
+
+    def sum_gradient(self, theta: Floats, rows: Rows) -> Floats: ...
+
+    def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
+        """(R,) objectives and (R, m) their gradients, from one pass over the rows."""
+        ...
+
+
 class _Stopped(Exception):
     pass
 
 
-def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
+def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
@@ -72,12 +83,12 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
         return ends[_lowest(model, rows, lam, ends)]
 
 
-def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
+def _lowest(model: Trainable, rows: Rows, lam: float, theta: Floats) -> int:
     """Which of theta (R, m) has the lowest objective."""
     return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 
-def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
+def polish(model: Trainable, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
     """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
 
     Args:
@@ -100,7 +111,7 @@ def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callabl
     return np.asarray(found.x, float)
 
 
-def _adam(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
+def _adam(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
     """Kingma & Ba 2015, Algorithm 1, on all starts (R, m) together, with a rate that falls to 0 along a half cosine."""
     theta: NDArray[Any] = starts.astype(np.float32)
     first, second = np.zeros_like(theta), np.zeros_like(theta)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.influence import error_bound, influence_of, row_gradients
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers.claims.context import Context, Floats
 from dpviz.papers.claims.tables import COLUMNS, lines, percent
@@ -125,7 +125,7 @@ def dbdp_weight(context: Context) -> Verdict:
     problem = context.setup("breast-cancer", lam=0.01)[0].problem
     theta, draws, sigma = problem.optimum, context.choose(2000, 10000), 1e-3
     changed = context.hook("gradient_noise", gradient_noise)
-    weights = problem.model.data_weights(theta[None], problem.rows).ravel()
+    weights = feature_noise_of(problem.model).data_weights(theta[None], problem.rows).ravel()
     order = np.argsort(weights)
     index = order[np.linspace(0, len(order) - 1, 25).astype(int)]
     rng = np.random.default_rng(context.seed)

@@ -1,0 +1,94 @@
+"""Derivatives of a network's scores by its parameters and by the rows' features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.models.capabilities import Curvature, Derivatives, FeatureNoise
+from dpviz.models.feature_derivative import network_mixed
+from dpviz.models.hidden_layer import Floats, HiddenLayer
+from dpviz.models.kronecker import KroneckerCurvature
+from dpviz.models.losses import Loss
+from dpviz.models.rows import Rows
+
+
+@dataclass(frozen=True)
+class NetworkDerivatives(Derivatives):
+    """J_i = (e x', s, 1); the curvature of the score itself is left out (Gauss-Newton)."""
+
+    layer: HiddenLayer
+    exact = False
+    factored = True
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.layer.loss
+
+    def row_scores(self, theta: Floats, rows: Rows) -> Floats:
+        return self.layer.row_scores(theta, rows)
+
+    def score_gradients(self, theta: Floats, rows: Rows) -> Floats:
+        W, a, _ = self.layer.split(np.atleast_2d(theta))
+        x = rows.extended
+        s = np.tanh(x @ W[0].T if theta.ndim == 1 else np.einsum("nkd,nd->nk", W, x))
+        out = np.empty((len(rows), theta.shape[-1]))
+        J = self.layer.split(out)
+        np.multiply((a * (1 - s * s))[:, :, None], x[:, None, :], out=J.W)
+        J.a[:] = s
+        J.c[:] = 1.0
+        return out
+
+    def score_products(self, theta: Floats, rows: Rows, vectors: Floats) -> Floats:
+        u = self.layer.split(vectors)
+        flat = u.W.reshape(-1, u.W.shape[2]).T
+        out = np.empty((len(rows), len(vectors)))
+        for block, x, s in self.layer.passes(theta[None], rows, len(flat.T)):
+            moved = (x @ flat).reshape(len(x), len(vectors), -1)
+            e = self.layer.inner(s, theta[None])[:, 0]
+            out[block] = np.einsum("bk,btk->bt", e, moved) + s[:, 0] @ u.a.T + u.c
+        return out
+
+    def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
+        _, weight = self.slopes(theta, rows)
+        along = self.score_products(theta, rows, vectors) * (weight / len(rows))[:, None]
+        total = lam * vectors
+        for block, x, s in self.layer.passes(theta[None], rows, len(vectors) * self.layer.split(vectors).W.shape[1]):
+            shape = (len(x), len(vectors), s.shape[2])
+            e = np.array(np.broadcast_to(self.layer.inner(s, theta[None]), shape))
+            self.layer.gather(total, x, np.broadcast_to(s, shape), e, along[block])
+        return total
+
+    def curvature(self, theta: Floats, rows: Rows, lam: float) -> Curvature:
+        return KroneckerCurvature(self.layer, theta, rows, lam, self.slopes(theta, rows)[1])
+
+
+@dataclass(frozen=True)
+class NetworkFeatureNoise(FeatureNoise):
+    """Noise on features enters the hidden units through the first layer alone."""
+
+    layer: HiddenLayer
+
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        total, W = np.zeros(theta.shape), self.layer.split(theta).W
+        flat = np.ascontiguousarray(W[:, :, :-1].reshape(-1, W.shape[2] - 1).T)
+        spread = np.repeat(scale, W.shape[1])
+        common = len(noise) == 1
+        for block in self.layer.blocks(len(rows), flat.shape[1]):
+            x, draw = rows.part("extended", block), (noise if common else noise[block]).astype(float, copy=False)
+            hidden = x @ W.reshape(-1, W.shape[2]).T
+            hidden += (draw @ flat) * spread
+            s = np.tanh(hidden, out=hidden).reshape(len(x), len(theta), -1)
+            q = self.layer.score_slopes(rows, block, s, theta)
+            e = self.layer.inner(s, theta)
+            self.layer.gather(total, x, s, e, q)  # e now holds q e
+            moved = e.reshape(len(x), -1)
+            inner = np.outer(moved.sum(axis=0), draw[0]) if common else moved.T @ draw
+            self.layer.split(total).W[:, :, :-1] += (spread[:, None] * inner).reshape(W[:, :, :-1].shape)
+        return total
+
+    def data_weights(self, theta: Floats, rows: Rows) -> Floats:
+        W, a, c = self.layer.split(np.broadcast_to(theta, (len(rows), theta.shape[-1])))
+        return np.array([network_mixed(W[i], a[i], c[i], rows.X[i], rows.y[i], self.layer.loss) for i in range(len(rows))])
