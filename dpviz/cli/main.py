@@ -6,10 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpviz.cli import sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+if TYPE_CHECKING:
+    from dpviz.experiments.spec import RunSpec
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -20,10 +24,9 @@ COMMANDS = ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "claims")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 2 after printing one line on bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser()
     if not given or given[0] not in (*COMMANDS, "-h", "--help", "--version"):
         given = ["app", *given]
-    options = parser.parse_args(given)
+    options = parser().parse_args(given)
     try:
         return int(options.command(options))
     except InvalidInput as problem:
@@ -43,10 +46,11 @@ def app_script() -> Path:
     raise InvalidInput("app", "app.py was not found beside the package", "Install dpviz again, or run it from a checkout.")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
-    parser.add_argument("--version", action="version", version=f"dpviz {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    made = argparse.ArgumentParser(prog="dpviz", description="See, tune and audit differentially private ERM.")
+    made.add_argument("--version", action="version", version=f"dpviz {__version__}")
+    commands = made.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
@@ -83,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     claims.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
     claims.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
     claims.set_defaults(command=_claims)
-    return parser
+    return made
 
 
 def _port(text: str) -> int:
@@ -101,13 +105,19 @@ def _app(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> int:
-    import dpviz
+def run_spec(options: argparse.Namespace) -> RunSpec:
+    """The run that options of `dpviz run` stand for.
+
+    Raises:
+        InvalidInput: for the first bad value, naming it.
+    """
+    from dpviz.experiments.spec import RunSpec
+    from dpviz.mechanisms import list_mechanisms
 
     names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept")
     query = {name: value for name in names if (value := getattr(options, name)) is not None}
-    mechanism = query.get("mechanism", dpviz.RunSpec.mechanism)
-    known = dpviz.list_mechanisms().get(mechanism)
+    mechanism = query.get("mechanism", RunSpec.mechanism)
+    known = list_mechanisms().get(mechanism)
     for item in options.set:
         knob, equals, value = item.partition("=")
         if not equals:
@@ -115,7 +125,13 @@ def _run(options: argparse.Namespace) -> int:
         if known is not None:
             known.from_params({knob: known.defaults()[knob]} if knob in known.knobs() else {knob: None})
         query[f"{mechanism}.{knob}"] = value
-    result = dpviz.run(dpviz.RunSpec.from_query(query))
+    return RunSpec.from_query(query)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import dpviz
+
+    result = dpviz.run(run_spec(options))
     spec, cal = result.spec, result.calibration
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy

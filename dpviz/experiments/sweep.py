@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import tomli_w
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
@@ -128,15 +129,8 @@ class SweepSpec:
 
     def to_toml(self) -> str:
         """The spec as a TOML document that `from_toml` reads back."""
-        assert isinstance(self.mechanisms, Mapping)
-        lines = []
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name != "mechanisms" and value is not None:
-                lines.append(f"{f.name} = {json.dumps(list(value) if isinstance(value, tuple) else value)}")
-        for name, params in self.mechanisms.items():
-            lines += ["", f"[mechanisms.{name}]", *(f"{k} = {json.dumps(v)}" for k, v in params.items())]
-        return "\n".join(lines) + "\n"
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return tomli_w.dumps({name: value for name, value in values.items() if value is not None} | {"mechanisms": self.named})
 
 
 def run_sweep(

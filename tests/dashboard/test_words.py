@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 import shlex
+import tempfile
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpviz
-from dpviz.cli.main import main
+from dpviz.cli.main import main, parser, run_spec
 from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv
+from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.cost import Cost
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
@@ -83,11 +90,82 @@ def test_markdown_from_outside_is_harmless() -> None:
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(
+    "link", ["www.evil.com", "WWW.evil.com", "https://evil.com", "ftp://e.com", "a@evil.com", "mailto:a@b.com"]
+)
+def test_links_that_are_written_out_are_no_links(link: str) -> None:
+    shown = words.markdown(f"see {link} now").replace("\\", "")
+    assert link not in shown
+    assert shown.replace("\u2060", "") == f"see {link} now"
+
+
+@pytest.mark.parametrize("icon", [":material/home:", ":smile:", ":+1:", "::smile::"])
+def test_icons_that_are_written_out_are_no_icons(icon: str) -> None:
+    shown = words.markdown(icon).replace("\\", "")
+    assert not re.search(r":[\w+/-]+:", shown)
+    assert shown.replace("\u2060", "") == icon
+
+
+def test_plain_sentences_are_left_as_they_are() -> None:
+    assert "\u2060" not in words.markdown("At 12:30 the ratio was 3:1, and ε = 1 (δ = 1e−5): 82.1 %.")
+
+
+#: signs that a shell, an address, TOML or Python obeys; no NUL and nothing that UTF-8 cannot write
+HOSTILE = ("x;touch pwned.csv", "a b&c=d#e.csv", "%2e%2e.csv", "$(id)", "`id`", "-rf", "a'b\"c\\", "😀.csv", "a\nb", "\x7f+%20")
+NAMES = st.one_of(
+    st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
+).map(lambda name: f"data/{name}")
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(NAMES)
+def test_shell_address_toml_and_python_give_the_same_run_back_for_any_name(name: str) -> None:
+    spec = dpviz.RunSpec(name, mechanism="rsgd", epsilon=0.3, params={"epochs": 7, "batch_size": 9}, intercept=False)
+    command = shlex.split(repeat.shell_call(spec))
+    assert command[:2] == ["dpviz", "run"]
+    assert run_spec(parser().parse_args(command[1:])) == spec
+    assert dpviz.RunSpec.from_query(repeat.address(spec)) == spec
+    call = repeat.python_call(spec).splitlines()[2].removeprefix("result = dpviz.run(").removesuffix(")")
+    assert eval(call, {"dpviz": dpviz}) == spec
+    sweep = dpviz.SweepSpec(name, mechanisms={"rsgd": {"epochs": 7}}, epsilons=[0.3, 1.0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sweep.toml"
+        path.write_text(sweep.to_toml(), encoding="utf-8")
+        assert dpviz.SweepSpec.from_toml(path) == sweep
+    table = TableSpec(name, (name,), None, (name, "a"), {name: (0.0, 1.5)}, {name: ("x", name)}, "default", {name: name})
+    assert TableSpec.from_dict(tomllib.loads(table.to_toml())) == table
+
+
+#: text -> what stands in a download
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "+a": "'+a",
+    "-1+cmd": "'-1+cmd",
+    "@SUM(A1)": "'@SUM(A1)",
+    "\t=1": "'\t=1",
+    " =1": " '=1",
+    "＝1": "'＝1",
+    "＋1": "'＋1",
+    "－1": "'－1",
+    "＠a": "'＠a",
+    "x;=1+1": "x;'=1+1",
+    "x,\n-a": "x,\n'-a",
+    "-1": "-1",
+    "+1.5e-3": "+1.5e-3",
+    " -2 ": " -2 ",
+    "1;-1;+2": "1;-1;+2",
+    "fine": "fine",
+    "a=b": "a=b",
+}
+
+
 def test_downloads_hold_no_formulas() -> None:
-    hostile = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "fine", "a=b"]
-    table = pd.DataFrame({"=name": hostile, "n": [-1.5] * 8, "c": pd.Categorical(hostile)})
-    back = pd.read_csv(io.BytesIO(csv(table)))
+    hostile = list(FORMULAS)
+    table = pd.DataFrame({"=name": hostile, "n": [-1.5] * len(hostile), "c": pd.Categorical(hostile)})
+    saved = csv(table)
+    back = pd.read_csv(io.BytesIO(saved), dtype=str, keep_default_na=False)
     assert list(back.columns) == ["'=name", "n", "c"]
     for column in ("'=name", "c"):
-        assert [v[0] == "'" for v in back[column]] == [True] * 6 + [False] * 2
-    assert (back["n"] == -1.5).all()
+        assert list(back[column]) == list(FORMULAS.values())
+    assert set(back["n"]) == {"-1.5"}
+    assert b'"x;\'=1+1"' in saved, "a program that cuts at semicolons keeps the cell together"

@@ -106,21 +106,11 @@ def preview(dataset: Dataset) -> None:
     st.header("What is trained on", anchor=False)
     panels.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
     st.markdown("**As read**")
-    st.dataframe(dataset.frame.head(_SHOWN), width="stretch")
-    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
+    tables.frame(dataset.frame.head(_SHOWN), width="stretch")
+    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
     st.markdown("**As encoded**: what the model sees; y is the label.")
-    st.dataframe(encoded.round(4), width="stretch")
+    tables.frame(encoded.round(4), width="stretch")
     tables.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
-
-
-def unique(names: tuple[str, ...]) -> list[str]:
-    """Column names without repeats, which a table on a page cannot show."""
-    seen: dict[str, int] = {}
-    out = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return out
 
 
 def story(dataset: Dataset) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
@@ -110,7 +110,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     for note in table.notes:
         st.caption(words.markdown(note))
     panels.not_private("The first rows as read.")
-    st.dataframe(frame.head(5), width="stretch")
+    tables.frame(frame.head(5), width="stretch")
     names = [str(c) for c in frame.columns]
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
     positive, above = _positive(frame[target])
@@ -124,7 +124,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
     described = describe(frame.drop(columns=target))
     edited = st.data_editor(
-        described,
+        tables.harmless(described),
         hide_index=True,
         width="stretch",
         key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}",
@@ -137,6 +137,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
+            edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
             made = Upload(table, spec_of(edited, target, positive, above, missing), title, limits=limits)
         except InvalidInput as problem:
             refused(problem)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
@@ -23,8 +25,7 @@ def computed(spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str]
         st.markdown("From a shell:")
         st.code(shell_call(spec), language="bash", wrap_lines=True)
         st.markdown("This page's address holds the whole run; a copy of it brings anyone here:")
-        query = "&".join(f"{k}={v}" for k, v in spec.to_query().items())
-        st.code(f"?{query}" if query else "/", language=None, wrap_lines=True)
+        st.code(address(spec), language=None, wrap_lines=True)
 
 
 def python_call(spec: RunSpec) -> str:
@@ -39,9 +40,16 @@ def python_call(spec: RunSpec) -> str:
 
 
 def shell_call(spec: RunSpec) -> str:
-    """The same run from a shell."""
+    """The same run from a shell; what a shell would obey is quoted."""
     query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
-    options = " ".join(
-        f"--set {k.split('.', 1)[1]}={v}" if "." in k else f"--{k.replace('_', '-')} {v}" for k, v in query.items()
-    )
-    return f"dpviz run {options}"
+    options = []
+    for key, value in query.items():
+        _, dot, knob = key.partition(".")
+        options.append(f"--set={knob}={value}" if dot else f"--{key.replace('_', '-')}={value}")
+    return shlex.join(["dpviz", "run", *options])
+
+
+def address(spec: RunSpec) -> str:
+    """The part of the address that holds a run, percent-encoded."""
+    query = spec.to_query()
+    return f"?{urlencode(query, quote_via=quote)}" if query else "/"

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
+from csv import QUOTE_NONNUMERIC
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import words
 
+#: where a formula may begin: at the start of a cell, and after what a program may take for the end of one. A number is none.
+_STARTS = r"=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20"
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*(?:$|[;,\t\r\n])"
+_FORMULA = re.compile(rf"(^\ *|[;,\t\r\n]\s*)(?!{_NUMBER})([{_STARTS}])")
+
 
 def table(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> None:
     """A small table as plain HTML, readable by a screen reader; text is shown as it is."""
-    frame = pd.DataFrame([[words.markdown(str(v)) for v in row] for row in rows], columns=list(columns))
-    st.table(frame.set_index(columns[0]))
+    heads = [words.markdown(head) for head in columns]
+    shown = pd.DataFrame([[words.markdown(str(v)) for v in row] for row in rows], columns=heads)
+    st.table(shown.set_index(heads[0]))
 
 
 def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Download data (CSV)") -> None:
@@ -31,16 +40,16 @@ def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Download 
 
 
 def csv(table: pd.DataFrame) -> bytes:
-    """A table as CSV in which no cell can act as a spreadsheet formula: such text gets a leading apostrophe."""
+    """A table as CSV in which no cell can act as a spreadsheet formula: such text gets an apostrophe, and all text quotes."""
     out = io.StringIO()
-    harmless(table).to_csv(out, index=False)
+    harmless(table).to_csv(out, index=False, quoting=QUOTE_NONNUMERIC)
     return out.getvalue().encode("utf-8-sig")
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
     """The same table with an apostrophe before every text that a spreadsheet would take for a formula."""
     safe = table.copy()
-    safe.columns = [_neutral(str(c)) for c in safe.columns]
+    safe.columns = pd.Index(unique([_neutral(str(c)) for c in safe.columns]))
     for k in range(safe.shape[1]):
         column = safe.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(column):
@@ -48,5 +57,24 @@ def harmless(table: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
+def unique(names: Sequence[str]) -> list[str]:
+    """Column names without repeats, which a table on a page cannot show."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return out
+
+
 def _neutral(text: str) -> str:
-    return "'" + text if text.lstrip(" ")[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%") else text
+    return _FORMULA.sub(r"\1'\2", text)
+
+
+def frame(table: pd.DataFrame, **more: Any) -> None:
+    """A table that can be sorted and scrolled; what its own menu saves holds no formulas.
+
+    Args:
+        more: further arguments of `st.dataframe`.
+    """
+    st.dataframe(harmless(table), **more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -35,6 +36,10 @@ VERDICTS = {
 }
 
 NO_MINIMUM = "Nobody knows the least objective of a network, so a private one may come out below 0."
+
+
+_SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
+_WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
 
 def minimum(convex: bool) -> str:
@@ -123,10 +128,13 @@ def preprocessing(declared: bool) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text from outside (an address, a file) with every sign that Markdown obeys made harmless."""
-    special = set("\\`*_{}[]()<>#+!|~$:@&^=")
-    flat = " ".join(text.split())
-    return "".join("\\" + c if c in special else c for c in flat)
+    """Text from outside (an address, a file) as Markdown that shows it as it is: no emphasis, link, icon or formula.
+
+    Signs that Markdown obeys get a backslash. Links that are written out (www., http:, @) and icons (:name:) are found in the
+    finished text, where no backslash is left; a word joiner, which is not seen, stands in them.
+    """
+    flat = _WRITTEN_OUT.sub(lambda found: found.group() + "\u2060", " ".join(text.split()))
+    return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 
 def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4) -> str:

@@ -196,8 +196,8 @@ def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
         shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)
     selection.remember_shown(selection.TABLE, shown["row id"].to_numpy())
-    st.dataframe(
-        tables.harmless(shown),
+    tables.frame(
+        shown,
         key=selection.TABLE,
         hide_index=True,
         height=360,

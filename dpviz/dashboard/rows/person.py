@@ -237,8 +237,8 @@ def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np
     shown.insert(0, "influence", influence.newton_norm[found[:200]])
     shown.insert(0, "row id", ids[:200])
     selection.remember_shown(selection.FOUND, ids)
-    st.dataframe(
-        tables.harmless(shown),
+    tables.frame(
+        shown,
         key=selection.FOUND,
         hide_index=True,
         selection_mode="single-row",

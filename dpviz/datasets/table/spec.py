@@ -6,13 +6,13 @@ public knowledge; those read off the data are outside every epsilon and are list
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import tomli_w
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
@@ -79,24 +79,9 @@ class TableSpec:
 
     def to_toml(self) -> str:
         """The spec as a TOML document, which `from_dict` takes back."""
-        lines = [f"target = {_toml(self.target)}", f"missing = {_toml(self.missing)}"]
-        if self.positive:
-            lines.append(f"positive = {_toml(self.positive)}")
-        if self.above is not None:
-            lines.append(f"above = {self.above!r}")
-        if self.columns is not None:
-            lines.append(f"columns = {_toml(self.columns)}")
-        for key in ("ranges", "categories", "defaults"):
-            values = getattr(self, key)
-            if values:
-                lines += ["", f"[{key}]", *(f"{_toml(str(k))} = {_toml(v)}" for k, v in values.items())]
-        return "\n".join(lines) + "\n"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        empty = [name for name, value in values.items() if value is None or (name != "columns" and value in ((), {}))]
+        return tomli_w.dumps({name: value for name, value in values.items() if name not in empty})
 
 
 def _mapping(key: str, value: object) -> dict[str, Any]:
