@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from support import make_problem
 
-from dpviz.models import MODELS, Rows
+from dpviz.models import MODELS, Rows, get_model
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.problem import accuracy
 from dpviz.models.solvers.many import NotConverged, newton
@@ -101,3 +101,9 @@ def test_rows_take_and_replace() -> None:
 def test_a_score_of_zero_is_predicted_positive() -> None:
     rows = Rows(np.zeros((3, 2)), np.array([1.0, 1.0, -1.0]))
     assert accuracy(MODELS["logistic"], np.zeros((1, 2)), rows)[0] == pytest.approx(2 / 3)
+
+
+def test_only_a_likelihood_gives_probabilities() -> None:
+    margins = np.array([0.0, 1.0, 30.0])
+    assert get_model("logistic").loss.probability(margins) == pytest.approx(1 / (1 + np.exp(-margins)))
+    assert get_model("svm").loss.probability(margins) is None
