@@ -11,6 +11,13 @@ import pytest
 
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
+
+
+def noisy_sums(noise_multiplier: float, rate: float = 1.0, count: int = 1, sampling: str = "poisson") -> Event:
+    """`count` noisy sums of random batches, to which one row contributes at most 1."""
+    return Repeated(Sampled(Gaussian.of_rows(1.0, noise_multiplier), rate, sampling), count)
+
 
 #: seconds after which a test gives up waiting; the one limit of all tests, far beyond what a slow machine needs
 LIMIT = 900.0

@@ -21,7 +21,7 @@ from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms
 from dpviz.models import Setting
-from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget
 
 Floats = NDArray[np.float64]
@@ -29,10 +29,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Accounted:
-    """A mechanism whose Gaussian releases accountants can be compared on."""
+    """A mechanism whose Gaussian releases accountants can be compared on, and what it releases with its calibrated noise."""
 
     mechanism: Mechanism
-    released: Releases
+    released: Event
     calibration: Calibration
 
 
@@ -55,8 +55,9 @@ def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
         return None
     if not isinstance(mechanism, ReleasesGaussians):
         return None
-    released = mechanism.releases(setting)
-    return None if released is None else Accounted(mechanism, released, mechanism.calibrate(setting, resolve(spec).budget))
+    calibration = mechanism.calibrate(setting, resolve(spec).budget)
+    released = mechanism.released(setting, calibration)
+    return None if released is None else Accounted(mechanism, released, calibration)
 
 
 def with_releases(spec: RunSpec) -> tuple[str, ...]:

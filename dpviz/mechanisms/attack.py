@@ -19,8 +19,7 @@ from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.privacy.accounting import tables
-from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.releases import total_variation
+from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -66,11 +65,11 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     budget = calibration.proved_budget
     if budget is None:
         return None
-    released = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
+    event = mechanism.released(setting, calibration) if isinstance(mechanism, ReleasesGaussians) else None
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
     alone = 1 - trade_off(budget, alarms)
-    if released is not None and calibration.noise_family == "gaussian" and calibration.noise_scale > 0:
-        found = tables.attack(released, calibration.noise_scale, budget.delta)
+    if event is not None:
+        found = tables.attack(event, budget.delta)
         reached = np.interp(alarms, found.table["false_alarms"], found.table["detections_at_most"])
         return _attack(alarms, reached, alone, budget, found.accuracy, "the exact distribution of the Gaussian noise")
     if mechanism.family == "output" and calibration.noise_family == "gamma-sphere" and calibration.noise_scale > 0:

@@ -19,9 +19,10 @@ from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.results import Floats, NoiseRecord, RuleView
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.releases import Bound, Releases
+from dpviz.privacy.accounting.events import Event, scaled
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.sensitivity.algorithm2 import Trace
+from dpviz.privacy.sensitivity.bound import Bound
 
 
 class ProtectsQuery(Mechanism):
@@ -57,8 +58,13 @@ class ReleasesGaussians(Mechanism):
     """The mechanism is a composition of Gaussian releases, so that accountants can be compared on it."""
 
     @abstractmethod
-    def releases(self, setting: Setting) -> Releases | None:
-        """What Gaussian noise is added to; None where this form adds other noise or has another guarantee."""
+    def releases(self, setting: Setting) -> Event | None:
+        """What is released, with noise of standard deviation 1; None where this form adds other noise or proves otherwise."""
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        """What is released with the noise of a calibration, for all accountants; None where that is not known or noiseless."""
+        event = self.releases(setting)
+        return None if event is None or calibration.noise_scale <= 0 else scaled(event, calibration.noise_scale)
 
 
 class HasExcessTheory(Mechanism):

@@ -69,7 +69,7 @@ def attack_accuracy(budget: Budget) -> float:
 
 
 def corner(budget: Budget) -> float:
-    """The false-positive rate at which `trade_off` bends, and an even bet is won as often as `attack_accuracy` says.
+    """The false-positive rate at which `trade_off` bends, where an attacker is right as often as `attack_accuracy` says.
 
     Where its two lines meet: 1 - delta - e^eps a = e^-eps (1 - delta - a).
     """

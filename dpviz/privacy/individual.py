@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from dpviz.common.validate import InvalidInput, in_range, positive
 from dpviz.common.words import Words
+from dpviz.privacy.accounting.events import Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
 
@@ -134,18 +135,16 @@ class PoissonPath:
     the row's clipped gradient as a share of the largest one. All steps count, also those whose batch left the row out.
 
     Attributes:
-        rate: q, sampling probability, in (0, 1].
-        noise_multiplier: z, noise on the sum divided by the largest contribution of a row.
+        event: one step.
     """
 
-    rate: float
-    noise_multiplier: float
+    event: Sampled
 
     @cached_property
     def table(self) -> Floats:
         """(knots, orders) divergence of one step at u = 0, 1/K, ..., 1 and at `ORDERS`."""
         shares = np.arange(1, _SHARES + 1) / _SHARES
-        rows = [sampled_gaussian(self.rate, positive("noise_multiplier", self.noise_multiplier) / u, ORDERS) for u in shares]
+        rows = [sampled_gaussian(self.event.rate, self.event.event.noise_multiplier / u, ORDERS) for u in shares]
         return np.vstack([np.zeros(len(ORDERS)), *rows])
 
     def divergence(self, shares: Floats) -> Floats:

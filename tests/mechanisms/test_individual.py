@@ -18,6 +18,7 @@ from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import newton
 from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.events import Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.budget import Budget
@@ -183,7 +184,7 @@ def test_each_budget_keeps_its_own_path() -> None:
 
 def test_poisson_path_of_full_gradients_is_the_known_epsilon() -> None:
     # integer orders up to 1024, CKS conversion; the minimum is at order 8
-    divergence = PoissonPath(0.01, 1.0).divergence(np.ones((1, 1000)))
+    divergence = PoissonPath(Sampled(Gaussian.of_rows(1.0, 1.0), 0.01)).divergence(np.ones((1, 1000)))
     assert epsilons(divergence, 1e-5, ORDERS)[0] == pytest.approx(2.1077530754515768, rel=1e-9)
 
 
@@ -198,12 +199,12 @@ def test_poisson_divergence_agrees_with_dp_accounting(q: float, z: float) -> Non
     accountant = RdpAccountant(orders)
     for u in shares[0, 1:]:
         accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(z / u)))
-    found = PoissonPath(q, z).divergence(shares)[0, : len(orders)]
+    found = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), q)).divergence(shares)[0, : len(orders)]
     np.testing.assert_allclose(found, accountant._rdp, rtol=1e-8)
 
 
 def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
-    one_row = PoissonPath(0.05, 1.0)
+    one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, 1.0), 0.05))
     length = np.repeat(np.linspace(0, 1, 11)[:, None], 200, axis=1)
     found = epsilons(one_row.divergence(length), 1e-6, ORDERS)
     assert found[0] == 0
@@ -219,8 +220,8 @@ def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
         lambda: one_row.divergence(-np.ones((2, 3))),
         lambda: one_row.divergence(np.full((2, 3), np.nan)),
         lambda: one_row.divergence(np.ones(3)),
-        lambda: PoissonPath(0.0, 1.0).divergence(np.ones((2, 3))),
-        lambda: PoissonPath(0.05, 0.0).divergence(np.ones((2, 3))),
+        lambda: PoissonPath(Sampled(Gaussian.of_rows(1.0, 1.0), 0.0)).divergence(np.ones((2, 3))),
+        lambda: PoissonPath(Sampled(Gaussian.of_rows(1.0, 0.0), 0.05)).divergence(np.ones((2, 3))),
     ):
         with pytest.raises(dpviz.InvalidInput):
             bad()

@@ -17,10 +17,11 @@ from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy import utility_bounds
-from dpviz.privacy.accounting import releases, side_by_side
-from dpviz.privacy.accounting import steps as accounting
+from dpviz.privacy.accounting import accountants, curves, side_by_side
+from dpviz.privacy.accounting.events import Gaussian, Mixture, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.accounting.methods import TWO_HOP, tightest
+from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.sensitivity.algorithm2 import algorithm2
 from dpviz.privacy.sensitivity.bounds import logistic_diameter, logistic_worst_pair
 
@@ -159,8 +160,9 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
     cal = mechanism.calibrate(SETTING, budget)
     found = side_by_side.options(released, budget)
     assert min(abs(o.sigma / cal.noise_scale - 1) for o in found if math.isfinite(o.sigma) and o.status is Status.PROVED) < 1e-9
-    assert released.worst == pytest.approx(cal.sensitivity, rel=1e-12)
-    assert releases.epsilon(released, cal.noise_scale, budget.delta) <= epsilon * (1 + 1e-4)
+    assert only_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
+    event = scaled(released, cal.noise_scale)
+    assert accountants.epsilon(event, tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
     assert isinstance(mechanism, BoundsSensitivity)
     assert any(b.value == pytest.approx(cal.sensitivity, rel=1e-9) for b in mechanism.sensitivity_bounds(SETTING))
     if isinstance(mechanism, HasTrace):
@@ -178,10 +180,10 @@ def test_rsgd_options_are_its_calibrations(params: dict[str, str]) -> None:
 
 def test_published_vectors_of_rsgd() -> None:
     delta = algorithm2(20, 10, 1.0, 4000, 1e-3, 0.251)
-    found = {o.name: o.sigma for o in side_by_side.options(releases.Releases(delta, np.full(10, 0.1)), Budget(1.0, 1e-8))}
+    found = {o.name: o.sigma for o in side_by_side.options(Mixture.of(delta, np.full(10, 0.1)), Budget(1.0, 1e-8))}
     assert found["Mixture, RDP as published"] == pytest.approx(0.010870871387602796, rel=1e-5)
     assert found["Mixture, hockey-stick"] == pytest.approx(0.00901386233690946, rel=1e-6)
-    single = {o.name: o for o in side_by_side.options(releases.Releases.one(1.0), Budget(1.0, 1e-5))}
+    single = {o.name: o for o in side_by_side.options(Gaussian(1.0), Budget(1.0, 1e-5))}
     assert single["Exact Gaussian"].sigma == pytest.approx(3.7306316348159436, rel=1e-6)
     assert single["zCDP"].sigma == pytest.approx(4.900555168628411, rel=1e-6)
     assert single["Classical Gaussian"].status is Status.CLAIM, "proved below epsilon = 1 only"
@@ -192,7 +194,7 @@ def test_dp_accounting_agrees() -> None:
     from dp_accounting.pld import pld_privacy_accountant
     from dp_accounting.rdp import rdp_privacy_accountant
 
-    found = {o.name: o.sigma for o in side_by_side.options(releases.Releases.one(2.0, 30), Budget(1.3, 1e-6))}
+    found = {o.name: o.sigma for o in side_by_side.options(Repeated(Gaussian(2.0), 30), Budget(1.3, 1e-6))}
     event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(found["Exact Gaussian"] / 2.0), 30)
     assert pld_privacy_accountant.PLDAccountant().compose(event).get_epsilon(1e-6) == pytest.approx(1.3, rel=2e-3)
     event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(found["RDP, improved conversion"] / 2.0), 30)
@@ -206,7 +208,7 @@ def test_dp_accounting_agrees() -> None:
 
 def test_tradeoff_of_one_gaussian_and_of_a_mixture() -> None:
     a = np.array([1e-3, 0.1, 0.5])
-    one = releases.detections(releases.Releases.one(1.0), 2.0, a)
+    one = curves.detections(Gaussian(1.0, 2.0), a)
     for alarm, found in zip(a, one, strict=True):
         # the best bound from all (eps, delta) pairs is the exact curve
         grid = np.linspace(0, 6, 4001)
@@ -214,19 +216,17 @@ def test_tradeoff_of_one_gaussian_and_of_a_mixture() -> None:
             1 - gaussian_delta(grid, 0.5) - np.exp(grid) * alarm, np.exp(-grid) * (1 - gaussian_delta(grid, 0.5) - alarm)
         )
         assert 1 - missed.max() == pytest.approx(found, abs=1e-5)
-    two = releases.Releases(np.array([0.5, 1.0]), np.array([0.5, 0.5]))
-    mixed = releases.detections(two, 2.0, a)
+    mixed = curves.detections(Mixture((0.5, 1.0), (0.5, 0.5), 2.0), a)
     assert (mixed <= one + 2e-3).all()
-    assert (mixed >= releases.detections(releases.Releases.one(0.5), 2.0, a) - 1e-9).all()
+    assert (mixed >= curves.detections(Gaussian(0.5, 2.0), a) - 1e-9).all()
 
 
 def test_rdp_of_sampled_steps_refuses_what_it_cannot() -> None:
-    found = {o.name: o for o in side_by_side.options(releases.Releases.one(0.02, 200, 0.1), BUDGET)}
+    found = {o.name: o for o in side_by_side.options(Repeated(Sampled(Gaussian.of_rows(0.01), 0.1), 200), BUDGET)}
     assert math.isnan(found["zCDP"].sigma)
     assert "sampled" in found["zCDP"].note
     assert found["PLD, opposite pair"].status is Status.CLAIM
-    two_hop = accounting.Method("pld", Neighbouring.REPLACE_ONE, "two-hop")
-    z = accounting.noise_multiplier_for(BUDGET, two_hop, rate=0.1, count=200)
+    z = accountants.noise_for(Repeated(Sampled(Gaussian.of_rows(1.0), 0.1), 200), TWO_HOP, BUDGET)
     assert found["PLD, two hops"].sigma == pytest.approx(0.01 * z, rel=1e-12)
 
 
@@ -306,9 +306,8 @@ def test_slope_of_a_line_and_of_nothing() -> None:
     assert math.isnan(loglog_slope([1, 2], [0.0, -1])[0])
 
 
-def test_total_variation_is_the_even_bet() -> None:
+def test_epsilon_of_a_gaussian_inverts_its_delta() -> None:
     mu = 0.7
-    assert releases.total_variation(mu) == pytest.approx(float(gaussian_delta(0.0, mu)), rel=1e-12)
     assert gaussian_epsilon(float(gaussian_delta(1.0, mu)), mu) == pytest.approx(1.0, rel=1e-9)
 
 

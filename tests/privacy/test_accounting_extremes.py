@@ -9,16 +9,16 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from support import mostly_long
+from support import mostly_long, noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
-from dpviz.privacy.accounting import rdp, side_by_side
+from dpviz.privacy.accounting import accountants, rdp, side_by_side
+from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
-from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.accounting.selection import random_search
-from dpviz.privacy.accounting.steps import CannotAccount, Method, Steps, epsilon_of, noise_multiplier_for
 from dpviz.privacy.budget import Budget
 
 
@@ -46,8 +46,8 @@ def test_one_rare_step_is_not_blurred_by_the_grid(q: float, z: float, delta: flo
     exact = brentq(
         lambda eps: math.log(q / delta) + float(log_gaussian_delta(math.log1p(math.expm1(eps) / q), 1 / z)), 1e-9, 20, xtol=1e-14
     )
-    assert exact * (1 - 1e-6) <= epsilon_of(Steps(z, q, 1), Method(), delta) <= exact * (1 + 1e-3)
-    assert epsilon_of(Steps(z * 1.05, q, 1), Method(), delta) < exact * (1 - 1e-3), "5 % of noise is seen"
+    assert exact * (1 - 1e-6) <= accountants.epsilon(noisy_sums(z, q, 1), Method(), delta) <= exact * (1 + 1e-3)
+    assert accountants.epsilon(noisy_sums(z * 1.05, q, 1), Method(), delta) < exact * (1 - 1e-3), "5 % of noise is seen"
 
 
 def test_delta_falls_with_epsilon_at_low_rates() -> None:
@@ -58,13 +58,13 @@ def test_delta_falls_with_epsilon_at_low_rates() -> None:
 @pytest.mark.filterwarnings("error")
 def test_budgets_beyond_the_orders_of_rdp_are_refused() -> None:
     with pytest.raises(CannotAccount, match="rdp"):
-        noise_multiplier_for(Budget(1e-3, 1e-12), Method("rdp"), rate=0.01, count=10)
-    assert noise_multiplier_for(Budget(1e-3, 1e-12), Method("pld"), rate=0.01, count=10) > 1
+        accountants.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))
+    assert accountants.noise_for(noisy_sums(1.0, 0.01, 10), Method("pld"), Budget(1e-3, 1e-12)) > 1
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 0.01), Budget(0.03, 0.5), Budget(1e-3, 1e-6), Budget(50.0, 1e-12)], ids=str)
 def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
-    found = {option.name: option.sigma for option in side_by_side.options(Releases.one(1.0), budget)}
+    found = {option.name: option.sigma for option in side_by_side.options(Gaussian(1.0), budget)}
     assert found["Exact Gaussian"] <= found["RDP, improved conversion"] <= found["RDP, Mironov's conversion"] * (1 + 1e-9)
     # Canonne, Kamath, Steinke 2020, Proposition 12, at the noise found: the best real order gives the budget's epsilon
     a = 1 + np.geomspace(1e-4, 1e7, 400_001)
@@ -86,7 +86,7 @@ def test_rows_with_small_gradients_get_no_more_individual_epsilon_than_they_spen
     shares, q, z, steps = np.array([[0.002, 0.0005, 0.001, 0.003]]), 0.0065, 0.68, 1458
     one_step = sum(rdp.sampled_gaussian(q, z / u, individual.ORDERS) for u in shares[0])
     exact = float(rdp.epsilons(one_step * steps, 1e-6, individual.ORDERS))
-    path = individual.PoissonPath(q, z)
+    path = individual.PoissonPath(Sampled(Gaussian.of_rows(1.0, z), q))
     found = float(rdp.epsilons(path.divergence(shares)[0] * steps, 1e-6, individual.ORDERS))
     assert exact * (1 - 1e-9) <= found <= 1.02 * exact
     # 5 % of gradient is seen where it matters

@@ -9,39 +9,40 @@ import pytest
 from scipy.special import ndtr
 
 from dpviz.privacy.accounting import tables
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Budget, Neighbouring
 
-ONE = Releases.one(0.02)
-SAMPLED = Releases.one(0.02, count=20, rate=0.1)
 BUDGET = Budget(1.0, 1e-5)
 SIGMA = 0.02 / gaussian_mu(BUDGET)
+ONE = Gaussian(0.02, SIGMA)
+WITH_NOISE = Gaussian(0.02, 0.03)
+SAMPLED = Repeated(Sampled(Gaussian.of_rows(0.01, 0.03), 0.1), 20)
 
 
 def test_one_gaussian_is_exact_everywhere() -> None:
-    curve = tables.renyi_curve(ONE, SIGMA, BUDGET.delta)
+    curve = tables.renyi_curve(ONE, BUDGET.delta)
     assert curve.epsilon == pytest.approx(1.0, rel=1e-9)
     assert curve.table["divergence"].to_numpy() == pytest.approx(curve.table["alpha"].to_numpy() * gaussian_mu(BUDGET) ** 2 / 2)
     order, best = curve.best["improved"]
     assert best > curve.epsilon, "no Rényi conversion is exact"
     assert best < curve.best["mironov"][1]
     assert order > 1
-    attack = tables.attack(ONE, SIGMA, BUDGET.delta)
+    attack = tables.attack(ONE, BUDGET.delta)
     assert attack.accuracy == pytest.approx(ndtr(gaussian_mu(BUDGET) / 2), abs=1e-3)
     assert attack.accuracy < attack.accuracy_by_budget
     assert attack.detections_at(0.0) == pytest.approx(0.0, abs=1e-12)
-    assert tables.delta_at(ONE, SIGMA, 1.0) == pytest.approx(1e-5, rel=1e-6)
-    assert tables.delta_at(ONE, 0.95 * SIGMA, 1.0) > 1.2e-5, "5 % less noise is seen"
+    assert tables.delta_at(ONE, 1.0) == pytest.approx(1e-5, rel=1e-6)
+    assert tables.delta_at(scaled(ONE, 0.95), 1.0) > 1.2e-5, "5 % less noise is seen"
 
 
-@pytest.mark.parametrize("released", [ONE, SAMPLED])
-def test_delta_falls_with_epsilon_and_the_tightest_proof_is_below_the_others(released: Releases) -> None:
-    table = tables.delta_curve(released, 0.03, 1e-5)
+@pytest.mark.parametrize("released", [WITH_NOISE, SAMPLED])
+def test_delta_falls_with_epsilon_and_the_tightest_proof_is_below_the_others(released: Event) -> None:
+    table = tables.delta_curve(released, 1e-5)
     assert (np.diff(table["delta"]) < 0).all()
     for name in tables.CONVERSIONS:
         known = table[name].notna()
-        assert known.all() == (released is ONE)
+        assert known.all() == (released is WITH_NOISE)
         assert (table["delta"][known] <= table[name][known] * (1 + 1e-9)).all()
 
 
@@ -57,10 +58,10 @@ def test_composition_orders_the_accountants_and_says_who_refuses() -> None:
 
 
 def test_relations_mark_what_is_proved_and_what_is_in_use() -> None:
-    for released in (ONE, SAMPLED):
-        table = tables.relations(released, 0.03, 1e-5)
+    for released in (WITH_NOISE, SAMPLED):
+        table = tables.relations(released, 1e-5)
         assert table["in_use"].sum() == 1
         assert table[table["in_use"]]["proved"].all()
         there, other = table["epsilon"].iloc[0], table[table["in_use"]]["epsilon"].iloc[0]
         assert there < other, "a replacement is a removal and an addition"
-    assert math.isfinite(tables.relations(SAMPLED, 0.03, 1e-5)["epsilon"].sum())
+    assert math.isfinite(tables.relations(SAMPLED, 1e-5)["epsilon"].sum())

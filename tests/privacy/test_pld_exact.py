@@ -18,10 +18,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
+from support import noisy_sums
 
+from dpviz.privacy.accounting import accountants
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
-from dpviz.privacy.accounting.steps import Method, Steps, epsilon_of
 
 Floats = NDArray[np.float64]
 FLOOR = -80.0
@@ -116,7 +118,10 @@ def test_the_integral_is_the_closed_form_of_full_batches(count: int, z: float, e
 
 @pytest.mark.parametrize(("q", "z", "count", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.1, 0.6, 100, 1e-6), (0.02, 1.2, 3000, 1e-8)])
 def test_epsilon_of_a_run_is_that_of_its_worse_direction(q: float, z: float, count: int, delta: float) -> None:
-    found, referees = epsilon_of(Steps(z, q, count), Method(), delta), [Referee(d, q, z, count) for d in ("remove", "add")]
+    found, referees = (
+        accountants.epsilon(noisy_sums(z, q, count), Method(), delta),
+        [Referee(d, q, z, count) for d in ("remove", "add")],
+    )
     assert max(r.log_delta(found) for r in referees) <= math.log(delta) + 1e-8
     assert max(r.log_delta(found * (1 - 5e-4)) for r in referees) > math.log(delta)
 

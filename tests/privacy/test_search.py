@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import noisy_sums
 
 import dpviz
 from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting import accountants
 from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.shuffle import gaussian_mu_for, local_epsilon_for, shuffled_epsilon, shuffled_gaussian
-from dpviz.privacy.accounting.steps import Method, Steps, log_delta_of, noise_multiplier_for
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.objective import objective_delta, objective_sigma
 from dpviz.privacy.search import largest, smallest
@@ -89,8 +91,8 @@ def test_every_noise_meets_its_budget_and_five_percent_less_does_not(budget: Bud
         method = Method(accountant)
         if accountant == "pld" or budget.epsilon > 0.1:
             costs[accountant] = (
-                noise_multiplier_for(budget, method, rate=0.05, count=50),
-                lambda z, method=method: log_delta_of(Steps(z, 0.05, 50), method, budget.epsilon) - target,
+                accountants.noise_for(noisy_sums(1.0, 0.05, 50), method, budget),
+                lambda z, method=method: accountants.log_delta(noisy_sums(z, 0.05, 50), method, budget.epsilon) - target,
             )
     for name, (noise, cost) in costs.items():
         assert cost(noise) <= 1e-11, name

@@ -21,7 +21,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import side_by_side
-from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
 
@@ -33,7 +33,7 @@ def compare_choice(spec: RunSpec) -> Field[str]:
     return fields.choice("compare", "Releases of", options, default)
 
 
-def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Releases, Calibration] | None:
+def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Event, Calibration] | None:
     """The mechanism, what it releases and how it is calibrated; None, with words, where nothing can be accounted for."""
     if choice.empty:
         panels.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
@@ -61,20 +61,21 @@ def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> 
     return strongest_attack(mechanism, setting_of(spec), calibration)
 
 
-def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> list[Option]:
+def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> list[Option]:
     """The noise that each accountant asks for, and what it does to accuracy."""
     st.header("One sensitivity, many proofs", anchor=False)
     found = side_by_side.options(released, cal.budget)
     in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
     smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
-    what = f"{released.count} releases of sensitivity" if released.count > 1 else "one release of sensitivity"
+    step = only_step(released)
+    what = f"{step.count} releases of sensitivity" if step.count > 1 else "one release of sensitivity"
     with st.container(key="headline"):
         st.markdown(
             words.markdown(
                 f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
                 f"({smallest.name}); {largest.name} asks for "
-                f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(released.worst)}."
+                f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(step.sensitivity)}."
             )
         )
     guarantee.badge(cal)

@@ -16,7 +16,7 @@ from dpviz.figures.style import Look, Theme, shade
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
-from dpviz.privacy.accounting.releases import Releases
+from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
 
 COMPOSE = fields.choice(
@@ -27,12 +27,12 @@ MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise ov
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
 
 
-def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> None:
+def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
     """The Rényi curve and what it gives at each order."""
     st.header("Rényi: one line per order, and the best order", anchor=False)
     if cal.noise_scale <= 0:
         return
-    found = tables.renyi_curve(released, cal.noise_scale, cal.budget.delta)
+    found = tables.renyi_curve(released, cal.budget.delta)
     look, x = charts.method_look(mechanism.id, theme), found.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, found.table["divergence"], Look("", theme.majority, "dash", "x"))]
     said = []
@@ -55,15 +55,15 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Releases,
             r"R(\alpha)+\ln\frac{\alpha-1}{\alpha}-\frac{\ln\delta+\ln\alpha}{\alpha-1}\ \text{(Canonne, Kamath, Steinke 2020)}"
         )
         st.code(
-            "from dpviz.privacy.accounting import tables\n\ntables.renyi_curve(released, sigma, delta).table",
+            "from dpviz.privacy.accounting import tables\n\ntables.renyi_curve(event, delta).table",
             language="python",
         )
 
 
-def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Calibration) -> None:
+def delta_curve(theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
     st.header("The whole curve: δ for every ε", anchor=False)
-    table = tables.delta_curve(released, cal.noise_scale, cal.budget.delta)
+    table = tables.delta_curve(released, cal.budget.delta)
     drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(mechanism.id, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
@@ -74,7 +74,7 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Cal
         )
     )
     fig = lines.curves(drawn, theme, x="ε", y="δ", y_range=(max(1e-16, cal.budget.delta / 1e6), 1.0))
-    here = words.three(tables.delta_at(released, cal.noise_scale, cal.budget.epsilon))
+    here = words.three(tables.delta_at(released, cal.budget.epsilon))
     summary = (
         "At this noise every (ε, δ) on or above the line holds, all at once. "
         f"At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
@@ -82,14 +82,14 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Releases, cal: Cal
     charts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"))
 
 
-def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
+def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     """epsilon over the number of steps with subsampling."""
     st.header("Composition: ε over steps", anchor=False)
-    columns = st.columns(3)
+    columns, rate = st.columns(3), only_step(released).rate
     with columns[0]:
         relation = Neighbouring(COMPOSE.draw())
     with columns[1]:
-        q = RATE.at(released.rate if released.rate < 1 else 0.1).draw()
+        q = RATE.at(rate if rate < 1 else 0.1).draw()
     with columns[2]:
         z = MULTIPLIER.draw()
     found = tables.composition(z, q, resolve(spec).budget.delta, relation)
@@ -111,10 +111,10 @@ def composition(theme: Theme, released: Releases, spec: RunSpec) -> None:
         st.caption(words.markdown(f"{name}: {why}."))
 
 
-def relations(theme: Theme, released: Releases, cal: Calibration) -> None:
+def relations(theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
     st.header("Who is compared: replace-one or add-remove", anchor=False)
-    table = tables.relations(released, cal.noise_scale, cal.budget.delta)
+    table = tables.relations(released, cal.budget.delta)
     items = [
         lines.Bar(row.relation, row.epsilon, f"ε = {words.three(row.epsilon)}", solid=row.proved, strong=row.in_use)
         for row in table.itertuples()

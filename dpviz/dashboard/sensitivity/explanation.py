@@ -7,9 +7,9 @@ import numpy as np
 from dpviz.dashboard.kit.words import three
 from dpviz.mechanisms import BoundsSensitivity
 from dpviz.models import Setting
+from dpviz.privacy.accounting.events import Event, Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
-from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.algorithm2 import Trace
 
@@ -77,13 +77,13 @@ def averaging(trace: Trace, without: float | None = None) -> str:
     return text
 
 
-def permutation(releases: Releases, budget: Budget, trace: Trace) -> str:
+def permutation(event: Event, budget: Budget, trace: Trace) -> str:
     """What a secret permutation saves."""
-    s = releases.sensitivities
-    worst, best = float(s.max()), float(s.min())
-    if len(s) == 1:
+    if not isinstance(event, Mixture):
         return "The order of the rows is fixed or there is one batch only: the worst position counts."
-    fixed, mixed = worst / gaussian_mu(budget), mixture_sigma(budget, s, releases.weights)
+    worst, best = max(event.sensitivities), min(event.sensitivities)
+    fixed = worst / gaussian_mu(budget)
+    mixed = mixture_sigma(budget, np.array(event.sensitivities), np.array(event.weights))
     spread = 1 - best / worst
     gain = 1 - mixed / fixed
     verdict = "hardly helps here" if gain < 0.03 else "helps only a little here" if gain < 0.15 else "helps here"

@@ -70,10 +70,10 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
     )
-    releases = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
-    if releases is not None:
+    event = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
+    if event is not None:
         budget = resolve(spec).budget
-        st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(releases, budget, trace))}")
+        st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(event, budget, trace))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
     _variants(mechanism, setting, theme)

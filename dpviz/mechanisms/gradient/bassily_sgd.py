@@ -13,8 +13,9 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.releases import Releases
-from dpviz.privacy.accounting.steps import Method, Steps, epsilon_of
+from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -76,7 +77,8 @@ class BassilySGD(PoissonSGD):
         sigma = published_sigma(budget, n, bound)
         z = sigma / (n * bound)
         method = Method("pld", Neighbouring.REPLACE_ONE)
-        reached = epsilon_of(Steps(z, 1 / n, n * n, "without-replacement"), method, budget.delta)
+        steps = Repeated(Sampled(Gaussian.of_rows(1.0, z), 1 / n, "without-replacement"), n * n)
+        reached = accountants.epsilon(steps, method, budget.delta)
         return Calibration.proved(
             budget,
             sensitivity=2 * n * bound,
@@ -101,7 +103,7 @@ class BassilySGD(PoissonSGD):
     def step_count(self, setting: Setting) -> int:
         return self.steps if self.mode == "accounted" else setting.n**2
 
-    def releases(self, setting: Setting) -> Releases | None:
+    def releases(self, setting: Setting) -> Event | None:
         return super().releases(setting) if self.mode == "accounted" else None
 
     def lengths(self, setting: Setting, sigma: Floats, steps: int) -> Floats:

@@ -27,10 +27,11 @@ from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_minimum
 
 
@@ -79,8 +80,8 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         bound = min(self.clip_norm, setting.G)
         return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
 
-    def releases(self, setting: Setting) -> Releases:
-        return Releases.one(2 * min(self.clip_norm, setting.G) / setting.n, self.steps)
+    def releases(self, setting: Setting) -> Event:
+        return Repeated(Gaussian.of_rows(min(self.clip_norm, setting.G) / setting.n), self.steps)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)

@@ -20,6 +20,7 @@ from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.events import Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
@@ -214,7 +215,7 @@ class DPSVRG(ProtectsQuery, IndividualBudget):
         bound, linear = min(self.clip_norm, problem.setting.G), problem.setting.linear
         z1 = calibration.noise_scale * problem.n / bound
         z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
-        full, inner = PoissonPath(1.0, z1), PoissonPath(self.sampling_rate, z2)
+        full, inner = (PoissonPath(Sampled(Gaussian.of_rows(1.0, z), rate)) for z, rate in ((z1, 1.0), (z2, self.sampling_rate)))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
             length = np.minimum(norms, bound).reshape(len(norms), self.rounds, self.inner_steps)

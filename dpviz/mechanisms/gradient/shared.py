@@ -24,10 +24,12 @@ from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.releases import Bound, Releases
-from dpviz.privacy.accounting.steps import ROUTES, Method, Steps, epsilon_of, noise_multiplier_for
+from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
+from dpviz.privacy.accounting.methods import ROUTES, Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
+from dpviz.privacy.sensitivity.bound import Bound
 
 MOST_STEPS = 200_000
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
@@ -170,7 +172,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
                 f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
             )
         bound = min(self.clip_norm, setting.G)
-        z = noise_multiplier_for(budget, self.method, rate=self.sampling_rate, count=self.steps)
+        z = accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
         one_row = bound / (self.sampling_rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
         full = self.sampling_rate == 1
@@ -206,17 +208,17 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         value = 2 * bound / (self.sampling_rate * setting.n)
         return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
 
-    def releases(self, setting: Setting) -> Releases | None:
+    def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
+        """All steps: noisy sums of Poisson batches to which one row contributes at most `contribution`."""
+        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.sampling_rate), self.steps)
+
+    def releases(self, setting: Setting) -> Event | None:
         if self.method.relation is not Neighbouring.REPLACE_ONE:
             return None
-        return Releases.one(self.sensitivity_bounds(setting)[0].value, self.steps, self.sampling_rate)
+        return self.noisy_sums(self.sensitivity_bounds(setting)[0].value / 2)
 
     def step_count(self, setting: Setting) -> int:
         return self.steps
-
-    def accounted(self, calibration: Calibration) -> Steps:
-        """The steps of a calibration, for other accountants to look at."""
-        return Steps(calibration.details["noise_multiplier"], self.sampling_rate, self.steps)
 
     @abstractmethod
     def plan(self, training: Training) -> Plan:
@@ -247,12 +249,12 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             return None
         bound = min(self.clip_norm, problem.setting.G)
         z = calibration.noise_scale * self.sampling_rate * problem.n / bound
-        one_row = PoissonPath(self.sampling_rate, z)
+        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.sampling_rate))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
             return one_row.divergence(np.minimum(norms, bound) / bound)
 
-        worst = epsilon_of(Steps(z, self.sampling_rate, self.steps), Method(self.accountant), calibration.budget.delta)
+        worst = accountants.epsilon(self.noisy_sums(1.0, z), Method(self.accountant), calibration.budget.delta)
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:

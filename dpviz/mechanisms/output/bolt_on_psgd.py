@@ -15,10 +15,11 @@ from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gau
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
+from dpviz.privacy.accounting.events import Event, Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import WU_RULES, Trace, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
 
 ACCOUNTANTS = {
@@ -124,13 +125,13 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
             pass  # the step is beyond the published proof
         return tuple(found)
 
-    def releases(self, setting: Setting) -> Releases | None:
+    def releases(self, setting: Setting) -> Event | None:
         if self.noise == "pure":
             return None
         m, b, weights = balanced_batches(setting.n, self.batch_size)
         by_position = step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
         factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
-        return Releases(by_position * factor, weights)
+        return Mixture.of(by_position * factor, weights)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, weights = balanced_batches(setting.n, self.batch_size)

@@ -13,9 +13,9 @@ from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.releases import Bound
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
 EXACT: Words = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."

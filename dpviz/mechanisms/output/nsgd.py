@@ -11,9 +11,9 @@ from dpviz.mechanisms.base import Calibration, Fit, Streams, Training, knob
 from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.mixture import mironov_sigma
-from dpviz.privacy.accounting.releases import Releases
 from dpviz.privacy.budget import Budget
 
 
@@ -62,8 +62,8 @@ class NSGD(MiniBatch):
             details=details,
         )
 
-    def releases(self, setting: Setting) -> Releases:
-        return Releases.one(float(self.position_sensitivities(setting).max()))
+    def releases(self, setting: Setting) -> Event:
+        return Gaussian(float(self.position_sensitivities(setting).max()))
 
     def fit(self, training: Training) -> Fit:
         centre = self.centre(training.problem, None, training.monitor)[0]

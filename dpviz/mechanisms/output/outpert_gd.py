@@ -14,9 +14,10 @@ from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gau
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
+from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import Trace, gradient_descent, proposition2, step_trace, zhang
 
 SOURCES = {
@@ -123,10 +124,10 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         ]
         return tuple(found)
 
-    def releases(self, setting: Setting) -> Releases:
+    def releases(self, setting: Setting) -> Event:
         exact = gradient_descent(setting.n, self.steps, self._step(setting), setting.mu, setting.L, setting.G)
         loose = proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
-        return Releases.one(loose if self.calibration == "proposition-2" else exact)
+        return Gaussian(loose if self.calibration == "proposition-2" else exact)
 
     def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
         """(m,) the last iterate."""

@@ -13,10 +13,11 @@ from dpviz.mechanisms.output.cms_output import EXACT, REFINED
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
 
@@ -55,8 +56,8 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         return minimiser_bounds(setting)
 
-    def releases(self, setting: Setting) -> Releases:
-        return Releases.one(minimiser_sensitivity(setting, self.refined)[0])
+    def releases(self, setting: Setting) -> Event:
+        return Gaussian(minimiser_sensitivity(setting, self.refined)[0])
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))

@@ -27,10 +27,11 @@ from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGauss
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
+from dpviz.privacy.accounting.events import Event, Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
-from dpviz.privacy.accounting.releases import Bound, Releases
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import (
     Trace,
     algorithm2,
@@ -279,8 +280,8 @@ class Permuted(MiniBatch):
             details=details,
         )
 
-    def releases(self, setting: Setting) -> Releases:
-        return Releases(self.position_sensitivities(setting), self.batches(setting)[2])
+    def releases(self, setting: Setting) -> Event:
+        return Mixture.of(self.position_sensitivities(setting), self.batches(setting)[2])
 
     def fit(self, training: Training) -> Fit:
         centre = self.centre(training.problem, training.streams, training.monitor)

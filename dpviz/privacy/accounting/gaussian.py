@@ -84,3 +84,8 @@ def gaussian_epsilon(delta: float, mu: np.ndarray | float) -> np.ndarray:
     at_zero = log_gaussian_delta(0.0, safe) <= target
     eps = np.where(at_zero | (m == 0), 0.0, high)
     return eps.reshape(np.shape(mu))
+
+
+def total_variation(mu: float) -> float:
+    """2 Phi(mu/2) - 1: how far two Gaussians at distance mu are apart; the best guess is right with chance (1 + this)/2."""
+    return float(-np.expm1(log_ndtr(-mu / 2) + math.log(2)))

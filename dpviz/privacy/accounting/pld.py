@@ -9,108 +9,25 @@ saddle point of the tail that is asked for; the result then has full relative pr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import log_ndtr, logsumexp
 
+from dpviz.privacy.accounting.pair import Pair, log_bins, log_mixture
+
 Floats = NDArray[np.float64]
+
+#: theta -> ln of the moment of the loss, its tilted mean and variance
+Moments = Callable[[float], tuple[float, float, float]]
 
 _TAIL = 30.0  # -ln of what windows may leave out, relative to what is computed
 _FINE = 25.0  # grid cells per (spread / root of steps): the cells add at most a 1e-4 of the variance of the loss
 _MOVED = 1.5e-4  # how far the cells may move epsilon, as a share of it, or ...
 _RAISED = 1e-5  # ... raise delta, as a share of it
 _FINEST_GRID, _LARGEST_GRID = 1 << 20, 1 << 22  # for accuracy, and where windows are wide
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two mixtures of unit-variance Gaussians on the line whose likelihood ratio P/Q increases.
-
-    Attributes:
-        kind: "remove" P = (1-q)N(0) + qN(s), Q = N(0): the run with the record against the run without;
-            "add" the same two exchanged and mirrored;
-            "opposite" P = (1-q)N(0) + qN(s), Q = (1-q)N(0) + qN(-s): a record and its opposite;
-            "symmetric" the profile q delta_G(ln(1 + (e^eps - 1)/q), s) for eps >= 0, and its dual below 0.
-        rate: sampling rate q in (0, 1].
-        shift: s = sensitivity / standard deviation, > 0.
-    """
-
-    kind: str
-    rate: float
-    shift: float
-
-    @property
-    def _mixture(self) -> tuple[tuple[float, float], ...]:
-        mixture = ((1 - self.rate, 0.0), (self.rate, self.shift))
-        return mixture if self.rate < 1 else mixture[1:]
-
-    @property
-    def p(self) -> tuple[tuple[float, float], ...]:
-        """(weight, mean) of the parts of P."""
-        return ((1.0, 0.0),) if self.kind == "add" else self._mixture
-
-    @property
-    def q(self) -> tuple[tuple[float, float], ...]:
-        """(weight, mean) of the parts of Q."""
-        if self.kind in ("remove", "symmetric"):
-            return ((1.0, 0.0),)
-        return tuple((weight, -mean) for weight, mean in self._mixture)
-
-    def loss(self, y: Floats) -> Floats:
-        """ln P/Q at y, increasing."""
-        return _log_mixture(self.p, y) - _log_mixture(self.q, y)
-
-    def threshold(self, loss: Floats) -> Floats:
-        """The y above which ln P/Q exceeds `loss`; -inf or inf where all or no y do."""
-        q, s = self.rate, self.shift
-        if self.kind in ("remove", "symmetric"):
-            return _log_ratio(loss, q) / s + s / 2
-        if self.kind == "add":
-            return -_log_ratio(-loss, q) / s - s / 2
-        # "opposite": u = e^(sy) solves k u^2 - (1-q)(e^loss - 1) u - k e^loss = 0 with k = q e^(-s^2/2)
-        half = loss / 2
-        if q == 1:
-            return half / s
-        with np.errstate(divide="ignore"):
-            log_sinh = np.abs(half) + np.log(-np.expm1(-2 * np.abs(half))) - math.log(2)
-        log_w = math.log1p(-q) + log_sinh - math.log(q) + s * s / 2
-        asinh = np.where(log_w > 20, log_w + math.log(2), np.arcsinh(np.exp(np.minimum(log_w, 21.0))))
-        return (half + np.sign(half) * asinh) / s
-
-
-def _log_ratio(loss: Floats, q: float) -> Floats:
-    """ln((e^loss - 1 + q)/q), -inf where the bracket is not positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        small = np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) + q, 0.0))
-        large = loss + np.log1p(-(1 - q) * np.exp(-np.maximum(loss, 1.0)))
-    return np.where(loss > 1, large, small) - math.log(q)
-
-
-def _log_mixture(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:
-    """Log density up to the constant that all parts share."""
-    return logsumexp([math.log(w) - 0.5 * (y - m) ** 2 for w, m in parts], axis=0)
-
-
-def _log_bins(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:
-    """ln of the mass of a mixture between neighbouring points of y, precise in both tails."""
-    out: Floats | None = None
-    for weight, mean in parts:
-        side = y - mean
-        tail = log_ndtr(-np.abs(side))
-        left, right = tail[:-1], tail[1:]
-        high, low = np.maximum(left, right), np.minimum(left, right)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mass = high + np.log(-np.expm1(np.where(low == -np.inf, -np.inf, low - high)))
-            across = (side[:-1] < 0) & (side[1:] > 0)
-            mass[across] = np.log1p(-np.exp(left[across]) - np.exp(right[across]))
-        mass = np.where(high == -np.inf, -np.inf, mass) + math.log(weight)
-        out = mass if out is None else np.logaddexp(out, mass)
-    assert out is not None
-    return out
 
 
 def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
@@ -138,7 +55,7 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
         size = next_fast_len(int(min(max(size, 1 << 12), _LARGEST_GRID)), real=True)
         h = max((high - low) / (size - 4), (ends[1] - ends[0]) / _LARGEST_GRID)
         result, slope, blur = _composed(pair, steps, epsilon, h, size, ends, found)
-        # Spreading widens the law of the sum by steps x blur, and the few large losses that matter at low rates by h^2/6
+        # Spreading widens the distribution of the sum by steps x blur, and the few large losses that matter at low rates by h^2/6
         # each; where ln delta falls by `slope` per unit of epsilon this moves epsilon by about:
         moved = (1 + slope) / 2 * (steps * blur + 10 * h * h / 6)
         excess = moved * min(1 / (_MOVED * epsilon), slope / _RAISED)
@@ -199,7 +116,7 @@ def _saddle(pair: Pair, steps: int, epsilon: float, floor: float) -> tuple[float
     """
     top = pair.shift + math.sqrt(2 * max(_TAIL, math.log(steps) + _TAIL - floor))
     y = np.linspace(-12.0 - (pair.shift if pair.kind == "opposite" else 0), top, 1500)
-    base = _log_mixture(pair.p, y)
+    base = log_mixture(pair.p, y)
     base -= base.max() + math.log(np.exp(base - base.max()).sum())
     loss = pair.loss(y)
     if pair.kind == "symmetric":
@@ -216,23 +133,10 @@ def _saddle(pair: Pair, steps: int, epsilon: float, floor: float) -> tuple[float
         m = w @ loss / total
         return float(peak + math.log(total)), float(m), float(w @ (loss - m) ** 2 / total)
 
-    low, high = 0.0, 1.0
-    while True:
-        k, m, _ = moments(high)
-        if steps * k - high * epsilon < floor - 20:
-            return None
-        if steps * m >= epsilon:
-            break
-        low, high = high, 2 * high
-    theta = high
-    for _ in range(60):  # Newton, kept inside a bracket
-        k, m, v = moments(theta)
-        error = steps * m - epsilon
-        if abs(error) <= 0.05 * math.sqrt(steps * v) or high - low < 1e-3 * (high + 1e-3):
-            break
-        low, high = (low, theta) if error > 0 else (theta, high)
-        step = theta - error / (steps * v) if v > 0 else math.inf
-        theta = step if low < step < high else 0.5 * (low + high)
+    theta = _tilt(moments, steps, epsilon, floor)
+    if theta is None:
+        return None
+    k = moments(theta)[0]
     best = None
     # at low rates the saddle tilts towards losses far above those that make up delta, which the window then has to hold
     for share in (1.0, 0.6, 0.35):
@@ -254,6 +158,28 @@ def _saddle(pair: Pair, steps: int, epsilon: float, floor: float) -> tuple[float
     return best
 
 
+def _tilt(moments: Moments, steps: int, epsilon: float, floor: float) -> float | None:
+    """theta at which the tilted mean of the composed loss is about epsilon; None far below the floor (see `_saddle`)."""
+    low, high = 0.0, 1.0
+    while True:
+        k, m, _ = moments(high)
+        if steps * k - high * epsilon < floor - 20:
+            return None
+        if steps * m >= epsilon:
+            break
+        low, high = high, 2 * high
+    theta = high
+    for _ in range(60):  # Newton, kept inside a bracket
+        k, m, v = moments(theta)
+        error = steps * m - epsilon
+        if abs(error) <= 0.05 * math.sqrt(steps * v) or high - low < 1e-3 * (high + 1e-3):
+            break
+        low, high = (low, theta) if error > 0 else (theta, high)
+        step = theta - error / (steps * v) if v > 0 else math.inf
+        theta = step if low < step < high else 0.5 * (low + high)
+    return theta
+
+
 def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tuple[int, Floats, float, float, float]:
     """One step on the grid of losses j h, tilted by e^(theta loss).
 
@@ -265,7 +191,7 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
     j1 = max(math.ceil(ends[1] / h), j0 + 1)
     losses: Floats = h * np.arange(j0, j1 + 1, dtype=float)
     y = pair.threshold(losses)
-    log_p, log_q = _log_bins(pair.p, y), _log_bins(pair.q, y)
+    log_p, log_q = log_bins(pair.p, y), log_bins(pair.q, y)
     tilt = theta * losses[:-1]
     log_scale = float(np.max(log_p + tilt))
     p = np.exp(log_p + tilt - log_scale)

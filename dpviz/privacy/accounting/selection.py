@@ -46,12 +46,14 @@ def _delta(epsilon: float, k: int, i: int) -> float:
 def random_search(epsilon: float, eta: float = 1.0) -> float:
     """Epsilon of releasing the best of a random number of runs, each of them eps-DP with delta = 0.
 
-    The number of runs must be drawn from a truncated negative binomial law with parameter eta > -1 (1: geometric,
-    0: logarithmic) and kept secret, and each run must draw its settings from a law fixed in advance, its score included
+    The number of runs must be drawn from a truncated negative binomial distribution with parameter eta > -1 (1: geometric,
+    0: logarithmic) and kept secret, and each run must draw its settings from a distribution fixed in advance, its score included
     in what is private: (2 + eta) eps, whatever the mean number of runs (Papernot & Steinke 2022, Theorem 2 with both orders
-    going to infinity; Liu & Talwar 2019 for the geometric law).
+    going to infinity; Liu & Talwar 2019 for the geometric distribution).
     """
     value = number("eta", eta)
     if value <= -1:
-        raise InvalidInput("eta", f"must be above -1, got {value:g}", "Give 1 for the geometric or 0 for the logarithmic law.")
+        raise InvalidInput(
+            "eta", f"must be above -1, got {value:g}", "Give 1 for the geometric or 0 for the logarithmic distribution."
+        )
     return (2 + value) * positive("epsilon", epsilon)

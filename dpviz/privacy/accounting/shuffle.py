@@ -81,7 +81,7 @@ def extra_delta(local_epsilon: float, local_delta: float, n: int, epsilon: float
     are purely local_epsilon-close and within total variation a = local_delta/(1 + e^e0) of p0, p1 (Dwork, Roth
     2014, Lemma 3.17). The theorem uses of each other person only q_i >= h = e^-e0 (p0' + p1')/2. The part of h
     above q_i weighs at most e^-e0 (local_delta + a); lifting q_i to h there, and taking as much off elsewhere,
-    gives q_i' with the property, within that total variation of q_i. Swapping all n laws costs tau = a + (n - 1)
+    gives q_i' with the property, within that total variation of q_i. Swapping all n distributions costs tau = a + (n - 1)
     e^-e0 (local_delta + a) on either side of the inequality, so delta grows by (1 + e^eps) tau.
     The publication's own version of this case has a larger factor, of order n local_delta (1 + e^eps).
     """

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpviz.common.words import Words
-from dpviz.privacy.accounting import rdp, steps
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.accountants import noise_for
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled, Step, only_step
 from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.methods import TWO_HOP, Method
 from dpviz.privacy.accounting.mixture import mixture_rdp_sigma, mixture_sigma
-from dpviz.privacy.accounting.releases import TWO_HOP, Releases
-from dpviz.privacy.accounting.steps import CannotAccount, Method
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.search import smallest
 
@@ -36,20 +39,24 @@ class Option:
     note: Words = ""
 
 
-def options(releases: Releases, budget: Budget) -> list[Option]:
+def options(event: Event, budget: Budget) -> list[Option]:
     """The noise that every accountant asks for under replace-one, largest proof first: from classical to exact.
+
+    Args:
+        event: Gaussian releases of one kind; its own noise does not count.
 
     Raises:
         InvalidInput: delta = 0, which no Gaussian noise can meet.
+        CannotAccount: the event holds other releases.
     """
-    mu = gaussian_mu(budget)
-    return _sampled(releases, budget, mu) if releases.rate < 1 else _unsampled(releases, budget, mu)
+    mu, step = gaussian_mu(budget), only_step(event)
+    return _unsampled(step, budget, mu) if step.sampling == "full" else _sampled(step, budget, mu)
 
 
-def _unsampled(r: Releases, budget: Budget, mu: float) -> list[Option]:
-    total, proved = r.total, Status.PROVED
+def _unsampled(step: Step, budget: Budget, mu: float) -> list[Option]:
+    total, proved = step.total, Status.PROVED
     small = budget.epsilon < 1
-    root = r"\sqrt T\,\Delta" if r.count > 1 else r"\Delta"
+    root = r"\sqrt T\,\Delta" if step.count > 1 else r"\Delta"
     found = [
         Option(
             "Classical Gaussian",
@@ -98,33 +105,35 @@ def _unsampled(r: Releases, budget: Budget, mu: float) -> list[Option]:
             "Balle, Wang 2018, Theorem 8",
         ),
     ]
-    if len(r.sensitivities) > 1:
-        s, q = r.sensitivities, r.weights
-        line = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"
-        found += [
-            Option(
-                "Mixture, RDP as published",
-                mixture_rdp_sigma(budget, s, q, "mironov"),
-                proved,
-                line,
-                "Chen, Lee, Kifer 2019, Propositions 1 and 3",
-            ),
-            Option(
-                "Mixture, RDP improved",
-                mixture_rdp_sigma(budget, s, q, "improved"),
-                proved,
-                line,
-                "Chen, Lee, Kifer 2019, Proposition 3; Canonne, Kamath, Steinke 2020",
-            ),
-            Option(
-                "Mixture, hockey-stick",
-                mixture_sigma(budget, s, q),
-                proved,
-                r"\delta(\varepsilon)\le\sum_j q_j\,\delta_G(\varepsilon,\Delta_j/\sigma)",
-                "joint convexity [ours]",
-            ),
-        ]
-    return found
+    return found + _of_mixture(step.event, budget) if isinstance(step.event, Mixture) else found
+
+
+def _of_mixture(event: Mixture, budget: Budget) -> list[Option]:
+    s, q, proved = np.array(event.sensitivities), np.array(event.weights), Status.PROVED
+    line = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"
+    return [
+        Option(
+            "Mixture, RDP as published",
+            mixture_rdp_sigma(budget, s, q, "mironov"),
+            proved,
+            line,
+            "Chen, Lee, Kifer 2019, Propositions 1 and 3",
+        ),
+        Option(
+            "Mixture, RDP improved",
+            mixture_rdp_sigma(budget, s, q, "improved"),
+            proved,
+            line,
+            "Chen, Lee, Kifer 2019, Proposition 3; Canonne, Kamath, Steinke 2020",
+        ),
+        Option(
+            "Mixture, hockey-stick",
+            mixture_sigma(budget, s, q),
+            proved,
+            r"\delta(\varepsilon)\le\sum_j q_j\,\delta_G(\varepsilon,\Delta_j/\sigma)",
+            "joint convexity [ours]",
+        ),
+    ]
 
 
 def _improved_sigma(budget: Budget) -> float:
@@ -137,13 +146,16 @@ def _improved_sigma(budget: Budget) -> float:
     return smallest(excess, -0.5 * math.log(2 * rdp.zcdp_rho(budget)) + 0.1, step=2.0)
 
 
-def _sampled(r: Releases, budget: Budget, mu: float) -> list[Option]:
-    row, replace_one = r.worst / 2, Neighbouring.REPLACE_ONE
+def _sampled(step: Step, budget: Budget, mu: float) -> list[Option]:
+    if not isinstance(step.event, Gaussian):
+        raise CannotAccount("event", "batches are accounted for with Gaussian noise only", "Use another accountant.")
+    replace_one, row = Neighbouring.REPLACE_ONE, step.event.sigma / step.event.noise_multiplier
+    unit = Repeated(Sampled(Gaussian.of_rows(1.0), step.rate, step.sampling), step.count)
     plain = r"\sqrt T\,\Delta/\mu^*"
     found = [
         Option(
             "Sampling ignored, exact Gaussian",
-            r.total / mu,
+            step.total / mu,
             Status.PROVED,
             rf"\sigma={plain}",
             "Balle, Wang 2018; every step is at worst a full one",
@@ -178,7 +190,7 @@ def _sampled(r: Releases, budget: Budget, mu: float) -> list[Option]:
     ]
     for name, method, formula, source, status in tries:
         try:
-            z, note = steps.noise_multiplier_for(budget, method, rate=r.rate, count=r.count), ""
+            z, note = noise_for(unit, method, budget), ""
         except CannotAccount as refused:
             z, note, status = math.nan, refused.cause, Status.NONE
         if method.route == "opposite":

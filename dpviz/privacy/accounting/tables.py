@@ -1,22 +1,22 @@
 """Privacy curves of Gaussian releases as tables: Rényi divergence, delta over epsilon, composition, relations, attacker.
 
-Every function takes what a mechanism releases (`Releases`) and its noise, and returns numbers that can be drawn or saved.
+Every function takes an event, which is what a mechanism releases with its noise, and returns numbers to draw or to save.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from dpviz.privacy.accounting import releases as accountants
+from dpviz.privacy.accounting import accountants, curves
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.mixture import rdp_to_epsilon
-from dpviz.privacy.accounting.releases import Releases
-from dpviz.privacy.accounting.steps import CannotAccount, Method, Steps, epsilon_of
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 
 #: how a Rényi curve is turned into (epsilon, delta): id -> name
@@ -42,33 +42,32 @@ class RenyiCurve:
     epsilon: float
 
 
-def renyi_curve(released: Releases, sigma: float, delta: float) -> RenyiCurve:
+def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     """Rényi divergence at each order, and what it gives at `delta` by each conversion.
 
     Args:
-        sigma: standard deviation of the noise per coordinate, > 0.
         delta: in (0, 1).
     """
-    orders, divergence, relation = accountants.renyi(released, sigma)
+    orders, divergence, relation = curves.renyi(event)
     table = pd.DataFrame({"alpha": orders, "divergence": divergence})
     for name in CONVERSIONS:
         table[name] = rdp_to_epsilon(orders, divergence, delta, name)
-    best = {name: accountants.best_order(released, sigma, delta, name) for name in CONVERSIONS}
-    return RenyiCurve(table, relation, best, accountants.epsilon(released, sigma, delta))
+    best = {name: curves.best_order(event, delta, name) for name in CONVERSIONS}
+    return RenyiCurve(table, relation, best, accountants.epsilon(event, tightest(event), delta))
 
 
-def delta_curve(released: Releases, sigma: float, delta: float, points: int = 25) -> pd.DataFrame:
+def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
     """delta over epsilon at one noise, around the epsilon that is proved at `delta`.
 
     Returns:
         Columns epsilon, delta (tightest proof, replace-one), mironov and improved (through Rényi divergences; NaN where
         these are known under add-remove only, as for Poisson batches).
     """
-    proved = max(accountants.epsilon(released, sigma, delta), 1e-3)
+    proved = max(accountants.epsilon(event, tightest(event), delta), 1e-3)
     grid = np.geomspace(proved / 12, proved * 4, points)
-    tight = np.array([accountants.log_delta(released, sigma, float(e)) for e in grid])
+    tight = np.array([accountants.log_delta(event, tightest(event), float(e)) for e in grid])
     table = pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)})
-    orders, divergence, relation = accountants.renyi(released, sigma)
+    orders, divergence, relation = curves.renyi(event)
     for name in CONVERSIONS:
         table[name] = np.nan
         if relation is Neighbouring.REPLACE_ONE:
@@ -105,22 +104,22 @@ def composition(
         "RDP, Mironov's conversion": Method("rdp", relation, route, "mironov"),
         "zCDP": Method("zcdp", relation),
     }
+    one = Sampled(Gaussian.of_rows(1.0, noise_multiplier), rate)
     values: dict[str, list[float]] = {}
     refused: dict[str, str] = {}
     for name, method in plans.items():
         try:
-            values[name] = [epsilon_of(Steps(noise_multiplier, rate, t), method, delta) for t in steps]
+            values[name] = [accountants.epsilon(Repeated(one, t), method, delta) for t in steps]
         except CannotAccount as problem:
             refused[name] = problem.cause
     single = ""
-    one = Steps(noise_multiplier, rate, 1)
-    if "PLD" in values and epsilon_of(one, plans["PLD"], delta) > 0:
+    if "PLD" in values and accountants.epsilon(one, plans["PLD"], delta) > 0:
         single = "adding up ε and δ of single steps"
-        values[single] = [t * epsilon_of(one, plans["PLD"], delta / t) for t in steps]
+        values[single] = [t * accountants.epsilon(one, plans["PLD"], delta / t) for t in steps]
     return Composition(pd.DataFrame({"steps": list(steps), **values}), single, refused)
 
 
-def relations(released: Releases, sigma: float, delta: float) -> pd.DataFrame:
+def relations(event: Event, delta: float) -> pd.DataFrame:
     """The epsilon of one noise under each neighbouring relation, and two readings of it that are common and not proved.
 
     Returns:
@@ -128,25 +127,24 @@ def relations(released: Releases, sigma: float, delta: float) -> pd.DataFrame:
     """
     there, other = "add-remove: a row is there or not", "replace-one: one row becomes another"
     rows: list[tuple[str, float, bool, bool]]
-    if released.rate == 1:
+    step = only_step(event)
+    if step.sampling == "full":
         # the whole batch is in every release: a removal moves a sum of gradients by exactly half of what a replacement does
-        half = float(gaussian_epsilon(delta, released.total / 2 / sigma))
-        sums = released.count > 1
+        half = float(gaussian_epsilon(delta, step.mu / 2))
+        sums = step.count > 1
         rows = [
             (there + ("" if sums else ", if half the distance is proved"), half, sums, False),
-            (other, accountants.epsilon(released, sigma, delta), True, True),
+            (other, accountants.epsilon(event, tightest(event), delta), True, True),
         ]
     else:
-        steps = Steps(2 * sigma / released.worst, released.rate, released.count)
-        halved = replace(steps, noise_multiplier=steps.noise_multiplier / 2)
-        add_remove, one = Method("pld", Neighbouring.ADD_REMOVE), Neighbouring.REPLACE_ONE
+        add_remove, opposite = Method("pld", Neighbouring.ADD_REMOVE), Method("pld", Neighbouring.REPLACE_ONE, "opposite")
         cases = (
-            (there, steps, add_remove, True, False),
-            ("replace-one by two hops", steps, Method("pld", one, "two-hop"), True, True),
-            ("replace-one by the opposite pair, not proved", steps, Method("pld", one, "opposite"), False, False),
-            ("z halved in an add-remove accountant: not what replace-one means", halved, add_remove, False, False),
+            (there, event, add_remove, True, False),
+            ("replace-one by two hops", event, TWO_HOP, True, True),
+            ("replace-one by the opposite pair, not proved", event, opposite, False, False),
+            ("z halved in an add-remove accountant: not what replace-one means", scaled(event, 0.5), add_remove, False, False),
         )
-        rows = [(name, epsilon_of(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
+        rows = [(name, accountants.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
 
 
@@ -173,11 +171,11 @@ class Attack:
         return float(np.interp(false_alarms, self.table["false_alarms"], self.table["detections_at_most"]))
 
 
-def attack(released: Releases, sigma: float, delta: float) -> Attack:
+def attack(event: Event, delta: float) -> Attack:
     """The trade-off between false alarms and detections that no attacker can beat."""
-    budget = Budget(max(accountants.epsilon(released, sigma, delta), 1e-6), delta)
+    budget = Budget(max(accountants.epsilon(event, tightest(event), delta), 1e-6), delta)
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
-    found = accountants.detections(released, sigma, alarms)
+    found = curves.detections(event, alarms)
     table = pd.DataFrame(
         {"false_alarms": alarms, "detections_at_most": found, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
     )
@@ -187,6 +185,6 @@ def attack(released: Releases, sigma: float, delta: float) -> Attack:
     )
 
 
-def delta_at(released: Releases, sigma: float, epsilon: float) -> float:
+def delta_at(event: Event, epsilon: float) -> float:
     """delta that is proved at an epsilon, under replace-one."""
-    return math.exp(accountants.log_delta(released, sigma, epsilon))
+    return math.exp(accountants.log_delta(event, tightest(event), epsilon))

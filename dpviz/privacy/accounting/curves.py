@@ -1,0 +1,82 @@
+"""Curves of an event: Rényi divergence over the order, the best order, and the detections that no attacker exceeds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.accountants import epsilon, log_delta
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, only_step
+from dpviz.privacy.accounting.methods import tightest
+from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
+from dpviz.privacy.budget import Neighbouring
+
+Floats = NDArray[np.float64]
+
+_REAL_ORDERS = 1 + np.geomspace(0.05, 1000, 241)
+
+
+def renyi(event: Event) -> tuple[Floats, Floats, Neighbouring]:
+    """(orders, R at each, relation): the RDP curve of an event of one kind.
+
+    Replace-one where every row is in each release; add-remove for Poisson batches (Mironov, Talwar, Zhang 2019), from
+    where two hops lead to replace-one.
+
+    Raises:
+        CannotAccount: the event holds several kinds of releases, or no Gaussian noise.
+    """
+    step = only_step(event)
+    if isinstance(step.event, Mixture):
+        orders = 1 + np.geomspace(0.05, 1000, 241)
+        weights = np.array(step.event.weights)
+        return (
+            orders,
+            mixture_rdp(orders, np.array(step.event.sensitivities), weights, step.event.sigma),
+            Neighbouring.REPLACE_ONE,
+        )
+    if not isinstance(step.event, Gaussian) or step.sampling not in ("full", "poisson"):
+        raise CannotAccount("event", "no Rényi curve is known for this release", "Use another accountant.")
+    if step.sampling == "poisson":
+        curve = step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
+        return np.array(rdp.ORDERS), curve, Neighbouring.ADD_REMOVE
+    return _REAL_ORDERS, _REAL_ORDERS * (step.mu) ** 2 / 2, Neighbouring.REPLACE_ONE
+
+
+def best_order(event: Event, delta: float, conversion: str) -> tuple[float, float]:
+    """(order, epsilon) at the minimum over the orders of `renyi`; "mironov" or "improved".
+
+    Over all real orders where every row is in each release.
+    """
+    step = only_step(event)
+    if isinstance(step.event, Mixture):
+        sens, weights = np.array(step.event.sensitivities), np.array(step.event.weights)
+        found, order = mixture_rdp_epsilon(delta, sens, weights, step.event.sigma, conversion)
+        return order, found
+    if isinstance(step.event, Gaussian) and step.sampling == "full":
+        found, order = mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)
+        return order, found
+    orders, curve, _ = renyi(event)
+    values = rdp_to_epsilon(orders, curve, delta, conversion)
+    k = int(np.argmin(values))
+    return float(orders[k]), float(values[k])
+
+
+def detections(event: Event, false_alarms: Floats) -> Floats:
+    """The most that any attacker can detect at each rate of false alarms, 1 - f, by the tightest proof under replace-one.
+
+    Exact for one sensitivity and full batches (Dong, Roth, Su 2022, Theorem 2.7), otherwise from delta(eps) at many eps:
+    every single one bounds the attacker (Dong, Roth, Su 2022, Proposition 2.13), so a grid errs in the attacker's favour.
+    """
+    a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event)
+    if isinstance(step.event, Gaussian) and step.sampling == "full":
+        with np.errstate(divide="ignore"):
+            return ndtr(ndtri(a) + step.mu)
+    top = max(epsilon(event, method, 1e-9), 1e-3)
+    grid = np.geomspace(top * 1e-3, top, 49)
+    deltas = np.exp([log_delta(event, method, float(e)) for e in grid])
+    missed = np.zeros_like(a)
+    for e, d in zip(grid, deltas, strict=True):
+        missed = np.maximum(missed, np.maximum(1 - d - np.exp(e) * a, np.exp(-e) * (1 - d - a)))
+    return 1 - missed

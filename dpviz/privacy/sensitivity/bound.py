@@ -1,0 +1,26 @@
+"""A worst-case sensitivity with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.common.words import Words
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A worst-case sensitivity from one source.
+
+    Attributes:
+        label: short name for people.
+        value: L2 distance under replace-one.
+        formula: LaTeX.
+        source: author, year, number.
+        proved: False where the published bound was stated for another step size or rests on more than is checked.
+    """
+
+    label: Words
+    value: float
+    formula: Words
+    source: Words
+    proved: bool = True

@@ -1,0 +1,175 @@
+"""Events: their normal form, noise that is scaled, pure and shuffled releases, and what each accountant refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from support import noisy_sums
+
+from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting import accountants, curves, rdp
+from dpviz.privacy.accounting.events import (
+    CannotAccount,
+    Composed,
+    Event,
+    Gaussian,
+    Mixture,
+    PureEpsilon,
+    Repeated,
+    Sampled,
+    Shuffled,
+    Step,
+    only_step,
+    scaled,
+    steps_of,
+)
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
+from dpviz.privacy.accounting.methods import HOCKEY_STICK, TWO_HOP, Method, tightest
+from dpviz.privacy.accounting.mixture import mixture_epsilon
+from dpviz.privacy.accounting.shuffle import central_epsilon, shuffled_gaussian
+from dpviz.privacy.budget import Budget, Neighbouring
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
+ROWS = Gaussian.of_rows(0.5, 2.0)
+
+
+def test_the_normal_form_counts_what_is_equal() -> None:
+    assert steps_of(ROWS) == (Step(ROWS),)
+    assert steps_of(Repeated(Repeated(Sampled(ROWS, 0.1), 3), 4)) == (Step(ROWS, 0.1, "poisson", 12),)
+    assert steps_of(Sampled(ROWS, 1.0)) == (Step(ROWS),), "a batch of all rows is no sample"
+    assert steps_of(Sampled(ROWS, 1.0, "fixed"))[0].sampling == "fixed"
+    two = Composed((ROWS, Repeated(ROWS, 2), Sampled(ROWS, 0.1)))
+    assert steps_of(two) == (Step(ROWS, count=3), Step(ROWS, 0.1, "poisson"))
+    with pytest.raises(CannotAccount, match="different kinds"):
+        only_step(two)
+    assert only_step(Repeated(ROWS, 4)).total == pytest.approx(2.0)
+    assert only_step(Repeated(ROWS, 4)).mu == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ROWS,
+        Mixture((1.0, 2.0), (0.5, 0.5), 3.0),
+        Repeated(Sampled(ROWS, 0.2), 7),
+        Composed((Repeated(ROWS, 2), Sampled(ROWS, 0.1))),
+        Shuffled(Gaussian(1.0, 5.0), 100),
+    ],
+)
+def test_scaling_the_noise_scales_every_sigma(event: Event) -> None:
+    def sigmas(event: Event) -> list[float]:
+        return [getattr(step.event, "sigma", None) or step.event.event.sigma for step in steps_of(event)]  # type: ignore[union-attr]
+
+    assert sigmas(scaled(event, 3.0)) == pytest.approx([3 * s for s in sigmas(event)])
+    assert scaled(scaled(event, 4.0), 0.25) == event
+    assert scaled(PureEpsilon(2.0), 4.0) == PureEpsilon(0.5)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1", None])
+def test_bad_numbers_are_named(bad: object) -> None:
+    with pytest.raises(InvalidInput, match="sensitivity"):
+        Gaussian(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="sigma"):
+        Gaussian(1.0, bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="sensitivities"):
+        Mixture((bad,), (1.0,))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="epsilon"):
+        PureEpsilon(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="rate"):
+        Sampled(ROWS, bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="count"):
+        Repeated(ROWS, bad)  # type: ignore[arg-type]
+
+
+def test_events_that_mean_nothing_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="weights"):
+        Mixture((1.0, 2.0), (0.5, 0.4))
+    with pytest.raises(InvalidInput, match="sampling"):
+        Sampled(ROWS, 0.5, "bernoulli")
+    with pytest.raises(InvalidInput, match="events"):
+        Composed(())
+    with pytest.raises(CannotAccount, match="contribution"):
+        accountants.log_delta(Gaussian(1.0), Method("gaussian", ADD), 1.0)
+    assert accountants.log_delta(Gaussian(1.0), Method("gaussian", REPLACE), 1.0) == log_gaussian_delta(1.0, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+@pytest.mark.parametrize("single", [0.1, 1.0])
+def test_pure_releases_compose_exactly(count: int, single: float) -> None:
+    """Against dp_accounting's distribution of randomised response, which is the worst case."""
+    referee = privacy_loss_distribution.from_privacy_parameters(
+        privacy_loss_distribution.common.DifferentialPrivacyParameters(single, 0.0), value_discretization_interval=1e-4
+    ).self_compose(count)
+    event = Repeated(PureEpsilon(single), count)
+    for share in (0.2, 0.6, 0.95):
+        epsilon = share * count * single
+        delta = math.exp(accountants.log_delta(event, HOCKEY_STICK, epsilon))
+        assert delta == pytest.approx(referee.get_delta_for_epsilon(epsilon), rel=5e-3, abs=1e-9)
+        assert math.exp(accountants.log_delta(scaled(event, 1.05), HOCKEY_STICK, epsilon)) < delta * 0.99
+    assert accountants.log_delta(event, HOCKEY_STICK, count * single * (1 + 1e-9)) == -math.inf
+    assert accountants.epsilon(event, HOCKEY_STICK, 1e-9) <= count * single * (1 + 1e-8)
+
+
+def test_every_kind_of_event_has_the_epsilon_of_its_own_theorem() -> None:
+    mixture = Mixture((0.2, 0.5, 3.0), (0.5, 0.3, 0.2), 4.0)
+    sens, weights = np.array(mixture.sensitivities), np.array(mixture.weights)
+    cases: list[tuple[Event, float]] = [
+        (Repeated(Gaussian(0.3, 1.0), 5), float(gaussian_epsilon(1e-6, 0.3 * math.sqrt(5)))),
+        (mixture, mixture_epsilon(1e-6, sens, weights, 4.0)),
+        (Shuffled(PureEpsilon(1.0), 100_000), central_epsilon(1.0, 100_000, 1e-6)),
+        (Shuffled(Gaussian(2.0, 3.0), 100_000), shuffled_gaussian(2 / 3, 100_000, 1e-6).epsilon),
+    ]
+    for event, expected in cases:
+        assert tightest(event) == HOCKEY_STICK
+        assert accountants.epsilon(event, HOCKEY_STICK, 1e-6) == pytest.approx(expected, rel=1e-12)
+    assert tightest(noisy_sums(1.0, 0.1, 10)) == TWO_HOP
+
+
+def test_different_kinds_are_added_up_by_rdp() -> None:
+    """A full gradient and sampled steps, as DP-SVRG releases them."""
+    event = Composed((Repeated(Gaussian.of_rows(1.0, 5.0), 3), Repeated(Sampled(Gaussian.of_rows(1.0, 2.0), 0.05), 40)))
+    curve = 3 * rdp.gaussian(1 / 5.0) + 40 * rdp.sampled_gaussian(0.05, 2.0)
+    assert accountants.log_delta(event, Method("rdp"), 1.0) == pytest.approx(rdp.log_delta(curve, 1.0), rel=1e-14)
+    two_hops = accountants.log_delta(event, Method("rdp", REPLACE, "two-hop"), 2.0)
+    assert two_hops == pytest.approx(min(0.0, rdp.log_delta(curve, 1.0) + math.log1p(math.e)), rel=1e-12)
+    factor = accountants.noise_for(event, Method("rdp"), Budget(0.5, 1e-6))
+    assert accountants.epsilon(scaled(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
+    assert accountants.epsilon(scaled(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
+    for other in ("pld", "gaussian", "zcdp"):
+        with pytest.raises(CannotAccount):
+            accountants.log_delta(event, Method(other), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "method"),
+    [
+        (Shuffled(PureEpsilon(1.0), 1000), Method("pld", REPLACE)),
+        (PureEpsilon(1.0), Method("rdp", REPLACE)),
+        (PureEpsilon(1.0), Method("hockey-stick", ADD)),
+        (Mixture((1.0, 2.0), (0.5, 0.5)), Method("pld", REPLACE)),
+        (Repeated(Mixture((1.0, 2.0), (0.5, 0.5)), 2), HOCKEY_STICK),
+        (Repeated(Shuffled(PureEpsilon(1.0), 1000), 2), HOCKEY_STICK),
+        (noisy_sums(1.0, 0.1, 10), HOCKEY_STICK),
+        (noisy_sums(1.0, 0.1, 10, "fixed"), Method("rdp", REPLACE, "two-hop")),
+        (Composed((PureEpsilon(1.0), Gaussian(1.0))), HOCKEY_STICK),
+    ],
+)
+def test_what_no_proof_covers_is_refused(event: Event, method: Method) -> None:
+    with pytest.raises(CannotAccount):
+        accountants.log_delta(event, method, 1.0)
+    with pytest.raises(CannotAccount):
+        accountants.epsilon(event, method, 1e-5)
+
+
+def test_curves_speak_of_gaussian_noise_only() -> None:
+    with pytest.raises(CannotAccount, match="Rényi"):
+        curves.renyi(PureEpsilon(1.0))
+    orders, curve, relation = curves.renyi(Mixture((1.0,), (1.0,), 2.0))
+    np.testing.assert_allclose(curve, orders / 8)
+    assert relation is REPLACE
+    orders, curve, relation = curves.renyi(noisy_sums(1.0, 0.1, 10))
+    assert relation is ADD
+    np.testing.assert_allclose(curve, 10 * rdp.sampled_gaussian(0.1, 1.0))
