@@ -1,6 +1,6 @@
 """How much each training row counts: influence functions, and retraining without the row to check them."""
 
-from dpviz.influence.functions import DENSE_APPROXIMATION, Influence, error_bound, influence_of
-from dpviz.influence.leave_one_out import Retrained, row_gradients
+from dpviz.influence.functions import DENSE_APPROXIMATION, Influence, influence_of
+from dpviz.influence.leave_one_out import Retrained, error_bound, row_gradients
 
 __all__ = ["DENSE_APPROXIMATION", "Influence", "Retrained", "error_bound", "influence_of", "row_gradients"]

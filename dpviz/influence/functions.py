@@ -13,30 +13,26 @@ All of it is read off private rows and none of it is covered by any privacy budg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.influence.hessian import InverseHessian
 from dpviz.influence.leave_one_out import Retrained, correction, retrain, row_gradients
-from dpviz.models import Curvature, Derivatives, Rows, Setting, derivatives_of, margins
+from dpviz.models import Derivatives, Rows, derivatives_of, margins
 from dpviz.models.problem import Problem
-from dpviz.models.solvers.many import conjugate_gradients
 
 Floats = NDArray[np.float64]
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
 DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
-_FEW = 16  # vectors are few if this many times their number is below the number of parameters
 _MOST_LEVERAGE = 0.9
 _TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
-_BLOCK_BYTES = 1 << 21  # score gradients worked on at once
 
 
 def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str = "auto") -> Influence:
@@ -108,54 +104,22 @@ class Influence:
         return self.problem.rows.y * self._slopes[0] / self.problem.n
 
     @cached_property
+    def _inverse(self) -> InverseHessian:
+        return InverseHessian(self.problem, self.theta, self.solver)
+
+    @property
     def hessian(self) -> Floats:
         """(m, m) H."""
-        return self._derivatives.hessian(self.theta, self.problem.rows, self.problem.lam)
-
-    @cached_property
-    def _factor(self) -> tuple[Floats, bool]:
-        factor, lower = cho_factor(self.hessian)
-        return factor, bool(lower)
-
-    @cached_property
-    def _inverse(self) -> Floats:
-        inverse = cho_solve(self._factor, np.eye(len(self.theta)))
-        return 0.5 * (inverse + inverse.T)
-
-    @cached_property
-    def _factored(self) -> Curvature:
-        return self._derivatives.curvature(self.theta, self.problem.rows, self.problem.lam)
+        return self._inverse.hessian
 
     def solve(self, vectors: Floats) -> Floats:
         """(k, m) H^{-1} v for k vectors (k, m)."""
-        if self.solver == "dense":
-            if "_inverse" not in self.__dict__ and _FEW * len(vectors) < len(self.theta):
-                return cho_solve(self._factor, vectors.T).T  # the inverse costs as much as m such vectors
-            return vectors @ self._inverse
-        if self.solver == "factored":
-            return self._factored.solve(vectors)
-        rows, lam = self.problem.rows, self.problem.lam
-        return conjugate_gradients(lambda v: self._derivatives.hessian_product(self.theta, rows, lam, v), vectors)
-
-    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Slices of the rows with their score gradients (rows, m)."""
-        n, rows = self.problem.n, self.problem.rows
-        size = max(64, _BLOCK_BYTES // (8 * len(self.theta)))
-        for start in range(0, n, size):
-            block = slice(start, min(start + size, n))
-            yield block, self._derivatives.score_gradients(self.theta, rows.take(block))
+        return self._inverse.solve(vectors)
 
     @cached_property
     def _quadratic(self) -> tuple[Floats, Floats]:
         """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i."""
-        if self.solver == "factored":
-            return self._factored.quadratic(self.problem.rows)
-        length, kernel = np.empty(self.problem.n), np.empty(self.problem.n)
-        for block, J in self._blocks():
-            U = self.solve(J)
-            np.sqrt(np.einsum("ij,ij->i", U, U), out=length[block])
-            np.einsum("ij,ij->i", J, U, out=kernel[block])
-        return length, kernel
+        return self._inverse.quadratic()
 
     @cached_property
     def norm(self) -> Floats:
@@ -324,21 +288,3 @@ class Influence:
             f"is not at a minimum (its gradient is {self.residual:.1g} long): retraining would move it without any row",
             "Use fewer rows or fewer hidden units, where training without privacy reaches a minimum.",
         )
-
-
-def error_bound(setting: Setting, zeta: float | None = None) -> float:
-    """Kang-PIDP Theorem 4: |theta_{-z} - theta* - c_z| <= (2 L G + C G^2 / zeta) / (zeta^2 n^2).
-
-    L, G and C are bounds for one row's loss. With those of the data part and zeta = lam the bound holds for IF with
-    the divisor n kept [ours: with weight w on row i, theta(w) has |theta''| <= the bound, since every Hessian on the
-    way is at least lam I; Taylor's remainder is even half of it]. The publication asks zeta <= |H| at theta* only,
-    which does not carry the proof: the smallest eigenvalue is needed, at all weights between.
-
-    Args:
-        zeta: lower bound on the eigenvalues of the Hessian; lam by default.
-
-    Returns:
-        The bound; infinite where the loss has a kinked slope (SVM), where the theorem says nothing.
-    """
-    floor = setting.lam if zeta is None else zeta
-    return (2 * setting.beta * setting.G + setting.third * setting.G**2 / floor) / (floor**2 * setting.n**2)

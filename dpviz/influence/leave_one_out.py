@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.models import Model, Rows, derivatives_of
+from dpviz.models import Model, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -170,6 +170,24 @@ def correction(problem: Problem, theta: Floats, solve: Solve, leaving: Rows, ent
             P.append(derivatives.score_gradients(theta, rows))
             weight.append(sign * derivatives.slopes(theta, rows)[1] / problem.n)
     return Correction(np.stack(P, axis=1), np.stack([solve(p) for p in P], axis=1), np.stack(weight, axis=1))
+
+
+def error_bound(setting: Setting, zeta: float | None = None) -> float:
+    """Kang-PIDP Theorem 4: |theta_{-z} - theta* - c_z| <= (2 L G + C G^2 / zeta) / (zeta^2 n^2).
+
+    L, G and C are bounds for one row's loss. With those of the data part and zeta = lam the bound holds for IF with
+    the divisor n kept [ours: with weight w on row i, theta(w) has |theta''| <= the bound, since every Hessian on the
+    way is at least lam I; Taylor's remainder is even half of it]. The publication asks zeta <= |H| at theta* only,
+    which does not carry the proof: the smallest eigenvalue is needed, at all weights between.
+
+    Args:
+        zeta: lower bound on the eigenvalues of the Hessian; lam by default.
+
+    Returns:
+        The bound; infinite where the loss has a kinked slope (SVM), where the theorem says nothing.
+    """
+    floor = setting.lam if zeta is None else zeta
+    return (2 * setting.beta * setting.G + setting.third * setting.G**2 / floor) / (floor**2 * setting.n**2)
 
 
 def _chunk(

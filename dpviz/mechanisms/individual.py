@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
-from dpviz.influence.functions import influence_of
+from dpviz.influence import influence_of
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
 from dpviz.models import derivatives_of
 from dpviz.models.problem import Problem

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import generator
 from dpviz.common.words import Words
-from dpviz.influence.functions import influence_of
-from dpviz.influence.leave_one_out import row_gradients
+from dpviz.influence import influence_of, row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
 from dpviz.mechanisms.capabilities import ChoosesStart, CountsSteps, HasRule, HasWorstPair
 from dpviz.models import Model, Rows, Setting

@@ -188,7 +188,7 @@ def cluster() -> Iterator[str]:
 def test_two_dask_workers_give_the_same_numbers(
     cluster: str, tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpviz.experiments.cells.run_epsilons", None)  # here nothing can be computed, there it can
+    monkeypatch.setattr("dpviz.experiments.cell.run_epsilons", None)  # here nothing can be computed, there it can
     arguments = f"{FLAGS} --backend dask --scheduler {cluster} --out {tmp_path}/a.parquet"
     assert sweep(arguments) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import hashlib
 import io
@@ -17,7 +18,7 @@ import pytest
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments import cells
+from dpviz.experiments import cell
 from dpviz.experiments.cells import Cell, CellStore, attempts, problems, run_cells, seconds
 from dpviz.mechanisms import get_mechanism
 
@@ -64,14 +65,14 @@ def test_nothing_at_all_is_an_empty_table(picky: None) -> None:
 
 
 def test_training_that_fails_for_some_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = cells.run_epsilons
+    true = cell.run_epsilons
 
     def diverges(spec: dpviz.RunSpec, epsilons: tuple[float, ...], **rest: object) -> list[dpviz.Result]:
         if min(epsilons) < 0.5:
             raise InvalidInput("mechanism", "diverged", "Use a smaller step size.")
         return true(spec, epsilons, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cells, "run_epsilons", diverges)
+    monkeypatch.setattr(cell, "run_epsilons", diverges)
     table = CELL.attempt()
     assert set(table["epsilon"]) == {1.0}
     assert [(e, p.cause) for e, p in problems(table)] == [(0.1, "diverged")]
@@ -206,3 +207,13 @@ def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
 def test_a_table_with_other_columns_is_no_cell(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="other columns"):
         CellStore(tmp_path).put(CELL, CELL.attempt().drop(columns="accuracy"))
+
+
+def test_a_dataset_under_another_spelling_is_found_again(tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+    short = Cell(dpviz.RunSpec("census", mechanism="majority", seeds=2), (1.0,), range(2))
+    full = dataclasses.replace(short, spec=dataclasses.replace(short.spec, dataset="census-10000"))
+    store.put(short, short.attempt())
+    assert store.get(short) is not None
+    assert store.get(full) is not None
+    assert not store.notices

@@ -229,7 +229,7 @@ def test_blocks_and_chunks_do_not_change_anything(monkeypatch: pytest.MonkeyPatc
     problem = make_problem(n=300, d=4, lam=0.01)
     whole = influence_of(problem)
     truth = whole.leave_one_out()
-    monkeypatch.setattr("dpviz.influence.functions._BLOCK_BYTES", 1)
+    monkeypatch.setattr("dpviz.influence.hessian._BLOCK_BYTES", 1)
     monkeypatch.setattr("dpviz.influence.leave_one_out._CHUNK", 1)
     parts = influence_of(problem)
     done: list[float] = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.common.validate import InvalidInput
-from dpviz.influence.functions import error_bound
+from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesShare

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from dpviz.common.words import Words
-from dpviz.influence.functions import error_bound
+from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Floats, RuleView
 from dpviz.models import Setting

@@ -1,0 +1,96 @@
+"""A cell, the unit of long work: one run at several epsilons for some of its seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.run import run_epsilons, tidy
+from dpviz.experiments.setup import setup_for
+from dpviz.experiments.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of work: a run at several epsilons, for some of its replicas."""
+
+    spec: RunSpec
+    epsilons: tuple[float, ...]
+    replicas: range
+
+    def key(self) -> str:
+        """SHA-256 of all that decides the numbers; the name of the cell's file."""
+        values = json.loads(resolve(self.spec).key())
+        del values["epsilon"], values["seeds"]
+        values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    def compute(self, monitor: Monitor = silent) -> pd.DataFrame:
+        """The cell's tidy table.
+
+        Raises:
+            InvalidInput: the mechanism refuses one of the budgets, or diverges.
+        """
+        results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
+        return pd.concat([tidy(result) for result in results], ignore_index=True)
+
+    def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
+        """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
+
+        How long it took is in `seconds`.
+        """
+        _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
+        start = time.perf_counter()
+        refused: list[tuple[float | None, InvalidInput]] = []
+        try:
+            table = self.compute(monitor)
+        except InvalidInput as problem:
+            table = pd.DataFrame()
+            if len(self.epsilons) == 1:
+                refused.append((self.epsilons[0], problem))
+            else:
+                table = self._one_by_one(refused, monitor)
+        table.attrs = {
+            "seconds": time.perf_counter() - start,
+            "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
+        }
+        return table
+
+    def _one_by_one(self, refused: list[tuple[float | None, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
+        parts = []
+        setting, mechanism = setup_for(self.spec).problem.setting, self.spec.build()
+        able: list[float] = []
+        for epsilon in self.epsilons:
+            try:
+                mechanism.calibrate(setting, resolve(replace(self.spec, epsilon=epsilon)).budget)
+                able.append(epsilon)
+            except InvalidInput as problem:
+                refused.append((epsilon, problem))
+        # where every budget can be met, training itself failed, perhaps for some budgets only
+        groups = [(e,) for e in able] if len(able) == len(self.epsilons) else [tuple(able)]
+        share = 1 / len(groups)
+        for k, group in enumerate(groups):
+            if not group:
+                continue
+            try:
+                parts.append(replace(self, epsilons=group).compute(lambda done, k=k: monitor((k + done) * share)))
+            except InvalidInput as problem:
+                refused.extend((epsilon, problem) for epsilon in group)
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def problems(table: pd.DataFrame) -> list[tuple[float, InvalidInput]]:
+    """What `Cell.attempt` could not compute: (epsilon, why)."""
+    return [(epsilon, InvalidInput(field, cause, fix)) for epsilon, field, cause, fix in table.attrs.get("problems", [])]
+
+
+def seconds(table: pd.DataFrame) -> float:
+    """How long `Cell.attempt` took, NaN where that is not known."""
+    return float(table.attrs.get("seconds", float("nan")))
