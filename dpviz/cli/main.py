@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
         ("mechanism", "mechanism id"),
         ("epsilon", "budget, above 0"),
         ("delta", "failure probability, below 1/n"),
-        ("lam", "l2 regularisation, above 0"),
+        ("lam", "l2 regularisation, 1e-9 to 1e4"),
         ("seeds", "noise draws"),
         ("split-seed", "seed of the 80/20 split"),
         ("seed", "seed of the noise"),

@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         ("model", "model id"),
         ("seeds", "noise draws"),
         ("delta", "failure probability, below 1/n"),
-        ("lam", "l2 regularisation, above 0"),
+        ("lam", "l2 regularisation, 1e-9 to 1e4"),
         ("split-seed", "seed of the 80/20 split"),
         ("seed", "seed of the noise"),
         ("intercept", "true or false"),

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dpviz.common.validate import InvalidInput, in_range, number, number_from_text, one_of, positive, show, truth, whole
+from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
 from dpviz.mechanisms import Mechanism, get_mechanism
+from dpviz.mechanisms.knobs import Knob, Number, Switch, Whole
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -21,6 +22,29 @@ MAX_SEEDS = 10_000
 LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-9, 1e6, 1e-100
 #: below, solvers do not converge in double precision; above, every model is 0
 LEAST_LAM, MOST_LAM = 1e-9, 1e4
+_MOST_SEED = 2**32 - 1
+
+#: fields of a run that have a type of their own: how each is checked, written as text and set on a page
+SETTINGS: dict[str, Knob] = {
+    "epsilon": Number(
+        label="Privacy budget ε",
+        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+        low=LEAST_EPSILON,
+        high=MOST_EPSILON,
+        log=True,
+    ),
+    "lam": Number(
+        label="Regularisation λ",
+        help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
+        low=LEAST_LAM,
+        high=MOST_LAM,
+        log=True,
+    ),
+    "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
+    "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
+    "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
+    "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
+}
 
 
 @dataclass(frozen=True)
@@ -67,11 +91,8 @@ class RunSpec:
         get_mechanism(self.mechanism)
         put("epsilon", check_epsilon(self.epsilon))
         put("delta", None if self.delta is None else _check_delta(self.delta))
-        put("lam", in_range("lam", self.lam, LEAST_LAM, MOST_LAM))
-        put("seeds", whole("seeds", self.seeds, 1, MAX_SEEDS))
-        put("split_seed", whole("split_seed", self.split_seed, 0, 2**32 - 1))
-        put("seed", whole("seed", self.seed, 0, 2**32 - 1))
-        put("intercept", truth("intercept", self.intercept))
+        for name in ("lam", "seeds", "split_seed", "seed", "intercept"):
+            put(name, SETTINGS[name].check(name, getattr(self, name)))
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
         built = self.build()
@@ -89,7 +110,7 @@ class RunSpec:
     def to_query(self) -> dict[str, str]:
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "params"}
-        query = {name: _text(value) for name, value in values.items() if value != getattr(RunSpec, name)}
+        query = {name: text_of(name, value) for name, value in values.items() if value != getattr(RunSpec, name)}
         declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
         return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
 
@@ -154,8 +175,9 @@ def _check_delta(value: object) -> float:
     return delta
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def text_of(name: str, value: Any) -> str:
+    """A field's value as text for an address; `RunSpec.from_query` reads it back."""
+    return SETTINGS[name].text(value) if name in SETTINGS else str(value)
 
 
 def _as_text(query: str | Mapping[str, Any]) -> dict[str, str]:
@@ -165,9 +187,6 @@ def _as_text(query: str | Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parse(name: str, text: str) -> Any:
-    if name in ("dataset", "model", "mechanism"):
-        return text
-    if name == "intercept":
-        return one_of(name, text.lower(), ("true", "false")) == "true"
-    value = number_from_text(name, text)
-    return whole(name, value, 0, 2**32 - 1) if name in ("seeds", "split_seed", "seed") else number(name, value)
+    if name in SETTINGS:
+        return SETTINGS[name].parse(name, text)
+    return number_from_text(name, text) if name == "delta" else text

@@ -17,7 +17,7 @@ from dpviz.datasets.base import train_size
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import MAX_SEEDS, RunSpec, check_epsilon
+from dpviz.experiments.spec import SETTINGS, RunSpec, check_epsilon, text_of
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, MOST_UNITS, get_model
 from dpviz.privacy.budget import Budget, default_delta
@@ -68,20 +68,15 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None) -> R
             _refuse(state["mechanism"], state["model"], offered)
         st.selectbox("Mechanism", offered, key="mechanism", format_func=_mechanism_label)
         with budget or st.container():
-            _epsilon(state["epsilon"])
-        st.select_slider(
-            "Regularisation λ",
-            _with(LAMS, state["lam"]),
-            key="lam",
-            format_func=lambda v: f"{v:.6g}",
-            help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
-        )
+            _slider("epsilon", EPSILONS, state["epsilon"])
+            st.html(_SCALE)
+        _slider("lam", LAMS, state["lam"])
         with st.expander("Advanced"):
             shown = _advanced(state)
         st.button("Back to the defaults", on_click=_reset, width="stretch")
     keys = [*address.FIELDS, *shown]
     problems: list[InvalidInput] = []
-    given = {k: str(state[k]).lower() if isinstance(state[k], bool) else str(state[k]) for k in address.FIELDS}
+    given = {k: text_of(k, state[k]) for k in address.FIELDS}
     own_knobs = get_mechanism(state["mechanism"]).knobs()
     given |= {k: own_knobs[k.partition(".")[2]].text(state[k]) for k in shown}
     read = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
@@ -97,15 +92,10 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None) -> R
     return spec
 
 
-def _epsilon(value: float) -> None:
-    st.select_slider(
-        "Privacy budget ε",
-        _with(EPSILONS, value),
-        key="epsilon",
-        format_func=lambda e: f"{e:.6g}",
-        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
-    )
-    st.html(_SCALE)
+def _slider(name: str, marks: Sequence[float], value: float) -> None:
+    """A slider over marks with equal ratios; any other value has a place between them."""
+    knob = SETTINGS[name]
+    st.select_slider(knob.label, sorted({*marks, value}), key=name, format_func=knob.in_words, help=knob.help)
 
 
 def _advanced(state: Any) -> list[str]:
@@ -142,10 +132,8 @@ def _advanced(state: Any) -> list[str]:
         f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
     )
     st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
-    st.number_input("Noise draws", 1, MAX_SEEDS, key="seeds", help="Models trained with independent noise, together.")
-    st.number_input("Noise seed", 0, 2**32 - 1, key="seed", help="The same seed gives the same noise, at every ε.")
-    st.number_input("Split seed", 0, 2**32 - 1, key="split_seed", help="Which 80 % of the rows are trained on.")
-    st.toggle("Intercept", key="intercept", help="A constant feature inside the unit ball, regularised with the rest.")
+    for name in ("seeds", "seed", "split_seed", "intercept"):
+        fields.control(name, SETTINGS[name])
     return [f"{mechanism.id}.{name}" for name in knobs]
 
 
@@ -169,10 +157,6 @@ def _rules(mechanism: type[Mechanism], state: Any) -> dict[str, str]:
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return {}
     return {name: f"automatic: {knob.in_words(knob.check(name, values[name]))} for n = {n:,}" for name, knob in knobs.items()}
-
-
-def _with(options: Sequence[float], value: float) -> list[float]:
-    return sorted({*options, value})
 
 
 def _offered(model: str) -> list[str]:
