@@ -76,7 +76,7 @@ def percent(quantity: str) -> bool:
 
 def points(share: float) -> str:
     """0.0123 is "+1.2 points"."""
-    return f"{100 * share:+.1f} points"
+    return f"{round(100 * share, 1) + 0.0:+.1f} points"  # never −0.0
 
 
 def _ratio(log: float) -> str:
@@ -112,7 +112,7 @@ def as_good(
         for other, theirs in there(part, list(others), quantity).items():
             for epsilon in own.index:
                 lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
-                size = points(lead.mean) if percent(quantity) else f"{-lead.mean:+.3g} in the objective"
+                size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
                 said = f"{size} against {other} at ε = {epsilon:g}"
                 found.append(Comparison(f"{other} on {place}", lead.at_least(-margin), said, -lead.mean))
         if not found:
@@ -248,7 +248,7 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
             mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
             back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
-            said = f"{mechanism}: {size} up and down beyond the change from first to last"
+            said = f"{size} up and down beyond the change from first to last ({mechanism})"
             found.append(Comparison(place, back.at_least(limit), said, -mean))
         if not found:
             raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
