@@ -114,8 +114,7 @@ def watch(
         last = k == len(starts) - 1
         if last or ((k + 1) % every == 0 and start + size >= 40):
             monitor((k + 1) / len(starts))
-            first, second = (np.concatenate(side) for side in outputs)
-            yield judge(game, first, second, distributions)
+            yield judge(game, np.concatenate(outputs[0]), np.concatenate(outputs[1]), distributions)
 
 
 def _block(problem: Problem, runs: int, looks: int) -> int:
