@@ -73,8 +73,52 @@ def trade_off(
     x = [math.log10(e) for e in span]
     pad = max(0.04 * (x[1] - x[0]), 0.05)
     x = [x[0] - pad, x[1] + pad]
-    # along the axis a title would lie in the picture at 400 pixels
-    caption = {
+    traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
+    y = _vertical(curves, baselines, wanted, scale, percent)
+    top = 40
+    layout: Trace = {}
+    if odds:
+        top += 44
+        layout["xaxis2"] = _odds_axis(odds, x, theme)
+        traces.append(
+            {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
+        )
+    entries = sum(1 for t in traces if t.get("showlegend") is not False)
+    bottom = 90 + LEGEND_LINE * entries
+    return figure(
+        theme,
+        traces,
+        height=PLOT + top + bottom,
+        margin=margin(left=64, top=top, bottom=bottom),
+        legend=_LEGEND,
+        # a click is only told to the page while dragging means something
+        dragmode="pan",
+        hovermode="closest",
+        clickmode="event+select",
+        annotations=[_caption(title, 52 if odds else 8)],
+        x=_horizontal(span, x),
+        y={"fixedrange": True} | y,
+        **layout,
+    )
+
+
+_LEGEND: Trace = {
+    "orientation": "v",
+    "x": 0,
+    "xref": "container",
+    "xanchor": "left",
+    "y": -72 / PLOT,
+    "yref": "paper",
+    "yanchor": "top",
+    "traceorder": "normal",
+    "itemclick": False,
+    "itemdoubleclick": False,
+}
+
+
+def _caption(title: str, shift: int) -> Trace:
+    """The title of the vertical axis above it: along the axis it would lie in the picture at 400 pixels."""
+    return {
         "x": 0,
         "xref": "paper",
         "xanchor": "left",
@@ -82,69 +126,39 @@ def trade_off(
         "y": 1,
         "yref": "paper",
         "yanchor": "bottom",
-        "yshift": 52 if odds else 8,
+        "yshift": shift,
         "text": plain(title),
         "showarrow": False,
         "font": {"size": FONT_SIZE},
     }
-    traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
-    y = _vertical(curves, baselines, wanted, scale, percent)
-    top = 40
-    layout: Trace = {}
-    if odds:
-        top += 44
-        layout["xaxis2"] = {
-            "overlaying": "x",
-            "side": "top",
-            "type": "log",
-            "range": x,
-            "showgrid": False,
-            "ticks": "outside",
-            "tickvals": [e for e, _ in odds],
-            "ticktext": [f"{100 * win:.0f} %" for _, win in odds],
-            "fixedrange": True,
-            "title": {"text": "bets an attacker wins at most", "standoff": 6},
-            "color": theme.ink,
-        }
-        traces.append(
-            {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
-        )
-    entries = sum(1 for t in traces if t.get("showlegend") is not False)
-    bottom = 90 + LEGEND_LINE * entries
-    legend = {
-        "orientation": "v",
-        "x": 0,
-        "xref": "container",
-        "xanchor": "left",
-        "y": -72 / PLOT,
-        "yref": "paper",
-        "yanchor": "top",
-        "traceorder": "normal",
-        "itemclick": False,
-        "itemdoubleclick": False,
+
+
+def _odds_axis(odds: Sequence[tuple[float, float]], ends: list[float], theme: Theme) -> Trace:
+    """A second axis on top: the chance that an attacker wins a bet, at each epsilon."""
+    return {
+        "overlaying": "x",
+        "side": "top",
+        "type": "log",
+        "range": ends,
+        "showgrid": False,
+        "ticks": "outside",
+        "tickvals": [e for e, _ in odds],
+        "ticktext": [f"{100 * win:.0f} %" for _, win in odds],
+        "fixedrange": True,
+        "title": {"text": "bets an attacker wins at most", "standoff": 6},
+        "color": theme.ink,
     }
-    return figure(
-        theme,
-        traces,
-        height=PLOT + top + bottom,
-        margin=margin(left=64, top=top, bottom=bottom),
-        legend=legend,
-        # a click is only told to the page while dragging means something
-        dragmode="pan",
-        hovermode="closest",
-        clickmode="event+select",
-        annotations=[caption],
-        x={
-            "title": "privacy budget ε (strong ← → weak)",
-            "type": "log",
-            "range": x,
-            "tickvals": _ticks(span),
-            "ticktext": [f"{e:g}" for e in _ticks(span)],
-            "fixedrange": True,
-        },
-        y={"fixedrange": True} | y,
-        **layout,
-    )
+
+
+def _horizontal(span: tuple[float, float], ends: list[float]) -> Trace:
+    return {
+        "title": "privacy budget ε (strong ← → weak)",
+        "type": "log",
+        "range": ends,
+        "tickvals": _ticks(span),
+        "ticktext": [f"{e:g}" for e in _ticks(span)],
+        "fixedrange": True,
+    }
 
 
 def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:

@@ -34,8 +34,37 @@ def heat(
         best, present: (column, row) of the best cell and of the settings in use.
         hue: colour of the best end.
     """
-    rows, columns = means.shape
+    rows = len(means)
     shown = means if percent else -np.log10(np.maximum(means, 1e-12))
+    traces = [_surface(shown, theme, hue), _cells(means, shown, ticks, titles, theme, percent, hue)]
+    shapes: list[Trace] = []
+    if present is not None:
+        shape, entry = _in_use(present, theme)
+        traces.append(entry)
+        shapes.append(shape)
+    if best is not None:
+        star = {"symbol": "star", "size": 15, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
+        traces.append(_mark(best, (0.0, 0.32), "best so far", star))
+    bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
+    return figure(
+        theme,
+        traces,
+        height=110 + CELL * rows + 40,
+        margin=margin(left=92, top=66, bottom=66),
+        dragmode="pan",
+        legend=_legend(rows),
+        clickmode="event+select",
+        hovermode="closest",
+        shapes=shapes,
+        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])},
+        y=bare | _scale(ticks[1]),
+        annotations=[_vertical_title(titles[1])],
+    )
+
+
+def _surface(shown: NDArray[np.float64], theme: Theme, hue: str) -> Trace:
+    """The colours of the cells."""
+    rows, columns = shown.shape
     surface: Trace = {
         "type": "heatmap",
         "z": shown,
@@ -49,20 +78,29 @@ def heat(
     }
     if np.isfinite(shown).sum() and np.nanmax(shown) == np.nanmin(shown):
         surface |= {"zmin": float(np.nanmin(shown)) - 1, "zmax": float(np.nanmax(shown))}
-    # heat maps do not tell the page about clicks, markers do
+    return surface
+
+
+def _cells(
+    means: NDArray[np.float64],
+    shown: NDArray[np.float64],
+    ticks: tuple[Sequence[str], Sequence[str]],
+    titles: tuple[str, str],
+    theme: Theme,
+    percent: bool,
+    hue: str,
+) -> Trace:
+    """The numbers in the cells, on invisible markers: heat maps do not tell the page about clicks, markers do."""
+    rows, columns = means.shape
     y, x = (a.ravel() for a in np.mgrid[:rows, :columns])
     text = [_number(v, percent) for v in means.ravel()]
-    spread = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
-    known = np.isfinite(shown.ravel())
-    shares = np.where(known, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
-    on = [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, known, strict=True)]
-    cells: Trace = {
+    return {
         "x": x,
         "y": y,
         "mode": "markers+text",
         "text": text,
         "showlegend": False,
-        "textfont": {"size": FONT_SIZE - 2, "color": [_readable(c, theme) for c in on]},
+        "textfont": {"size": FONT_SIZE - 2, "color": [_readable(c, theme) for c in _grounds(shown, theme, hue)]},
         "marker": {"symbol": "square", "size": CELL - 14, "opacity": 0.01, "color": theme.ink},
         "customdata": [f"{i}|{j}" for i, j in zip(x, y, strict=True)],
         "hovertemplate": [
@@ -72,27 +110,27 @@ def heat(
         "selected": {"marker": {"opacity": 0.01}},
         "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
     }
-    traces = [surface, cells]
-    shapes: list[Trace] = []
-    if present is not None:
-        frame = {"symbol": "square-open", "size": 17, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
-        traces.append({"x": [None], "y": [None], "mode": "markers", "name": "in use", "marker": frame})
-        i, j = present  # as wide as the cell is, on any screen
-        shapes.append(
-            {
-                "type": "rect",
-                "x0": i - 0.46,
-                "x1": i + 0.46,
-                "y0": j - 0.46,
-                "y1": j + 0.46,
-                "line": {"width": 3, "color": theme.ink},
-            }
-        )
-    if best is not None:
-        star = {"symbol": "star", "size": 15, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
-        traces.append(_mark(best, (0.0, 0.32), "best so far", star))
-    bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
-    legend = {
+
+
+def _grounds(shown: NDArray[np.float64], theme: Theme, hue: str) -> list[str]:
+    """The colour behind each number, row by row."""
+    spread = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
+    known = np.isfinite(shown.ravel())
+    shares = np.where(known, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
+    return [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, known, strict=True)]
+
+
+def _in_use(present: tuple[int, int], theme: Theme) -> tuple[Trace, Trace]:
+    """The frame around the settings in use, as wide as the cell is on any screen, and its legend entry."""
+    i, j = present
+    line = {"width": 3, "color": theme.ink}
+    shape = {"type": "rect", "x0": i - 0.46, "x1": i + 0.46, "y0": j - 0.46, "y1": j + 0.46, "line": line}
+    frame = {"symbol": "square-open", "size": 17, "color": theme.ink, "line": line}
+    return shape, {"x": [None], "y": [None], "mode": "markers", "name": "in use", "marker": frame}
+
+
+def _legend(rows: int) -> Trace:
+    return {
         "orientation": "h",
         "x": 0,
         "xref": "container",
@@ -102,34 +140,23 @@ def heat(
         "itemsizing": "constant",
         "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
     }
-    return figure(
-        theme,
-        traces,
-        height=110 + CELL * rows + 40,
-        margin=margin(left=92, top=66, bottom=66),
-        dragmode="pan",
-        legend=legend,
-        clickmode="event+select",
-        hovermode="closest",
-        shapes=shapes,
-        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])},
-        y=bare | _scale(ticks[1]),
-        annotations=[
-            {
-                "x": 0,
-                "xref": "paper",
-                "xanchor": "left",
-                "xshift": -84,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "yshift": 6,
-                "text": plain(titles[1]),
-                "showarrow": False,
-                "font": {"size": FONT_SIZE},
-            }
-        ],
-    )
+
+
+def _vertical_title(title: str) -> Trace:
+    """The name of the vertical setting, above its axis."""
+    return {
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "xshift": -84,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": 6,
+        "text": plain(title),
+        "showarrow": False,
+        "font": {"size": FONT_SIZE},
+    }
 
 
 def _mix(one: str, other: str, share: float) -> str:

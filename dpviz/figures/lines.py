@@ -62,52 +62,74 @@ def curves(
         y_range: ends of the y axis, in its own units.
         percent: whether y is a share, shown in percent.
     """
-    traces: list[Trace] = []
     factor = 100.0 if percent else 1.0
-    for line in lines:
-        values = factor * np.asarray(line.y, float)
-        t: Trace = {
-            "x": np.asarray(line.x, float),
-            "y": values,
-            "name": "<br>".join(map(plain, _entry(line.name))),
-            "showlegend": bool(line.name),
-            "mode": "markers" if line.points else "lines",
-            "hovertemplate": "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>",
+    traces = [_curve(line, theme, factor) for line in lines]
+    named = sum(len(_entry(line.name)) for line in lines)
+    seen = np.concatenate([np.ravel(t["y"]) for t in traces])
+    seen = seen[np.isfinite(seen) & (seen > 0)]
+    if y_range is None and log_y and len(seen):
+        # room above the highest tick, whose label the legend would cover
+        y_range = (float(seen.min()) * 0.7, float(seen.max()) * 1.6)
+    in_sight = [np.asarray(y_range, float)] if y_range is not None else [t["y"] for t in traces]
+    y_axis: Trace = {"title": y, **_log(log_y, in_sight)}
+    if y_range is not None:
+        y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
+    if percent:
+        y_axis["ticksuffix"] = " %"
+    shapes, notes = _marks(marks, theme, log_x)
+    return figure(
+        theme,
+        traces,
+        height=height + LEGEND_LINE * named,
+        shapes=shapes,
+        annotations=notes,
+        margin=margin(left=84, top=14 + LEGEND_LINE * named),
+        y=y_axis,
+        x={"title": x, **_log(log_x, [t["x"] for t in traces])},
+    )
+
+
+def _curve(line: Line, theme: Theme, factor: float) -> Trace:
+    """One line or set of points, y multiplied by `factor`."""
+    values = factor * np.asarray(line.y, float)
+    t: Trace = {
+        "x": np.asarray(line.x, float),
+        "y": values,
+        "name": "<br>".join(map(plain, _entry(line.name))),
+        "showlegend": bool(line.name),
+        "mode": "markers" if line.points else "lines",
+        "hovertemplate": "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>",
+    }
+    if line.points:
+        t["marker"] = {
+            "color": line.look.colour,
+            "symbol": line.look.symbol,
+            "size": 11,
+            "line": {"color": theme.ink, "width": 1},
         }
-        if line.points:
-            t["marker"] = {
-                "color": line.look.colour,
-                "symbol": line.look.symbol,
-                "size": 11,
-                "line": {"color": theme.ink, "width": 1},
-            }
-        else:
-            t["line"] = {"color": line.look.colour, "dash": line.look.dash, "width": line.width}
-        if line.text is not None:
-            t |= {"customdata": [plain(s) for s in line.text], "hovertemplate": "%{customdata}<extra></extra>"}
-        if line.low is not None and line.high is not None:
-            t["error_y"] = {
-                "type": "data",
-                "symmetric": False,
-                "array": factor * np.asarray(line.high, float) - values,
-                "arrayminus": values - factor * np.asarray(line.low, float),
-                "color": line.look.colour,
-                "width": 4,
-            }
-        traces.append(t)
-    shapes = [
-        {
-            "type": "line",
-            "x0": at,
-            "x1": at,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": theme.majority, "width": 2, "dash": "dot"},
+    else:
+        t["line"] = {"color": line.look.colour, "dash": line.look.dash, "width": line.width}
+    if line.text is not None:
+        t |= {"customdata": [plain(s) for s in line.text], "hovertemplate": "%{customdata}<extra></extra>"}
+    if line.low is not None and line.high is not None:
+        t["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": factor * np.asarray(line.high, float) - values,
+            "arrayminus": values - factor * np.asarray(line.low, float),
+            "color": line.look.colour,
+            "width": 4,
         }
-        for at, _ in marks
+    return t
+
+
+def _marks(marks: Sequence[tuple[float, str]], theme: Theme, log_x: bool) -> tuple[list[Trace], list[Trace]]:
+    """Vertical lines and the words along them."""
+    line = {"color": theme.majority, "width": 2, "dash": "dot"}
+    shapes: list[Trace] = [
+        {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line} for at, _ in marks
     ]
-    notes = [
+    notes: list[Trace] = [
         {
             "x": math.log10(at) if log_x else at,
             "y": 0.02,
@@ -122,28 +144,7 @@ def curves(
         }
         for at, words in marks
     ]
-    named = sum(len(_entry(line.name)) for line in lines)
-    seen = np.concatenate([np.ravel(t["y"]) for t in traces])
-    seen = seen[np.isfinite(seen) & (seen > 0)]
-    if y_range is None and log_y and len(seen):
-        # room above the highest tick, whose label the legend would cover
-        y_range = (float(seen.min()) * 0.7, float(seen.max()) * 1.6)
-    in_sight = [np.asarray(y_range, float)] if y_range is not None else [t["y"] for t in traces]
-    y_axis: Trace = {"title": y, **_log(log_y, in_sight)}
-    if y_range is not None:
-        y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
-    if percent:
-        y_axis["ticksuffix"] = " %"
-    return figure(
-        theme,
-        traces,
-        height=height + LEGEND_LINE * named,
-        shapes=shapes,
-        annotations=notes,
-        margin=margin(left=84, top=14 + LEGEND_LINE * named),
-        y=y_axis,
-        x={"title": x, **_log(log_x, [t["x"] for t in traces])},
-    )
+    return shapes, notes
 
 
 def _entry(name: str) -> list[str]:
@@ -216,8 +217,24 @@ def bars(
         },
         "hovertemplate": "%{text}<extra></extra>",
     }
+    return figure(
+        theme,
+        [trace],
+        height=74 + 58 * len(items),
+        annotations=_names(items, theme),
+        bargap=0.58,
+        margin=margin(left=12, top=12),
+        x={"title": x, "range": [low, high]}
+        | ({} if most is None else {"tickvals": np.arange(low, most + 1e-9, (most - low) / 5)}),
+        # names stand above their bars, so that nothing is cut off on narrow screens
+        y={"visible": False, "range": [len(items) - 0.5, -0.85]},
+    )
+
+
+def _names(items: Sequence[Bar], theme: Theme) -> list[Trace]:
+    """The name of each bar, above it."""
     labels = [("<b>" + plain(b.name) + "</b>") if b.strong else plain(b.name) for b in items]
-    notes = [
+    return [
         {
             "x": 0,
             "xref": "paper",
@@ -232,15 +249,3 @@ def bars(
         }
         for k, label in enumerate(labels)
     ]
-    return figure(
-        theme,
-        [trace],
-        height=74 + 58 * len(items),
-        annotations=notes,
-        bargap=0.58,
-        margin=margin(left=12, top=12),
-        x={"title": x, "range": [low, high]}
-        | ({} if most is None else {"tickvals": np.arange(low, most + 1e-9, (most - low) / 5)}),
-        # names stand above their bars, so that nothing is cut off on narrow screens
-        y={"visible": False, "range": [len(items) - 0.5, -0.85]},
-    )
