@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.one_run import views
+from dpviz.dashboard.one_run import details, views
 from dpviz.dashboard.shell import links, page, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
@@ -23,4 +23,4 @@ if outcome is not None:
         views.scale(outcome, theme)
     views.actions(spec)
     page.top_first()
-    views.details(outcome, theme)
+    details.details(outcome, theme)

@@ -103,14 +103,10 @@ def watch(
     every = max(1, len(starts) // max(1, looks))
     for k, start in enumerate(starts):
         size = min(block, game.runs - start)
-        seen: list[OutputNoise | None] = []
+        made, declared = _both_sides(game, range(start, start + size), k, len(starts), monitor)
         for side in range(2):
-            inside = part(monitor, (k + side / 2) / len(starts), 0.5 / len(starts))
-            made, distribution = _trained(game, side, range(start, start + size), inside)
-            outputs[side].append(made)
-            seen.append(distribution)
-        if distributions is None and len(game.versions) == 1 and seen[0] is not None and seen[1] is not None:
-            distributions = Distributions(seen[0], seen[1])
+            outputs[side].append(made[side])
+        distributions = declared if distributions is None else distributions
         last = k == len(starts) - 1
         if last or ((k + 1) % every == 0 and start + size >= 40):
             monitor((k + 1) / len(starts))
@@ -170,6 +166,20 @@ def _check_relation(mechanism: Mechanism, calibration: Calibration, problem: Pro
             "the same as no row",
             "Audit it under replace-one, or on a linear model.",
         )
+
+
+def _both_sides(game: Game, runs: range, k: int, blocks: int, monitor: Monitor) -> tuple[list[Floats], Distributions | None]:
+    """Outputs of each side in block `k` of `blocks`; their distributions, where declared and no iterates are seen."""
+    outputs: list[Floats] = []
+    seen: list[OutputNoise | None] = []
+    for side in range(2):
+        inside = part(monitor, (k + side / 2) / blocks, 0.5 / blocks)
+        made, distribution = _trained(game, side, runs, inside)
+        outputs.append(made)
+        seen.append(distribution)
+    if len(game.versions) == 1 and seen[0] is not None and seen[1] is not None:
+        return outputs, Distributions(seen[0], seen[1])
+    return outputs, None
 
 
 def _trained(game: Game, side: int, runs: range, monitor: Monitor) -> tuple[Floats, OutputNoise | None]:

@@ -20,9 +20,10 @@ from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import BoundsSensitivity, HasTrace, ReleasesGaussians, list_mechanisms
+from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
+from dpviz.privacy.sensitivity.bound import Bound
 
 RECURSION = (
     r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
@@ -169,19 +170,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     ]
     if not any(b.strong for b in items):
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
-    problem = setup_for(spec).problem
-    key = f"observed here {resolve(spec).key()}"
-    work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
-        problem, mechanism, 8, seed=spec.seed, monitor=monitor
-    )
-    moves, fresh = tasks.observe(
-        key,
-        "Retraining on neighbouring datasets",
-        work,
-        section="moves-here",
-        dataset=spec.dataset,
-        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
-    )
+    moves, fresh = _moves(spec, mechanism)
     text = ""
     if moves is not None and fresh:
         for kind in ("worst-case data", "adversarial", "flipped", "random"):
@@ -204,6 +193,28 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
     guarantee.badge(cal)
     links.examine(spec.mechanism)
+    _how_measured(bounds, setting)
+
+
+def _moves(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
+    """How far the query of this very run moves when it is retrained on neighbours; see `tasks.observe`."""
+    problem = setup_for(spec).problem
+    key = f"observed here {resolve(spec).key()}"
+    work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
+        problem, mechanism, 8, seed=spec.seed, monitor=monitor
+    )
+    return tasks.observe(
+        key,
+        "Retraining on neighbouring datasets",
+        work,
+        section="moves-here",
+        dataset=spec.dataset,
+        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
+    )
+
+
+def _how_measured(bounds: tuple[Bound, ...], setting: Setting) -> None:
+    """Formulas of the bounds, the kinds of neighbours, and the call."""
     with st.expander("How is this computed?"):
         for b in bounds:
             st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")

@@ -147,46 +147,7 @@ def prepare(
     used, dropped = _without_gaps(frame[[*features, target]], target, spec, said)
     y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", label_names)
-
-    blocks: list[NDArray[np.float64]] = []
-    names: list[str] = []
-    looked_at: list[str] = []
-    widths: dict[str, int] = {}
-    for column in features:
-        if is_number(used[column]) and column not in spec.categories:
-            block, read = number_block(column, used[column], spec.ranges.get(column), said)
-            labels = [column]
-        else:
-            if column in spec.ranges:
-                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
-            block, labels, read = categorical_block(
-                column, used[column], spec.categories.get(column), spec.defaults.get(column), limits.features, said
-            )
-        twin = next((label for label in labels if label in names), None)
-        if twin is not None:
-            raise InvalidInput(
-                "columns",
-                f"two features would be called {show(twin)}, one of them from {show(column)}",
-                "Rename or leave out one.",
-            )
-        blocks.append(block)
-        names.extend(labels)
-        widths[column] = len(labels)
-        if read:
-            looked_at.append(column)
-        if len(names) > limits.features:
-            widest = max(widths, key=lambda c: widths[c])
-            if widths[widest] == 1:
-                raise InvalidInput(
-                    "columns",
-                    f"{len(features):,} of them can be used, one feature each; the limit is {limits.features}",
-                    "Choose fewer, or raise DPVIZ_MAX_FEATURES.",
-                )
-            raise InvalidInput(
-                "columns",
-                f"need more than {limits.features} features; {show(widest)} alone needs {widths[widest]}",
-                "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",
-            )
+    blocks, names, looked_at = _blocks(used, features, spec, limits.features, said)
     repeats = int(used.duplicated().sum())
     if repeats:
         said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
@@ -209,6 +170,57 @@ def prepare(
         **({"description": about} | words),
     )
     return Prepared(dataset, left_out, dropped)
+
+
+def _blocks(
+    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words]
+) -> tuple[list[NDArray[np.float64]], list[str], list[str]]:
+    """((n, k) values of each column, names of all features, columns whose range or categories were read off the data)."""
+    blocks: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    looked_at: list[str] = []
+    widths: dict[str, int] = {}
+    for column in features:
+        if is_number(used[column]) and column not in spec.categories:
+            block, read = number_block(column, used[column], spec.ranges.get(column), said)
+            labels = [column]
+        else:
+            if column in spec.ranges:
+                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
+            block, labels, read = categorical_block(
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said
+            )
+        twin = next((label for label in labels if label in names), None)
+        if twin is not None:
+            raise InvalidInput(
+                "columns",
+                f"two features would be called {show(twin)}, one of them from {show(column)}",
+                "Rename or leave out one.",
+            )
+        blocks.append(block)
+        names.extend(labels)
+        widths[column] = len(labels)
+        if read:
+            looked_at.append(column)
+        if len(names) > most:
+            raise _too_many(widths, len(features), most)
+    return blocks, names, looked_at
+
+
+def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput:
+    """The error for more than `most` features; `widths` counts those made so far, by column."""
+    widest = max(widths, key=lambda c: widths[c])
+    if widths[widest] == 1:
+        return InvalidInput(
+            "columns",
+            f"{usable:,} of them can be used, one feature each; the limit is {most}",
+            "Choose fewer, or raise DPVIZ_MAX_FEATURES.",
+        )
+    return InvalidInput(
+        "columns",
+        f"need more than {most} features; {show(widest)} alone needs {widths[widest]}",
+        "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",
+    )
 
 
 def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str, str]]:
@@ -244,9 +256,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
     if not features:
         why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
         raise InvalidInput(
-            "columns",
-            f"none can be used as a feature ({why})",
-            "Choose columns with numbers or a few categories.",
+            "columns", f"none can be used as a feature ({why})", "Choose columns with numbers or a few categories."
         )
     return features, left_out
 
