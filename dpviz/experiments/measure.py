@@ -72,15 +72,15 @@ class Trained:
         The mean over rows of P(score has the label's sign). (E, 1) where all seeds train alike; None where the
         distribution of the released parameters is not known.
         """
-        law, problem = self.fit.distribution, self.problem
-        if law is None or not problem.setting.linear:
+        noise, problem = self.fit.distribution, self.problem
+        if noise is None or not problem.setting.linear:
             return None
-        scores = problem.model.scores(np.atleast_2d(law.centre), rows)
+        scores = problem.model.scores(np.atleast_2d(noise.centre), rows)
         norms = np.broadcast_to(rows.norms[:, None], scores.shape)
         positive = (rows.y > 0)[:, None]
-        out = np.empty((len(law.scale), scores.shape[1]))
-        for e, scale in enumerate(law.scale):
-            p = prob_positive(law.family, float(scale), problem.m, scores, norms)
+        out = np.empty((len(noise.scale), scores.shape[1]))
+        for e, scale in enumerate(noise.scale):
+            p = prob_positive(noise.family, float(scale), problem.m, scores, norms)
             out[e] = np.where(positive, p, 1 - p).mean(axis=0)
         return out
 

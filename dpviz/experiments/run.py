@@ -1,4 +1,4 @@
-"""From specs to results: trains what is asked for, measures it, and sets it beside the baselines."""
+"""From specs to results: trains and measures a run, and compares it with the baselines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Result:
 
     Attributes:
         spec: the run, its dataset under its canonical name.
-        budget: what was asked for, an automatic delta filled in.
+        budget: the requested (epsilon, delta), an automatic delta filled in.
         theta: (S, m) released parameters.
         accuracy: (S,) test accuracies in [0, 1].
         train_accuracy: (S,) training accuracies in [0, 1].
@@ -115,13 +115,13 @@ def run_epsilons(
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, r.budget) for r in runs]
-    long = 0.0 if problem.model.convex or "optimum" in problem.__dict__ else 0.5  # of the work that is told of
-    problem.find_optimum(lambda done: monitor(long * done))
+    first = 0.0 if problem.model.convex or problem.solved else 0.5  # share of the progress that the optimum takes
+    problem.find_optimum(lambda done: monitor(first * done))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     trained = train(
         mechanism,
-        Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(long + (1 - long) * done)),
+        Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(first + (1 - first) * done)),
     )
     fit, accuracy, expected = trained.fit, trained.accuracy(shared.test), trained.expected_accuracy(shared.test)
     return [

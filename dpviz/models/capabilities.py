@@ -1,4 +1,4 @@
-"""What some models can do beside training, each asked for by the field of `Model` that holds it.
+"""Capabilities of models beside training: derivatives, line search, noise on features.
 
 A capability that a model lacks is None there. Mechanisms declare what they need (`Mechanism.needs`), so that one that needs
 more than a model has refuses it before anything is computed.

@@ -48,9 +48,14 @@ class Problem:
         """(m,) the non-private minimiser theta*."""
         return self.model.minimise(self.rows, self.lam)
 
+    @property
+    def solved(self) -> bool:
+        """Whether `optimum` was computed already."""
+        return "optimum" in self.__dict__
+
     def find_optimum(self, monitor: Monitor) -> None:
-        """Makes `optimum` now where it is not known, and tells of progress; `monitor` raises to cancel."""
-        if "optimum" not in self.__dict__:
+        """Computes `optimum` now unless it is there; `monitor` is told of progress and raises to cancel."""
+        if not self.solved:
             self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)
 
     @cached_property

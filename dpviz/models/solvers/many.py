@@ -77,9 +77,9 @@ def minimise_many(
             batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
 
             def tick(norm: Floats, first: int = first) -> None:
-                if progress is not None:  # the share of the way from gradient norm 1 to the tolerance
-                    way = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
-                    progress((first + float(way.mean()) * min(size, len(linear) - first)) / len(linear))
+                if progress is not None:  # from gradient norm 1 to the tolerance, on a logarithmic scale
+                    share = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
+                    progress((first + float(share.mean()) * min(size, len(linear) - first)) / len(linear))
 
             _solve(batch, signed, single if large else None, tolerance, strict, tick)
             out[part] = batch.theta

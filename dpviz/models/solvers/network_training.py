@@ -75,7 +75,7 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
         futures: list[Future[Floats]] = [pool.submit(descend, k) for k in range(len(starts))]
         try:
             while wait(futures, _LOOK).not_done:
-                # nobody knows when a descent ends: the bar comes nearer to its end and does not reach it
+                # when a descent ends is not known: the bar approaches its end and does not reach it
                 monitor(first + (1 - first) * (1 - 0.5 ** (sum(counts) / (_USUAL * len(starts)))))
         finally:
             stop.set()
