@@ -32,19 +32,7 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
         y = part["y"]
         spread = part["high"] - part["y"]
         if not words and (spread.fillna(0) > 0).any() and not picture.log_y:
-            around = pd.concat([part["high"], part["low"][::-1]])
-            traces.append(
-                {
-                    "x": pd.concat([part["x"], part["x"][::-1]]),
-                    "y": around,
-                    "mode": "lines",
-                    "line": {"width": 0},
-                    "fill": "toself",
-                    "fillcolor": faint(colour, 0.15),
-                    "hoverinfo": "skip",
-                    "showlegend": False,
-                }
-            )
+            traces.append(_band(part, colour))
         one = np.ptp(y.to_numpy(float)) == 0 and found is not None and len(part) > 1  # a baseline
         across = {"x": y, "y": x} if words else {"x": x, "y": y}
         traces.append(
@@ -56,18 +44,8 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
                 "marker": {"color": colour, "size": 12 if words else 9, "symbol": SYMBOLS[k % len(SYMBOLS)]},
             }
         )
-    shapes = []
-    if picture.limit is not None:
-        at = {"x0": picture.limit, "x1": picture.limit, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
-        if not words:
-            at = {"y0": picture.limit, "y1": picture.limit, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
-        shapes.append({"type": "line", "line": {"color": theme.majority, "width": 2, "dash": "dot"}} | at)
-    # only numbers have a scale
-    value = {"title": picture.y, "type": "log" if picture.log_y else "linear"}
-    if picture.log_y:
-        value |= {"dtick": 1 if np.ptp(np.log10(table["y"][table["y"] > 0])) > 1.5 else "D2", "exponentformat": "power"}
-    elif picture.y.endswith("%") and not words and np.ptp(table["y"]) == 0 and 0 <= table["y"].iloc[0] <= 100:
-        value |= {"range": [0, 103]}  # a share that stays the same, not one that could lie above 100 %
+    shapes = [] if picture.limit is None else [_limit(picture.limit, words, theme)]
+    value = _values(table, picture, words)
     room = 40 + 23 * len(names)
     if words:
         rows = len(set(table["x"]))
@@ -84,3 +62,35 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     if picture.log_x:
         bottom |= {"dtick": 1, "exponentformat": "power"} if np.ptp(np.log10(table["x"].astype(float))) > 1.5 else {"nticks": 5}
     return figure(theme, traces, height=room + 290, margin=margin(left=86, top=room), shapes=shapes, x=bottom, y=value)
+
+
+def _band(part: pd.DataFrame, colour: str) -> Trace:
+    """The area between low and high."""
+    return {
+        "x": pd.concat([part["x"], part["x"][::-1]]),
+        "y": pd.concat([part["high"], part["low"][::-1]]),
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": faint(colour, 0.15),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _limit(limit: float, upright: bool, theme: Theme) -> Trace:
+    """The line of the claimed limit, across the axis of values."""
+    at = {"x0": limit, "x1": limit, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+    if not upright:
+        at = {"y0": limit, "y1": limit, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
+    return {"type": "line", "line": {"color": theme.majority, "width": 2, "dash": "dot"}} | at
+
+
+def _values(table: pd.DataFrame, picture: Any, words: bool) -> Trace:
+    """The axis of values; only numbers have a scale."""
+    value: Trace = {"title": picture.y, "type": "log" if picture.log_y else "linear"}
+    if picture.log_y:
+        value |= {"dtick": 1 if np.ptp(np.log10(table["y"][table["y"] > 0])) > 1.5 else "D2", "exponentformat": "power"}
+    elif picture.y.endswith("%") and not words and np.ptp(table["y"]) == 0 and 0 <= table["y"].iloc[0] <= 100:
+        value |= {"range": [0, 103]}  # a share that stays the same, not one that could lie above 100 %
+    return value

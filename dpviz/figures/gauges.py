@@ -78,25 +78,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
     for k, row in enumerate(rows):
         y = len(rows) - 1 - k
         notes.append(_text(row.title, low, y + 0.3, theme, anchor="left", size=FONT_SIZE, bold=True))
-        for part in row.parts:
-            start, end = sorted((100 * max(part.start, low / 100), 100 * max(part.end, low / 100)))
-            traces.append(
-                {
-                    "type": "bar",
-                    "orientation": "h",
-                    "x": [end - start],
-                    "base": [start],
-                    "y": [y],
-                    "width": 0.24,
-                    "showlegend": False,
-                    "marker": {
-                        "color": fills[part.kind],
-                        "line": {"color": theme.ink, "width": 1},
-                        "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
-                    },
-                    "hovertemplate": f"{part.name}: {100 * abs(part.end - part.start):.1f} points<extra></extra>",
-                }
-            )
+        traces += [_bar(part, y, low, fills[part.kind], theme) for part in row.parts]
         notes += _labels(row.marks, y, low, theme)
     shapes = [
         {
@@ -125,6 +107,26 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
         annotations=notes,
         margin=margin(top=4),
     )
+
+
+def _bar(part: Part, y: float, low: float, fill: str, theme: Theme) -> Trace:
+    """One stretch of a gauge at height y, cut off where the axis begins."""
+    start, end = sorted((100 * max(part.start, low / 100), 100 * max(part.end, low / 100)))
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [end - start],
+        "base": [start],
+        "y": [y],
+        "width": 0.24,
+        "showlegend": False,
+        "marker": {
+            "color": fill,
+            "line": {"color": theme.ink, "width": 1},
+            "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
+        },
+        "hovertemplate": f"{part.name}: {100 * abs(part.end - part.start):.1f} points<extra></extra>",
+    }
 
 
 def _labels(marks: Sequence[Mark], y: float, low: float, theme: Theme) -> list[Trace]:

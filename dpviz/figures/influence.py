@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from textwrap import wrap
-
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.decades import decades, powers
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
@@ -54,14 +52,13 @@ def training_map(
         ticks: whether the axes have a scale that means something.
     """
     n = len(points)
-    grouped = group is not None and bool(group.any())
+    picked = group if group is not None and group.any() else None
     kind = "scattergl" if n > WEBGL_FROM else "scatter"
     colour, bar = _logarithmic(influence, unit)
     base = 5.0 if n > WEBGL_FROM else 8.0 if n > 1000 else 11.0
     size = None if epsilon is None else _sizes(epsilon, base)
     # every array comes back with every selected point, so a large set has none that it can do without
     amounts = _amounts(influence) if n <= WEBGL_FROM else None
-    told = f": {plain(unit)} %{{text}}" if amounts is not None else ""
     met = np.zeros(n, bool) if noised is None else noised
     xy = points.astype(np.float32)
     traces: list[Trace] = []
@@ -70,149 +67,72 @@ def training_map(
         (met, kinds[1], "diamond", {"width": 1.5, "color": theme.noise}),
     ):
         if at.any():
-            traces.append(
-                {
-                    "type": kind,
-                    "x": xy[at, 0],
-                    "y": xy[at, 1],
-                    "mode": "markers",
-                    "customdata": row_ids[at],
-                    "showlegend": False,
-                    "text": None if amounts is None else amounts[at],
-                    "marker": {
-                        "color": colour[at],
-                        "coloraxis": "coloraxis",
-                        "size": base if size is None else size[at],
-                        "symbol": symbol,
-                        "line": line,
-                    },
-                    "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
-                }
-                | ({"selectedpoints": np.flatnonzero(group[at]).tolist()} if grouped and group is not None else {})
-            )
-            # the legend would draw a colour scale as black, which a dark page swallows
-            key = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
-            traces.append({"x": [None], "y": [None], "mode": "markers", "name": f"{int(at.sum()):,} {name}", "marker": key})
+            marker = {"color": colour[at], "size": base if size is None else size[at], "symbol": symbol, "line": line}
+            dots = _dots(xy[at], row_ids[at], kind, marker, None if amounts is None else amounts[at], unit)
+            if picked is not None:
+                dots["selectedpoints"] = np.flatnonzero(picked[at]).tolist()
+            traces.append(dots)
+            traces.append(_key(f"{int(at.sum()):,} {name}", symbol, line, theme))
     if chosen is not None and chosen.any():
-        ring = {"symbol": "circle-open", "size": base + 12, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
-        traces.append(
-            {
-                "type": kind,
-                "x": xy[chosen, 0],
-                "y": xy[chosen, 1],
-                "mode": "markers",
-                "name": "chosen",
-                "marker": ring,
-                "customdata": row_ids[chosen],
-                "hoverinfo": "skip",
-            }
-        )
+        traces.append(_rings(xy[chosen], row_ids[chosen], kind, base + 12, theme))
+    entries = sum("name" in t for t in traces)
+    scale = {"colorscale": _SCALES[theme.name]} | bar
+    return figure(theme, traces, height=600, coloraxis=scale, **_layout(names, ticks, entries))
+
+
+def _layout(names: tuple[str, str], ticks: bool, entries: int) -> Trace:
+    """Axes and margins of the map, for a legend of that many entries."""
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
-    return figure(
+    return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
-        theme,
-        traces,
-        height=600,
-        dragmode="pan",
-        margin=margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * sum("name" in t for t in traces)),
-        x=axis | {"title": plain(names[0])},
-        y=axis | {"title": plain(names[1])},
-        coloraxis={"colorscale": _SCALES[theme.name]} | bar,
-    )
+        "dragmode": "pan",
+        "margin": margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * entries),
+        "x": axis | {"title": plain(names[0])},
+        "y": axis | {"title": plain(names[1])},
+    }
 
 
-def rule_histogram(
-    statistic: Floats,
-    passes: NDArray[np.bool_],
-    low: float,
-    high: float,
-    theme: Theme,
-    *,
-    label: str,
-) -> go.Figure:
-    """How many rows pass a rule: a histogram of what the rule looks at, with its thresholds as lines.
+def _dots(
+    xy: NDArray[np.float32],
+    row_ids: NDArray[np.integer],
+    kind: str,
+    marker: Trace,
+    amounts: NDArray[np.str_] | None,
+    unit: str,
+) -> Trace:
+    """Rows as points; `amounts` are their influences for hovering, None for none."""
+    told = f": {plain(unit)} %{{text}}" if amounts is not None else ""
+    return {
+        "type": kind,
+        "x": xy[:, 0],
+        "y": xy[:, 1],
+        "mode": "markers",
+        "customdata": row_ids,
+        "showlegend": False,
+        "text": amounts,
+        "marker": marker | {"coloraxis": "coloraxis"},
+        "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
+    }
 
-    A row passes where low <= statistic <= high. The axis is logarithmic and reaches the thresholds, however far they
-    are from the rows: a rule that noises all rows or none shows why. Zeros stand in the lowest bar, infinities in the
-    highest.
 
-    Args:
-        statistic: (n,) >= 0.
-        passes: (n,) whether the row passes.
-        low, high: thresholds; -inf, 0 or inf where a side is open.
-        label: what the statistic is.
-    """
-    limits = [t for t in (low, high) if 0 < t < np.inf]
-    usable = statistic[(statistic > 0) & np.isfinite(statistic)]
-    top = max([*limits, *([usable.max()] if len(usable) else []), *([] if limits or len(usable) else [1.0])])
-    # near-zeros would stretch a logarithmic axis without end: six decades below the largest value is enough
-    smallest = max(usable.min(), 1e-6 * top) if len(usable) else 0.1 * top
-    bottom = np.log10(min([*limits, smallest]))
-    left, right = bottom - 0.15, np.log10(top) + 0.15
-    step = (right - left) / 60
-    # a threshold is an edge, so that no bar stands on both sides of it
-    edges = left - step + (np.log10(limits[0]) - left if limits else 0.0) % step + step * np.arange(63)
-    with np.errstate(divide="ignore"):
-        place = np.clip(np.log10(np.maximum(statistic, 0.0)), edges[0], edges[-1])
-    place[statistic == high] -= 1e-6 * step  # a row at the upper threshold passes
-    traces: list[Trace] = []
-    highest = 1
-    for at, name, colour, pattern in (
-        (passes, "pass without noise", theme.majority, ""),
-        (~passes, "meet noise", theme.noise, "/"),
-    ):
-        count, _ = np.histogram(place[at], edges)
-        highest = max(highest, int(np.histogram(place, edges)[0].max()))
-        traces.append(
-            {
-                "type": "bar",
-                "x": 0.5 * (edges[1:] + edges[:-1]),
-                "y": count,
-                "width": np.diff(edges),
-                "name": f"{int(at.sum()):,} {name}",
-                "marker": {"color": colour, "pattern": {"shape": pattern}},
-                "text": [f"{10**a:.3g} to {10**b:.3g}" for a, b in pairwise(edges)],
-                "textposition": "none",
-                "hovertemplate": "%{y} rows at %{text}<extra></extra>",
-            }
-        )
-    shapes, notes = [], []
-    for level, value in enumerate(limits):
-        place_of = float(np.log10(value))
-        line = {"color": theme.ink, "width": 3}
-        shapes.append({"type": "line", "x0": place_of, "x1": place_of, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-        share = (place_of - left) / (right - left)
-        notes.append(
-            {
-                "x": place_of,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "top",
-                "yshift": -22 * level,
-                "showarrow": False,
-                "xanchor": "left" if share < 0.5 else "right",
-                "xshift": 6 if share < 0.5 else -6,
-                "bgcolor": faint(theme.paper, 0.85),
-                "text": f"<b>threshold {value:.3g}</b>",
-                "font": {"size": FONT_SIZE, "color": theme.ink},
-            }
-        )
-    span = _decades(left, right)
-    title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
-    above, below, plot = 16 + 2 * LEGEND_LINE, 42 + 24 * len(title), 230
-    return figure(
-        theme,
-        traces,
-        barmode="stack",
-        bargap=0,
-        height=above + plot + below,
-        shapes=shapes,
-        annotations=notes,
-        margin=margin(left=70, top=above, bottom=below),
-        # room for the thresholds' labels above the bars
-        y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
-        x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": _powers(span)},
-    )
+def _key(name: str, symbol: str, line: Trace, theme: Theme) -> Trace:
+    """A legend entry of its own: plotly draws that of a colour scale as black, which a dark page swallows."""
+    marker = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
+    return {"x": [None], "y": [None], "mode": "markers", "name": name, "marker": marker}
+
+
+def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, size: float, theme: Theme) -> Trace:
+    """Rings around the chosen rows."""
+    return {
+        "type": kind,
+        "x": xy[:, 0],
+        "y": xy[:, 1],
+        "mode": "markers",
+        "name": "chosen",
+        "marker": {"symbol": "circle-open", "size": size, "color": theme.ink, "line": {"width": 3, "color": theme.ink}},
+        "customdata": row_ids,
+        "hoverinfo": "skip",
+    }
 
 
 def against_truth(
@@ -254,18 +174,39 @@ def against_truth(
     if np.isfinite(bound):
         times = bound / max(float(error.max(initial=0.0)), 1e-300)
         words += f"<br>proved bound {bound:.3g}" + (f":<br>{times:,.0f} times that error" if times < 1e7 else "")
-        grid = np.geomspace(float(span[0]), float(span[1]), 60)
-        above = grid + bound
-        inside = above <= span[1]
-        if inside.any():
-            limit = {"color": theme.noise, "width": 3, "dash": "dot"}
-            traces.append(
-                {"x": grid[inside], "y": above[inside], "mode": "lines", "name": "bound", "line": limit, "hoverinfo": "skip"}
-            )
+        traces += _bound(span, bound, theme)
     if not shown.all():
         words += f"<br>{int((~shown).sum()):,} rows move nothing"
-    # the influence function falls short of retraining, so points lie on the line or above it: below it there is room
-    note = {
+    ticks = decades(*np.log10(span))
+    axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": powers(ticks)}
+    return figure(
+        theme,
+        traces,
+        height=460,
+        annotations=[_corner(words, theme)],
+        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
+        x=axis | {"title": plain(names[0])},
+        y=axis | {"title": plain(names[1])},
+    )
+
+
+def _bound(span: Floats, bound: float, theme: Theme) -> list[Trace]:
+    """The proved bound as a line above equality, where any of it lies in the picture."""
+    grid = np.geomspace(float(span[0]), float(span[1]), 60)
+    above = grid + bound
+    inside = above <= span[1]
+    if not inside.any():
+        return []
+    limit = {"color": theme.noise, "width": 3, "dash": "dot"}
+    return [{"x": grid[inside], "y": above[inside], "mode": "lines", "name": "bound", "line": limit, "hoverinfo": "skip"}]
+
+
+def _corner(words: str, theme: Theme) -> Trace:
+    """Words at the lower right.
+
+    The influence function falls short of retraining: points lie on the line or above it, so there is room below.
+    """
+    return {
         "x": 0.99,
         "y": 0.02,
         "xref": "paper",
@@ -277,17 +218,6 @@ def against_truth(
         "align": "right",
         "bgcolor": faint(theme.paper, 0.85),
     }
-    ticks = _decades(*np.log10(span))
-    axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": _powers(ticks)}
-    return figure(
-        theme,
-        traces,
-        height=460,
-        annotations=[note],
-        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
-        x=axis | {"title": plain(names[0])},
-        y=axis | {"title": plain(names[1])},
-    )
 
 
 def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[str, object]]:
@@ -295,36 +225,22 @@ def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[s
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)
     low = low if low < top else 0.1 * top
-    ticks = _decades(np.log10(low), np.log10(top))
+    ticks = decades(np.log10(low), np.log10(top))
     bar = {
         "title": {"text": plain(unit), "side": "right"},
         "thickness": 14,
         "len": 0.9,
         "tickvals": ticks,
-        "ticktext": _powers(ticks),
+        "ticktext": powers(ticks),
     }
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
-
-
-def _decades(low: float, high: float) -> Floats:
-    """Exponents at which to label a logarithmic axis: 1, 2 and 5 where it is short, powers of ten where it is long."""
-    digits = (1, 2, 5) if high - low < 2 else (1,)
-    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
-    marks = np.array([p + np.log10(d) for p in powers for d in digits])
-    marks = marks[(marks >= low) & (marks <= high)]
-    return marks[:: max(1, len(marks) // 8)]
 
 
 def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
     """Marker diameters whose area grows with epsilon, from 0.6 to 2.2 times the usual one."""
     top = float(epsilon.max(initial=0.0)) or 1.0
     return (base * np.sqrt(0.36 + 4.48 * np.clip(epsilon / top, 0.0, 1.0))).astype(np.float32)
-
-
-def _powers(exponents: Floats) -> list[str]:
-    """10^t as people write it."""
-    return [f"{10**t:,.0f}" if 3 <= t < 6 else f"{10**t:.3g}" for t in exponents]
 
 
 def _amounts(values: Floats) -> NDArray[np.str_]:

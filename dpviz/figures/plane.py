@@ -39,6 +39,32 @@ def decision_lines(
         names: of the two features.
         classes: words for -1 and +1.
     """
+    traces = _points(points, labels, outlier, theme, classes)
+    count = len(private)
+    name = f"{look.name}, {count} draws" if count > 1 else look.name
+    thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
+    for values, word, line in (
+        (private, name, thin),
+        (non_private[None], "non-private", {"color": theme.ink, "width": 5}),
+    ):
+        x, y = joined(*zero_lines(values, axes))
+        # plotly would make corners out of bends
+        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})
+    shared = {"showgrid": False, "constrain": "domain"}
+    return figure(
+        theme,
+        traces,
+        height=HEIGHT,
+        margin=margin(left=48, top=4, bottom=52 + 3 * LEGEND_LINE),
+        # below the plot: the picture itself comes first
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
+        x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
+        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
+    )
+
+
+def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: Theme, classes: tuple[str, str]) -> list[Trace]:
+    """The points of each class, and rings around outliers."""
     traces: list[Trace] = []
     for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
         at = labels == value
@@ -64,27 +90,7 @@ def decision_lines(
                 "hoverinfo": "skip",
             }
         )
-    count = len(private)
-    name = f"{look.name}, {count} draws" if count > 1 else look.name
-    thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
-    for values, word, line in (
-        (private, name, thin),
-        (non_private[None], "non-private", {"color": theme.ink, "width": 5}),
-    ):
-        x, y = joined(*zero_lines(values, axes))
-        # plotly would make corners out of bends
-        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})
-    shared = {"showgrid": False, "constrain": "domain"}
-    return figure(
-        theme,
-        traces,
-        height=HEIGHT,
-        margin=margin(left=48, top=4, bottom=52 + 3 * LEGEND_LINE),
-        # below the plot: the picture itself comes first
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
-        x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
-        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
-    )
+    return traces
 
 
 def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

@@ -33,61 +33,14 @@ def trace(
         averages: (K,) whether the point follows an averaging.
         restarts: times at which the step size starts anew.
     """
-    base, count = theme.families["output"], len(positions)
-    traces: list[Trace] = []
-    for j, position in enumerate(positions):
-        spread = j / max(count - 1, 1)
-        labelled = names and j in (0, count // 2, count - 1)
-        traces.append(
-            {
-                "x": epoch,
-                "y": value[:, j],
-                "mode": "lines",
-                "showlegend": labelled,
-                "name": f"replaced row in batch {position}"
-                + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
-                "line": {
-                    "color": shade(base, 0.65 * spread if theme.name == "light" else -0.45 * spread),
-                    "width": 3 if labelled else 1.5,
-                    "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
-                },
-                "hovertemplate": f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {position}</extra>",
-            }
-        )
+    traces = [_position(j, positions, epoch, value[:, j], theme, names) for j in range(len(positions))]
     at = np.flatnonzero(averages)
     if len(at):
-        traces.append(
-            {
-                "x": epoch[at],
-                "y": value[at].max(axis=1),
-                "mode": "markers",
-                "name": "averaging: the iterate becomes a mean",
-                "marker": {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}},
-                "hovertemplate": "averaging: %{y:.4g}<extra></extra>",
-            }
-        )
+        traces.append(_averagings(epoch[at], value[at].max(axis=1), theme))
+    line = {"color": theme.majority, "width": 2, "dash": "dot"}
     if restarts:
-        traces.append(
-            {
-                "x": [None],
-                "y": [None],
-                "mode": "lines",
-                "name": "restart: the step size starts anew",
-                "line": {"color": theme.majority, "width": 2, "dash": "dot"},
-            }
-        )
-    shapes = [
-        {
-            "type": "line",
-            "x0": t,
-            "x1": t,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": theme.majority, "width": 2, "dash": "dot"},
-        }
-        for t in restarts[:60]
-    ]
+        traces.append({"x": [None], "y": [None], "mode": "lines", "name": "restart: the step size starts anew", "line": line})
+    shapes = [{"type": "line", "x0": t, "x1": t, "y0": 0, "y1": 1, "yref": "paper", "line": line} for t in restarts[:60]]
     named = sum(1 for t in traces if t.get("showlegend", True))
     return figure(
         theme,
@@ -98,3 +51,36 @@ def trace(
         x={"title": "passes over the data"},
         y={"title": "how far two runs can be apart", "exponentformat": "power", "range": [0, 1.06 * float(value.max()) or 1.0]},
     )
+
+
+def _position(j: int, positions: Sequence[int], epoch: Floats, value: Floats, theme: Theme, names: bool) -> Trace:
+    """The curve of one batch position; the first, the middle and the last one are in the legend."""
+    base, count = theme.families["output"], len(positions)
+    spread = j / max(count - 1, 1)
+    labelled = names and j in (0, count // 2, count - 1)
+    return {
+        "x": epoch,
+        "y": value,
+        "mode": "lines",
+        "showlegend": labelled,
+        "name": f"replaced row in batch {positions[j]}"
+        + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
+        "line": {
+            "color": shade(base, 0.65 * spread if theme.name == "light" else -0.45 * spread),
+            "width": 3 if labelled else 1.5,
+            "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
+        },
+        "hovertemplate": f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {positions[j]}</extra>",
+    }
+
+
+def _averagings(epoch: Floats, value: Floats, theme: Theme) -> Trace:
+    """A diamond at each averaging."""
+    return {
+        "x": epoch,
+        "y": value,
+        "mode": "markers",
+        "name": "averaging: the iterate becomes a mean",
+        "marker": {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}},
+        "hovertemplate": "averaging: %{y:.4g}<extra></extra>",
+    }

@@ -218,22 +218,14 @@ def figure(
         settings["margin"] = settings["margin"] | {"t": settings["margin"]["t"] + ABOVE}
         settings["legend"] = settings["legend"] | {"y": 1 + ABOVE / inside}
     if y.get("title"):
-        # plotly puts a y title over the plot where margins are fixed
-        settings["annotations"] = [
-            *settings.get("annotations", []),
-            {
-                "text": y["title"],
-                "x": 0,
-                "xref": "paper",
-                "xshift": 4 - settings["margin"]["l"],
-                "xanchor": "left",
-                "y": 0.5,
-                "yref": "paper",
-                "textangle": -90,
-                "showarrow": False,
-            },
-        ]
+        settings["annotations"] = [*settings.get("annotations", []), _beside(y["title"], settings["margin"]["l"])]
     return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings}, _validate=CHECKED)
+
+
+def _beside(title: str, left: int) -> Trace:
+    """The title of the y axis; plotly's own lies over the plot where margins are fixed."""
+    place = {"x": 0, "xref": "paper", "xshift": 4 - left, "xanchor": "left", "y": 0.5, "yref": "paper"}
+    return {"text": title, **place, "textangle": -90, "showarrow": False}
 
 
 def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) -> Trace:

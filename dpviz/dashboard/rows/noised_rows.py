@@ -17,8 +17,8 @@ from dpviz.dashboard.work import cached_runs
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.spec import RunSpec
-from dpviz.figures.influence import rule_histogram
 from dpviz.figures.noised import noise_timeline
+from dpviz.figures.rules import rule_histogram
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms import NoisesShare, list_mechanisms
