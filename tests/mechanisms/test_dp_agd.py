@@ -12,7 +12,7 @@ from support import make_problem, neighbour
 import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.gradient.dp_agd import _Runs
+from dpviz.mechanisms.gradient.dp_agd import Runs
 from dpviz.models import Rows, get_model, line_losses_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -113,16 +113,16 @@ def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.Mo
     built = build(splits=6, gamma=1.0)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     ledgers: dict[int, np.ndarray] = {}
-    draw, choose = _Runs._draw, _Runs.choose
+    draw, choose = Runs._draw, Runs.choose
 
-    def ledger(runs: _Runs) -> np.ndarray:
+    def ledger(runs: Runs) -> np.ndarray:
         return ledgers.setdefault(id(runs.rho), np.zeros(len(runs.rho)))
 
-    def drawing(self: _Runs, who: np.ndarray, rho: np.ndarray) -> np.ndarray:
+    def drawing(self: Runs, who: np.ndarray, rho: np.ndarray) -> np.ndarray:
         ledger(self)[who] += rho
         return draw(self, who, rho)
 
-    def choosing(self: _Runs, tick: object) -> None:
+    def choosing(self: Runs, tick: object) -> None:
         before = [g.bit_generator.state["state"]["state"] for g in self.gumbel]
         choose(self)
         drew = [g.bit_generator.state["state"]["state"] != b for g, b in zip(self.gumbel, before, strict=True)]
@@ -131,9 +131,9 @@ def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.Mo
         assert (self.rho >= 0).all()
         kept.append(self)
 
-    kept: list[_Runs] = []
-    monkeypatch.setattr(_Runs, "_draw", drawing)
-    monkeypatch.setattr(_Runs, "choose", choosing)
+    kept: list[Runs] = []
+    monkeypatch.setattr(Runs, "_draw", drawing)
+    monkeypatch.setattr(Runs, "choose", choosing)
     built.fit(Training(problem, [cal], spawn(0, 20)))
     spent = np.concatenate(list(ledgers.values()))
     assert spent.shape == (20,)
@@ -146,7 +146,7 @@ def test_first_gradient_and_averaged_gradient_have_their_exact_noise() -> None:
     problem, runs = make_problem(n=50, d=5), 3000
     built = build(gamma=0.7)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    state = _Runs(built, problem, [cal], spawn(0, runs))
+    state = Runs(built, problem, [cal], spawn(0, runs))
     state.measure()
     # the sum of two draws is worth (1 + gamma) rho: variance sens^2/(2 (1 + gamma) rho)
     for better in (1.0, 1.7):
@@ -155,7 +155,7 @@ def test_first_gradient_and_averaged_gradient_have_their_exact_noise() -> None:
         assert ALPHA < law.cdf(total) < 1 - ALPHA
         assert law.cdf(total * 0.95**2) < ALPHA
         assert law.sf(total * 1.05**2) < ALPHA
-        state._measure_better(np.arange(runs))
+        state.measure_better(np.arange(runs))
     np.testing.assert_allclose(state.price[0], 1.7**2 * cal.details["rho_ng"])
 
 
@@ -163,7 +163,7 @@ def test_choice_is_the_exponential_mechanism() -> None:
     problem, runs = make_problem(n=400, d=2), 80_000  # 4,000 streams, 20 choices each
     built = build(candidates=8, clip_loss=1.0)
     cal = built.calibrate(problem.setting, Budget(4.0, 1e-5))
-    state = _Runs(built, problem, [cal], spawn(1, 4000))
+    state = Runs(built, problem, [cal], spawn(1, 4000))
     state.gradient_scale[:] = 0.0  # all runs stand before the same candidates
     state.measure()
     direction = state.exact[0] / np.linalg.norm(state.exact[0])

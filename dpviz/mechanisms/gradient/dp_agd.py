@@ -135,7 +135,7 @@ class DPAGD(ProtectsQuery):
             problem.model.prepare(problem.rows, kind)
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
-            runs = _Runs(self, problem, calibrations, streams[parts[g]])
+            runs = Runs(self, problem, calibrations, streams[parts[g]])
             while runs.alive.any():
                 runs.measure()
                 runs.choose(tick)
@@ -155,7 +155,7 @@ class DPAGD(ProtectsQuery):
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm)
 
 
-class _Runs:
+class Runs:
     """R runs side by side, each in its own state.
 
     Attributes:
@@ -242,7 +242,7 @@ class _Runs:
         moved = index > 0
         self.theta[who] -= step[:, None] * direction
         self._after_steps(who[moved], step[moved])
-        self._measure_better(who[~moved])
+        self.measure_better(who[~moved])
 
     def _after_steps(self, who: np.ndarray, step: Floats) -> None:
         self.fresh[who] = True
@@ -253,7 +253,7 @@ class _Runs:
         self.longest[due] = np.minimum(1.1 * self.chosen[due], self.knobs.longest)
         self.chosen[due] = 0.0
 
-    def _measure_better(self, who: np.ndarray) -> None:
+    def measure_better(self, who: np.ndarray) -> None:
         """Adds a draw worth gamma rho_ng and averages by precision, which is worth (1 + gamma) rho_ng (GradAvg)."""
         who = self._pay(who, self.knobs.gamma * self.price[who])
         if len(who) == 0:
