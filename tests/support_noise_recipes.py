@@ -18,7 +18,7 @@ from support_noise import ALPHA, Floats, Trial, blank, filled, mean_is, normal, 
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.mechanisms import NoisesRows, PublicSteps, Training
 from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
-from dpviz.models import Rows
+from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
 
 
@@ -180,7 +180,7 @@ def of_dbdp_pi(trial: Trial) -> Iterator[bool]:
         if not len(changed):
             continue
         row, start = problem.rows.take(changed), built.starting_points(problem, [stream])[0]
-        weight = problem.model.data_weights(start, row)[0]
+        weight = feature_noise_of(problem.model).data_weights(start, row)[0]
         draws.append(moved[changed[0]] * (np.sqrt(weight) if built.scaling == "root" else weight) / cal.noise_scale)
         noisy = Rows(row.X + moved[changed], row.y)
         gradient = problem.model.sum_gradient(start[None], noisy)[0] + problem.lam * start
