@@ -20,7 +20,7 @@ def noisy_sums(noise_multiplier: float, rate: float = 1.0, count: int = 1, sampl
 
 
 #: seconds after which a test gives up waiting; the one limit of all tests, far beyond what a slow machine needs
-LIMIT = 900.0
+LIMIT = 300.0
 
 
 def until(true: Callable[[], bool], what: str = "it") -> None:

@@ -34,7 +34,7 @@ def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., A
     page.get_by_text("holds only if").first.wait_for()
     page.go_back()
     page.wait_for_function("() => location.pathname === '/'")
-    page.get_by_role("link", name="Attack it").click()
+    page.get_by_role("link", name="Attack this").click()
     page.wait_for_function("() => location.pathname.includes('Audit')")
     assert "mechanism=dbdp-pi" in page.url
 

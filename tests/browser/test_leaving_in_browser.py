@@ -99,6 +99,7 @@ def give(reader: Any, content: bytes, name: str) -> None:
     reader.page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
 
 
+@pytest.mark.long
 def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watched: Watched) -> None:
     first = visitor(watched.address)
     first.open("?dataset=teaching&seeds=2")

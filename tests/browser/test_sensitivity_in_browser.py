@@ -17,6 +17,7 @@ def main(page: Any) -> str:
     return str(page.locator("[data-testid=stMainBlockContainer]").inner_text())
 
 
+@pytest.mark.long
 def test_sensitivity_answers_and_links(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=rsgd-ar", SENSITIVITY)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from support import LIMIT, mostly_long
 from support_pages import settled
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +82,7 @@ def test_the_check_finds_what_is_obeyed() -> None:
 
 
 @pytest.mark.parametrize("script", PAGES)
-@pytest.mark.parametrize("mechanism", ["output-gaussian", "pidp-sgd"])
+@pytest.mark.parametrize("mechanism", mostly_long(["output-gaussian", "pidp-sgd"], "output-gaussian"))
 def test_hostile_names_are_plain_text_on_every_page(script: str, mechanism: str) -> None:
     page = AppTest.from_file(str(ROOT / script), default_timeout=LIMIT)
     name = f"data/{FILE}"
