@@ -84,6 +84,14 @@ class OtherKnobs(Knob):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Percent(Number):
+    """A number of percent, written without ".0" in the address."""
+
+    def text(self, value: Any) -> str:
+        return super().text(value).removesuffix(".0")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pair(Several):
     """Two different ones of a few texts, or None; their order counts."""
 
@@ -102,7 +110,7 @@ SHOWN = fields.choice("shown", "Shown", TITLES, "accuracy", few=0)
 BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
 WANT = Field(
     "want",
-    Number(
+    Percent(
         label="Accuracy wanted, %",
         help="The inverse of the curve: how much ε does each method need for it?",
         low=0.1,
