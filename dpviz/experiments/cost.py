@@ -81,15 +81,17 @@ def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monito
     return spec.build().fit(Training(problem, [calibration.noiseless()], streams, record=False, monitor=monitor))
 
 
-def split_cost(spec: RunSpec, private: Floats, monitor: Monitor = silent) -> Cost:
+def split_cost(spec: RunSpec, private: Floats, calibration: Calibration | None = None, monitor: Monitor = silent) -> Cost:
     """Splits the cost of a run into noise, training and preparation.
 
     Args:
         spec: the run.
         private: (S,) its test accuracies (`Result.accuracy`).
+        calibration: of the run, where it is known: finding it again takes long for composed releases.
     """
     run, setup = resolve(spec), setup_for(spec)
-    calibration = spec.build().calibrate(setup.problem.setting, run.budget)
+    if calibration is None:
+        calibration = spec.build().calibrate(setup.problem.setting, run.budget)
     fit = train_without_noise(run.spec, calibration, monitor)
     if fit.constant_label is not None:
         noiseless = (setup.test.y[:, None] == fit.constant_label[0]).mean(axis=0)

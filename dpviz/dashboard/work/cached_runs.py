@@ -91,7 +91,7 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         calibration=result.calibration,
         non_private=result.non_private,
         majority=result.majority,
-        cost=split_cost(spec, result.accuracy),
+        cost=split_cost(spec, result.accuracy, result.calibration),
         attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start,
     )
