@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpviz
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
@@ -37,6 +38,10 @@ def mostly_long(values: Iterable[Any], *short: Any) -> list[Any]:
     assert set(short) <= set(values)
     parts = [v if isinstance(v, tuple) else (v,) for v in values]
     return [pytest.param(*p, marks=() if v in short else pytest.mark.long) for v, p in zip(values, parts, strict=True)]
+
+
+#: the first mechanism of each family
+ONE_OF_EACH_FAMILY = list({m.family: name for name, m in reversed(dpviz.list_mechanisms().items())}.values())
 
 
 def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import mostly_long
 
 
-@pytest.mark.parametrize(("width", "scheme"), mostly_long([(1280, "light"), (400, "dark")], (400, "dark")))
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width: int, scheme: str) -> None:
     one = reader(width=width, scheme=scheme)
     page = one.page

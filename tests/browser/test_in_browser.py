@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from support import mostly_long
 
 Make = Callable[..., Any]
 PICTURE = ".st-key-accuracy .scatterlayer"
@@ -19,6 +18,7 @@ def query(page: Any) -> dict[str, str]:
     return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items()}
 
 
+@pytest.mark.long
 def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
     one = reader()
     page = one.open()
@@ -72,9 +72,10 @@ BAD = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("bad", "field"),
-    mostly_long(BAD, BAD[0], BAD[5]),
+    BAD,
 )
 def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, field: str) -> None:
     one = reader()
@@ -87,8 +88,9 @@ def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, f
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
-@pytest.mark.parametrize("scheme", mostly_long(["light", "dark"], "dark"))
-@pytest.mark.parametrize("dataset", mostly_long(["breast-cancer", "teaching"], "teaching"))
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("dataset", ["breast-cancer", "teaching"])
 def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, dataset: str) -> None:
     page = reader(width=400, scheme=scheme).open(f"?dataset={dataset}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -98,6 +100,7 @@ def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, datas
     assert paper == behind, "a picture has the background of its theme"
 
 
+@pytest.mark.long
 def test_headings_are_in_order_and_charts_have_words(reader: Make) -> None:
     page = reader().open("?dataset=teaching")
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")

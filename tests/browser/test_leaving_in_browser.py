@@ -132,6 +132,7 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     watched.until(lambda state: state["files"] <= start["files"] and len(state["threads"]) <= len(start["threads"]))
 
 
+@pytest.mark.long
 def test_forget_it_now_leaves_nothing_while_its_owner_stays(visitor: Callable[[str], Any], watched: Watched) -> None:
     owner = visitor(watched.address)
     give(owner, csv(), "people.csv")

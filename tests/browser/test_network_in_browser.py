@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
-from support import mostly_long
 
 Make = Callable[..., Any]
 
@@ -31,7 +30,8 @@ def bend(page: Any) -> float:
     return float(np.abs(spread @ across).max())
 
 
-@pytest.mark.parametrize(("model", "curved"), mostly_long([("mlp-12", True), ("logistic", False)], ("mlp-12", True)))
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "curved"), [("mlp-12", True), ("logistic", False)])
 def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> None:
     page = reader().open(f"?dataset=teaching&model={model}&lam=0.0001&seeds=3")
     assert (bend(page) > 0.1) == curved

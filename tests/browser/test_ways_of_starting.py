@@ -36,6 +36,7 @@ WAYS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_starting_sets_the_process_up(
     way: str, visitor: Callable[[str], Any], server_of: Callable[[str], tuple[str, Path]]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import LIMIT, until
+from support import LIMIT, mostly_long, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,9 @@ def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code:
     assert (ended.returncode, ended.stderr) == (code, "")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"), mostly_long([(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], (signal.SIGTERM, 143))
+)
 def test_a_sweep_that_is_ended_takes_its_workers_along(
     number: int, code: int, environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT
+from support import LIMIT, mostly_long
 
 from dpviz.common import memory
 from dpviz.dashboard.rows import influence_map, selection
@@ -79,7 +79,7 @@ def empty() -> Iterator[None]:
     jobs.pool().clear()
 
 
-@pytest.mark.parametrize("how", ["forgotten", "last reference"])
+@pytest.mark.parametrize("how", mostly_long(["forgotten", "last reference"], "forgotten"))
 def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went(how: str) -> None:
     assert not holding_rows()
     mine = upload()

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT
+from support import LIMIT, mostly_long
 
 import dpviz
 from dpviz.datasets.cards import cards
@@ -171,15 +171,19 @@ def test_a_download_becomes_a_dataset(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "cause"),
-    [
-        ("hanging", "stopped answering for 0.3 s"),
+    mostly_long(
+        [
+            ("hanging", "stopped answering for 0.3 s"),
+            ("hanging data", "stopped answering for 0.3 s"),
+            ("truncated", "arrived damaged|ended before all"),
+            ("wrong hash", "arrived damaged: its hash is not the published one"),
+            ("503", "answered 503"),
+            ("500", "answered 500"),
+            ("web page", "brought something else than data"),
+        ],
         ("hanging data", "stopped answering for 0.3 s"),
-        ("truncated", "arrived damaged|ended before all"),
         ("wrong hash", "arrived damaged: its hash is not the published one"),
-        ("503", "answered 503"),
-        ("500", "answered 500"),
-        ("web page", "brought something else than data"),
-    ],
+    ),
 )
 def test_a_failed_download_leaves_words_and_nothing_else(
     mode: str, cause: str, server: Server, monkeypatch: pytest.MonkeyPatch
@@ -231,6 +235,7 @@ def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeyp
     fetch.fetch("openml-15", 699)
 
 
+@pytest.mark.long
 def test_a_file_with_another_hash_is_not_kddcup99(server: Server) -> None:
     for content in (b"not the file", gzip.compress(b"0,tcp,http,SF\n")):
         server.kdd = content

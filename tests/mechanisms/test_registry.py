@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import mostly_long
 
 import dpviz
 from dpviz.mechanisms.base import FAMILIES
@@ -70,7 +71,10 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
 
 
-@pytest.mark.parametrize("target", ["strange_methods.rounding:Rounded", "strange_methods.rounding", "strange_methods"])
+TARGETS = ["strange_methods.rounding:Rounded", "strange_methods.rounding", "strange_methods"]
+
+
+@pytest.mark.parametrize("target", mostly_long(TARGETS, TARGETS[0]))
 def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path, target: str) -> None:
     install(tmp_path, SOURCE.replace("{id}", "rounded"), target)
     done = run(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, until
+from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long, until
 from support_pages import settled
 
 import dpviz
@@ -95,7 +95,7 @@ def test_bad_rows_and_pairs_are_explained() -> None:
 SHORT = {f"{name}.epochs": "2" for name in ("dp-sgd", "dp-lssgd", "bassily-sgd")}
 
 
-@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), *ONE_OF_EACH_FAMILY))
 def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
     page = settled(opened("Audit", mechanism=mechanism, runs="200", **SHORT))
     assert not page.error

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long
+from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.rows import selection
@@ -60,7 +60,7 @@ def person(page: AppTest) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))
-@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), *ONE_OF_EACH_FAMILY))
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)
     refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
@@ -102,7 +102,7 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
     assert person(page)["Label"] == facts["Label"]
 
 
-@pytest.mark.parametrize("key", ["row", "other"])
+@pytest.mark.parametrize("key", mostly_long(["row", "other"], "row"))
 @pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "<b>", "test row", "nan"])
 def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
     if value == "test row":

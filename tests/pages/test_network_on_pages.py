@@ -47,7 +47,7 @@ def notes(page: AppTest) -> str:
     return " ".join(i.value for i in page.info).replace("\\", "")
 
 
-@pytest.mark.parametrize("mechanism", mostly_long(FITS, "non-private", "dp-gd", "renyi-filter", "dbdp-pi", "ldp-duchi"))
+@pytest.mark.parametrize("mechanism", mostly_long(FITS, "dp-gd"))
 def test_every_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
     page = first(mechanism=mechanism)
     assert not page.error
@@ -61,7 +61,9 @@ def test_every_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
         assert not page.warning
 
 
-@pytest.mark.parametrize("mechanism", [name for name in dpviz.list_mechanisms() if name not in FITS])
+@pytest.mark.parametrize(
+    "mechanism", mostly_long([name for name in dpviz.list_mechanisms() if name not in FITS], "cms-objective", "rsgd-ar")
+)
 def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     page = first(mechanism=mechanism, delta="1e-6")
     reason = dpviz.list_mechanisms()[mechanism].refusal(SETTING)
@@ -72,7 +74,9 @@ def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     assert model_of(page) == "mlp"
 
 
-@pytest.mark.parametrize("bad", ["mlp-0", "mlp-99999", "mlp-9999999", "mlp-x", "mlp-", "mlp-2.5", "mlp--3"])
+@pytest.mark.parametrize(
+    "bad", mostly_long(["mlp-0", "mlp-99999", "mlp-9999999", "mlp-x", "mlp-", "mlp-2.5", "mlp--3"], "mlp-0", "mlp-x")
+)
 def test_widths_that_are_none_are_explained(bad: str) -> None:
     page = first(model=bad)
     assert len(page.warning) == 1
@@ -82,6 +86,7 @@ def test_widths_that_are_none_are_explained(bad: str) -> None:
     assert page.selectbox(key="model").value == "logistic"
 
 
+@pytest.mark.long
 def test_hidden_units_in_address_and_control_agree() -> None:
     page = first(model="mlp-12")
     assert units(page).value == 12
@@ -119,6 +124,7 @@ def test_formulas_are_those_of_the_model() -> None:
     assert "long trainings" not in text(linear)
 
 
+@pytest.mark.long
 def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", seeds=2)
     page = opened("Influence_and_noise", model="mlp")
@@ -140,12 +146,14 @@ def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
     assert "certificate" not in " ".join(formula.value for formula in page.latex)
 
 
+@pytest.mark.long
 def test_influence_beyond_a_matrix_says_that_it_is_factored() -> None:
     page = opened("Influence_and_noise", model="mlp-400")
     assert get_model("mlp-400").setting(320, 3, 1e-3).m > 1500
     assert "Gauss–Newton matrix in Kronecker factors (EKFAC)" in text(page)
 
 
+@pytest.mark.long
 def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspected, "NETWORK_WORK", 1.0)
     monkeypatch.setattr(inspected, "NETWORK_PERSON", 1.0)
@@ -203,6 +211,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
     assert math.isfinite(dpviz.run(other).objective.mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pair", ["", "most-influential", "label-flip"])
 def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attack, "ROWS", 60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import ACCOUNTING, SENSITIVITY, opened, text
 
 import dpviz
@@ -19,7 +20,7 @@ def _fresh() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
-@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
+@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), *ONE_OF_EACH_FAMILY))
 def test_every_mechanism_has_both_pages(name: str, mechanism: str) -> None:
     page = opened(name, mechanism=mechanism)
     assert not page.error
