@@ -43,6 +43,7 @@ def test_slope_of_a_power_law() -> None:
     assert slope([10, 100, 1000], [3 * n**1.2 for n in (10, 100, 1000)]) == pytest.approx(1.2)
 
 
+@pytest.mark.long
 def test_a_peer_fits_what_scikit_learn_fits_and_fails_in_one_line(tmp_path: Path) -> None:
     raced = track(None, tmp_path, rows=400)
     assert "synthetic census" in raced.words

@@ -61,6 +61,7 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert table["objective"].to_numpy() == pytest.approx(kept["objective"].to_numpy())
 
 
+@pytest.mark.long
 def test_processes_and_threads_agree(tmp_path: Path, expected: pd.DataFrame) -> None:
     for backend in ("loky", "threading"):
         assert sweep(f"{FLAGS} --jobs 2 --backend {backend} --no-cache --out {tmp_path}/{backend}.parquet") == 0

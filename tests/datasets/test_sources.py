@@ -198,6 +198,7 @@ def test_the_process_reads_what_the_function_reads() -> None:
     assert caught.value.fix
 
 
+@pytest.mark.long
 def test_memory_and_time_are_bounded() -> None:
     big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
     with pytest.raises(dpviz.InvalidInput, match="within 300 MB of memory"):
@@ -207,6 +208,7 @@ def test_memory_and_time_are_bounded() -> None:
     assert read_table(csv()).frame.shape == (60, 3)
 
 
+@pytest.mark.long
 def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
     running, most, said = [0], [0], []
     real, lock = reading.run_child, threading.Lock()

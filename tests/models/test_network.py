@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from support import make_problem
+from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.influence import influence_of
@@ -198,7 +198,7 @@ def test_width_is_part_of_the_models_name() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["teaching", "breast-cancer"])
+@pytest.mark.parametrize("name", mostly_long(["teaching", "breast-cancer"], "teaching"))
 def test_long_training_is_at_a_minimum_and_below_the_linear_model(name: str) -> None:
     data = dpviz.load_dataset(name)
     rows = Rows(data.X, data.y)
