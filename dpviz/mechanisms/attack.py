@@ -65,7 +65,9 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     budget = calibration.proved_budget
     if budget is None:
         return None
-    event = mechanism.released(setting, calibration) if isinstance(mechanism, ReleasesGaussians) else None
+    # replace-one only, as everywhere where accountants are compared
+    known = isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None
+    event = mechanism.released(setting, calibration) if known and isinstance(mechanism, ReleasesGaussians) else None
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
     alone = 1 - trade_off(budget, alarms)
     if event is not None:

@@ -54,7 +54,15 @@ class HasTrace(BoundsSensitivity):
         """How far two runs can drift apart, update by update."""
 
 
-class ReleasesGaussians(Mechanism):
+class DeclaresEvent(Mechanism):
+    """What is released is stated as an event, with the noise of a calibration, for all accountants."""
+
+    @abstractmethod
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        """What is released; None where this form has no such statement, or no noise."""
+
+
+class ReleasesGaussians(DeclaresEvent):
     """The mechanism is a composition of Gaussian releases, so that accountants can be compared on it."""
 
     @abstractmethod
@@ -62,7 +70,6 @@ class ReleasesGaussians(Mechanism):
         """What is released, with noise of standard deviation 1; None where this form adds other noise or proves otherwise."""
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        """What is released with the noise of a calibration, for all accountants; None where that is not known or noiseless."""
         event = self.releases(setting)
         return None if event is None or calibration.noise_scale <= 0 else scaled(event, calibration.noise_scale)
 

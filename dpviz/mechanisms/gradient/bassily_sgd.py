@@ -103,6 +103,13 @@ class BassilySGD(PoissonSGD):
     def step_count(self, setting: Setting) -> int:
         return self.steps if self.mode == "accounted" else setting.n**2
 
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if self.mode == "accounted" or calibration.noise_scale <= 0:
+            return super().released(setting, calibration)
+        n = setting.n
+        one = Gaussian.of_rows(n * min(self.clip_norm, setting.G), calibration.noise_scale)
+        return Repeated(Sampled(one, 1 / n, "without-replacement"), n * n)
+
     def releases(self, setting: Setting) -> Event | None:
         return super().releases(setting) if self.mode == "accounted" else None
 

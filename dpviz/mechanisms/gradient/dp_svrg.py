@@ -13,14 +13,14 @@ from dpviz.common.random import generator, poisson_batches, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.shared import unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.events import Gaussian, Sampled
+from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
@@ -31,7 +31,7 @@ _ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of
 
 
 @dataclass(frozen=True)
-class DPSVRG(ProtectsQuery, IndividualBudget):
+class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     """T rounds: a noisy full gradient v at a snapshot w, then m steps x <- prox(x - eta (noisy difference + v)).
 
     Accounted form [ours]. v = (1/n)(sum clip g_i(w) + N(0, z1^2 C^2 I)). An inner step takes a Poisson batch and adds
@@ -125,6 +125,14 @@ class DPSVRG(ProtectsQuery, IndividualBudget):
                 "steps": float(self.rounds * self.inner_steps),
             },
         )
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if self.noise != "accounted" or calibration.noise_scale <= 0:
+            return None
+        z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)
+        z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
+        inner = Sampled(Gaussian.of_rows(1.0, z2), self.sampling_rate)
+        return Composed((Repeated(Gaussian.of_rows(1.0, z1), self.rounds), Repeated(inner, self.rounds * self.inner_steps)))
 
     def curve(self, z1: float, z2: float) -> Floats:
         """R(a) of the whole accounted run under add/remove, at `rdp.ORDERS`."""

@@ -14,12 +14,13 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.capabilities import CountsSteps, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -28,7 +29,7 @@ MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-class RenyiFilter(ProtectsQuery, IndividualBudget, CountsSteps):
+class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
     """DP-GD in which a row takes part while the squares of its gradients sum to at most B = T0 C^2.
 
     Why this is (epsilon, delta)-DP under replace-one [ours; zCDP form: Feldman, Zrnic 2021; Gaussian form: Koskela,
@@ -125,6 +126,13 @@ class RenyiFilter(ProtectsQuery, IndividualBudget, CountsSteps):
                 "steps": float(self.step_count(setting)),
             },
         )
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        # no row spends more than it would in so many full steps
+        if calibration.noise_scale <= 0:
+            return None
+        contribution = min(self.clip_norm, setting.G) / setting.n
+        return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.full_steps)
 
     def fit(self, training: Training) -> Fit:
         problem, record, parts = training.problem, training.record, seed_groups(len(training.streams))

@@ -217,6 +217,12 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             return None
         return self.noisy_sums(self.sensitivity_bounds(setting)[0].value / 2)
 
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if calibration.noise_scale <= 0:
+            return None
+        contribution = min(self.clip_norm, setting.G) / (self.sampling_rate * setting.n)
+        return self.noisy_sums(contribution, calibration.noise_scale)
+
     def step_count(self, setting: Setting) -> int:
         return self.steps
 

@@ -12,10 +12,11 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
-from dpviz.mechanisms.capabilities import NoisesRows, ProtectsQuery
+from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
 from dpviz.mechanisms.input.shared import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
@@ -23,7 +24,7 @@ _THREADS_FROM = 32  # features from which decompositions are long enough for thr
 
 
 @dataclass(frozen=True)
-class FukuchiInput(ProtectsQuery, NoisesRows):
+class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     """Each row reports a y x + xi and k x x' + Xi; the server minimises the quadratic that their sums define.
 
     The loss is replaced by a quadratic in the margin, c - a m + k m^2/2 (ln 2 - m/2 + m^2/8 for logistic regression;
@@ -89,6 +90,9 @@ class FukuchiInput(ProtectsQuery, NoisesRows):
                 "quadratic_curvature": k,
             },
         )
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        return Gaussian(calibration.sensitivity, calibration.noise_scale) if calibration.noise_scale > 0 else None
 
     def fit(self, training: Training) -> Fit:
         problem, streams, record = training.problem, training.streams, training.record

@@ -16,6 +16,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Trainin
 from dpviz.mechanisms.local.shared import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, PureEpsilon, Shuffled
 from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
 from dpviz.privacy.budget import Budget
 
@@ -99,6 +100,12 @@ class LDPDuchi(LocalMechanism):
             details=details,
         )
         return found.conditional(SHUFFLED) if self.central else found
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if calibration.noise_scale <= 0:
+            return None
+        report = PureEpsilon(calibration.details["local_epsilon"])
+        return Shuffled(report, setting.n) if self.central else report
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams

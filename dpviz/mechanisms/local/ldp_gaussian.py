@@ -15,6 +15,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Trainin
 from dpviz.mechanisms.local.shared import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, Gaussian, Shuffled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.shuffle import gaussian_mu_for, shuffled_gaussian
 from dpviz.privacy.budget import Budget
@@ -92,6 +93,12 @@ class LDPGaussian(LocalMechanism):
             },
         )
         return found.conditional(SHUFFLED) if self.central else found
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if calibration.noise_scale <= 0:
+            return None
+        report = Gaussian(calibration.sensitivity, calibration.noise_scale)
+        return Shuffled(report, setting.n) if self.central else report
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams

@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Streams, knob
-from dpviz.mechanisms.capabilities import NoisesRows, ProtectsQuery
+from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 
@@ -21,7 +21,7 @@ _BLOCK = 8192
 
 
 @dataclass(frozen=True)
-class LocalMechanism(ProtectsQuery, NoisesRows):
+class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
     """Knobs of the local methods; not a mechanism itself."""
 
     release: str = knob(

@@ -15,7 +15,7 @@ from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gau
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
-from dpviz.privacy.accounting.events import Event, Mixture
+from dpviz.privacy.accounting.events import Event, Mixture, PureEpsilon
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.budget import Budget
@@ -132,6 +132,11 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
         by_position = step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
         factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
         return Mixture.of(by_position * factor, weights)
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if self.noise == "pure" and calibration.noise_scale > 0:
+            return PureEpsilon(calibration.sensitivity / calibration.noise_scale)
+        return super().released(setting, calibration)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, weights = balanced_batches(setting.n, self.batch_size)

@@ -8,11 +8,12 @@ import numpy as np
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.capabilities import BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.sensitivity.bound import Bound
@@ -24,7 +25,7 @@ REFINED: Words = "Use how far two gradients can differ within the radius that no
 
 
 @dataclass(frozen=True)
-class CMSOutput(ProtectsQuery, BoundsSensitivity, HasExcessTheory, IndividualBudget):
+class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget):
     """Minimiser + b, density of b proportional to exp(-beta |b|), beta = n lam eps/(2 G)."""
 
     id = "cms-output"
@@ -59,6 +60,11 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, HasExcessTheory, IndividualBud
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         return minimiser_bounds(setting)
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if calibration.noise_scale <= 0:
+            return None
+        return PureEpsilon(minimiser_sensitivity(setting, self.refined)[0] / calibration.noise_scale)
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))

@@ -9,14 +9,15 @@ import numpy as np
 from dpviz.common.random import generator
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.capabilities import DeclaresEvent, ProtectsQuery
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
-class Majority(ProtectsQuery):
+class Majority(ProtectsQuery, DeclaresEvent):
     """Predicts the most frequent training label for everyone (the floor in Chen, Lee, Kifer 2019, section 5)."""
 
     id = "majority"
@@ -54,6 +55,9 @@ class Majority(ProtectsQuery):
             claims="nothing",
             accountant="Laplace mechanism",
         )
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        return PureEpsilon(2.0 / calibration.noise_scale) if self.private and calibration.noise_scale > 0 else None
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams

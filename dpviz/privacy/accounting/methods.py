@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpviz.common.validate import one_of
 from dpviz.common.words import Words
@@ -61,7 +61,12 @@ HOCKEY_STICK = Method("hockey-stick", Neighbouring.REPLACE_ONE)
 
 def tightest(event: Event) -> Method:
     """The accountant with the smallest proved epsilon under replace-one."""
-    return TWO_HOP if any(step.sampling == "poisson" for step in steps_of(event)) else HOCKEY_STICK
+    samplings = {step.sampling for step in steps_of(event)}
+    if len(steps_of(event)) > 1:
+        return replace(TWO_HOP, accountant="rdp")
+    if "without-replacement" in samplings:
+        return Method("pld", Neighbouring.REPLACE_ONE)
+    return TWO_HOP if "poisson" in samplings else HOCKEY_STICK
 
 
 def refuse(step: Step, method: Method) -> None:
