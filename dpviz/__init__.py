@@ -17,7 +17,7 @@ from dpviz.common.fingerprint import __version__
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, audit
     from dpviz.common.validate import InvalidInput
-    from dpviz.datasets import Dataset, list_datasets, load_dataset
+    from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.experiments.resolve import ResolvedRun, resolve
     from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
     from dpviz.experiments.setup import Setup, setup_for
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dpviz.auditing": ("AuditResult", "audit"),
     "dpviz.common.validate": ("InvalidInput",),
-    "dpviz.datasets": ("Dataset", "list_datasets", "load_dataset"),
+    "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
     "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
     "dpviz.experiments.setup": ("Setup", "setup_for"),
@@ -66,6 +66,7 @@ __all__ = [
     "__version__",
     "audit",
     "calibrate",
+    "dataset",
     "influence_of",
     "knob",
     "list_datasets",

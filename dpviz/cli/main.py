@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpviz.cli import sweep
+from dpviz.cli import own_file, sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -59,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
     app.set_defaults(command=_app)
 
     run = commands.add_parser("run", help="train once and print the numbers")
+    run.add_argument("file", nargs="?", metavar="TABLE.csv", help="a table of your own; - reads standard input")
+    own_file.add(run)
     for name, meaning in (
         ("dataset", "catalogue name"),
         ("model", "model id"),
@@ -116,6 +118,9 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 
     names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept")
     query = {name: value for name in names if (value := getattr(options, name)) is not None}
+    dataset = own_file.dataset_name(options, options.file)
+    if dataset is not None:
+        query["dataset"] = dataset
     mechanism = query.get("mechanism", RunSpec.mechanism)
     known = list_mechanisms().get(mechanism)
     for item in options.set:
@@ -136,7 +141,7 @@ def _run(options: argparse.Namespace) -> int:
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy
     lines = [
-        ("dataset", f"{spec.dataset}, {result.setup.problem.n} training rows"),
+        ("dataset", f"{own_file.shown(spec.dataset, options.file)}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
         ("budget asked for", str(result.budget)),
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpviz.cli import own_file
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
@@ -32,7 +33,13 @@ def add(commands: Any) -> None:
         help="train many mechanisms at many budgets, resume where it stopped, and save one table",
         description="Finished parts are kept in the cache that the app uses too; a second call goes on where the first stopped.",
     )
-    sweep.add_argument("spec", nargs="?", metavar="SPEC.toml", help="settings, as the app saves them; options below win")
+    sweep.add_argument(
+        "spec",
+        nargs="?",
+        metavar="SPEC.toml|TABLE.csv",
+        help="settings, as the app saves them, or a table of your own (- reads it from standard input); options below win",
+    )
+    own_file.add(sweep)
     sweep.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
     sweep.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
     sweep.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
@@ -103,9 +110,12 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     from dpviz.experiments.sweep import SweepSpec
     from dpviz.mechanisms import get_mechanism
 
-    if options.spec and options.spec_file:
+    first = options.spec
+    table = None if first is None or first.lower().endswith(".toml") else first
+    if first and not table and options.spec_file:
         raise InvalidInput("--spec", "two files of settings are given", "Give one.")
-    file = options.spec or options.spec_file
+    file = options.spec_file if table else first or options.spec_file
+    options.dataset = own_file.dataset_name(options, table)
     base = SweepSpec.from_toml(file) if file else None
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:

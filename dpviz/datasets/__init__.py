@@ -1,6 +1,6 @@
 """Datasets by name: rows in the unit ball, labels in {-1, +1}."""
 
 from dpviz.datasets.base import Dataset, Split
-from dpviz.datasets.catalogue import canonical_name, list_datasets, load_dataset, rows_of
+from dpviz.datasets.catalogue import canonical_name, dataset, list_datasets, load_dataset, rows_of
 
-__all__ = ["Dataset", "Split", "canonical_name", "list_datasets", "load_dataset", "rows_of"]
+__all__ = ["Dataset", "Split", "canonical_name", "dataset", "list_datasets", "load_dataset", "rows_of"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth, whole
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.sources import folder, remote, uploads
+from dpviz.datasets.sources import folder, own, remote, uploads
 from dpviz.datasets.sources.bundled import BUNDLED
 from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
 
@@ -47,6 +50,7 @@ SOURCES = (
     ),
     Source(lambda name: name.startswith(folder.PREFIX), folder.load, folder.stamp),
     Source(remote.REMOTE.__contains__, remote.load, remote.stamp, remote.rows),
+    Source(own.is_own, own.load, rows=own.rows),
 )
 
 
@@ -80,6 +84,9 @@ def canonical_name(name: str, n: int | None = None) -> str:
         return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
     if uploads.is_upload(name):
         known = uploads.get(name).name
+    elif own.is_own(name):
+        own.get(name)
+        known = name
     elif name in remote.REMOTE:
         remote.require(name)
         known = name
@@ -90,6 +97,77 @@ def canonical_name(name: str, n: int | None = None) -> str:
     if n is not None:
         raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return known
+
+
+def dataset(
+    data: pd.DataFrame | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    target: str | None = None,
+    positive: object = None,
+    above: float | None = None,
+    columns: Sequence[str] | None = None,
+    ranges: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
+    categories: Mapping[str, Sequence[object]] | None = None,
+    missing: str = "drop",
+    defaults: Mapping[str, float | str] | None = None,
+    data_norm: float | None = None,
+) -> Dataset:
+    """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
+
+    Its name is the hash of its content. The rows stay in this process. They become features as those of a file do: one-hot,
+    numbers scaled to [0, 1] by their range, rows of unit length. Ranges and categories that are not declared are read from the
+    rows, outside every epsilon, and are listed in `Dataset.looked_at`.
+
+    Args:
+        data: (n, d) numbers, or a frame.
+        y: (n,) labels; or None, and `target` names the column of the frame that holds them.
+        positive: the label, or list of labels, that counts as +1; of two labels the second in order by default.
+        above: for labels that are numbers: values above this count as +1.
+        columns: features; every column that can be used by default.
+        ranges: declared (low, high) by column, or one pair for all columns; values outside are clipped.
+        categories: declared values by column; other values count as none of them.
+        missing: "drop" leaves rows with gaps out, "default" fills gaps from `defaults`.
+        defaults: value for gaps by column.
+        data_norm: declared largest length of a row of numbers. Rows are divided by it and longer ones shortened, instead of
+            scaling columns, so that nothing is read from the rows.
+
+    Raises:
+        InvalidInput: naming the column, what is wrong, and what to do.
+    """
+    content = own.from_values(
+        data,
+        y,
+        target=target,
+        positive=[positive] if positive is not None and not isinstance(positive, list | tuple) else positive,
+        above=above,
+        columns=columns,
+        ranges=ranges,
+        categories=categories,
+        missing=missing,
+        defaults=defaults,
+        data_norm=data_norm,
+    )
+    return load_dataset(own.hold(content))
+
+
+def name_of(value: object) -> object:
+    """The name of a dataset that was given in the place of its name; other values as they are.
+
+    Raises:
+        InvalidInput: the catalogue loads other rows under that name.
+    """
+    if not isinstance(value, Dataset):
+        return value
+    kept = load_dataset(value.name, intercept=value.intercept)
+    if kept is not value and kept.sha256 != value.sha256:
+        raise InvalidInput("dataset", f"{value.name!r} stands for other rows", "Make it with dpviz.dataset(...).")
+    return value.name
+
+
+def only_here(name: str) -> bool:
+    """Whether the rows behind a name are in the memory of this process only."""
+    return uploads.is_upload(name) or own.is_own(name)
 
 
 def rows_of(name: str) -> int:

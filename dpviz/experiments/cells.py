@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.datasets.sources.uploads import is_upload
+from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.cell import Cell, problems, seconds
 from dpviz.experiments.store import CellStore
 
@@ -84,8 +84,7 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
             yield cell, cell.attempt(lambda done, k=k: monitor(k + done))
             monitor(k + 1)
         return
-    # an upload lives in this process only
-    threads = {"prefer": "threads"} if any(is_upload(cell.spec.dataset) for cell in cells) else {}
+    threads = {"prefer": "threads"} if any(only_here(cell.spec.dataset) for cell in cells) else {}
     tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in cells)
     for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
         monitor(k + 1)

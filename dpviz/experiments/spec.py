@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
+from dpviz.datasets.catalogue import name_of
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.mechanisms.knobs import Knob, Number, Switch, Whole
 from dpviz.models import get_model
@@ -52,7 +53,8 @@ class RunSpec:
     """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
 
     Attributes:
-        dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`.
+        dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`. A
+            `Dataset` is taken for its name.
         model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
         mechanism: mechanism id.
         epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
@@ -85,6 +87,7 @@ class RunSpec:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
+        put("dataset", name_of(self.dataset))
         if not isinstance(self.dataset, str) or not self.dataset.strip():
             raise InvalidInput("dataset", f"must be a name, got {show(self.dataset)}", "Give one of dpviz.list_datasets().")
         get_model(self.model)

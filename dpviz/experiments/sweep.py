@@ -64,6 +64,7 @@ class SweepSpec:
         if len(set(values)) < len(values):
             raise InvalidInput("epsilons", "a budget is given twice", "Give each budget once.")
         specs = {name: self._run(name, params, values[0]) for name, params in named.items()}
+        object.__setattr__(self, "dataset", next(iter(specs.values())).dataset)
         object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
         object.__setattr__(self, "epsilons", tuple(sorted(values)))
 

@@ -48,8 +48,7 @@ def listing() -> dict[str, Entry]:
     tables = {}
     for name in sorted(paths):
         if name.lower().endswith(SUFFIXES):
-            sides = (f"{name}.toml", f"{name.split('.')[0]}.toml", f"{os.path.splitext(name)[0]}.toml")
-            sidecar = next((paths[side] for side in sides if side in paths), None)
+            sidecar = next((paths[side] for side in sides(name) if side in paths), None)
             tables[PREFIX + name] = Entry(paths[name], sidecar)
     return tables
 
@@ -81,15 +80,11 @@ def load(name: str, intercept: bool) -> Dataset:
     """
     entry = _entry(name)
     limits = Limits.from_environment()
-    options = _sidecar(entry.sidecar)
-    header, delimiter = options.pop("header", None), options.pop("delimiter", None)
-    if header is not None:
-        truth("header", header)
-    if delimiter is not None:
-        delimiter = one_of("delimiter", {v: k for k, v in DELIMITERS.items()}.get(delimiter, delimiter), DELIMITERS)
+    options = sidecar_of(entry.sidecar)
+    header, delimiter = reading(options)
     table = _tables.compute(
         name,
-        lambda _: read_table(_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits),
+        lambda _: read_table(file_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits),
         owner=name,
         version=(_file_stamp(entry.path), header, delimiter, limits),
     )
@@ -102,6 +97,21 @@ def load(name: str, intercept: bool) -> Dataset:
         )
     source = f"the file {entry.path.name} in the data folder"
     return prepare(table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said).dataset
+
+
+def reading(options: dict[str, Any]) -> tuple[bool | None, str | None]:
+    """(header, delimiter), taken out of a sidecar's values; None where it says nothing."""
+    header, delimiter = options.pop("header", None), options.pop("delimiter", None)
+    if header is not None:
+        truth("header", header)
+    if delimiter is not None:
+        delimiter = one_of("delimiter", {v: k for k, v in DELIMITERS.items()}.get(delimiter, delimiter), DELIMITERS)
+    return header, delimiter
+
+
+def sides(name: str) -> tuple[str, str, str]:
+    """Names that the file beside a table may have, the most special first."""
+    return f"{name}.toml", f"{name.split('.')[0]}.toml", f"{os.path.splitext(name)[0]}.toml"
 
 
 def _entry(name: str) -> Entry:
@@ -124,8 +134,12 @@ def _file_stamp(path: Path) -> Hashable:
     return known
 
 
-def _bytes(path: Path, limits: Limits) -> bytes:
-    """The file, if it stays the same while it is read."""
+def file_bytes(path: Path, limits: Limits) -> bytes:
+    """The file, if it stays the same while it is read.
+
+    Raises:
+        InvalidInput: it cannot be read, changes meanwhile, or is too large.
+    """
     try:
         for _ in range(3):
             before = path.stat()
@@ -145,7 +159,12 @@ def _unreadable(path: Path, error: OSError) -> InvalidInput:
     return InvalidInput(path.name, f"cannot be read ({error.strerror})", "Check that the file is there and may be read.")
 
 
-def _sidecar(path: Path | None) -> dict[str, Any]:
+def sidecar_of(path: Path | None) -> dict[str, Any]:
+    """The settings beside a table, none where there is no such file.
+
+    Raises:
+        InvalidInput: the file cannot be read or is not TOML.
+    """
     if path is None:
         return {}
     try:

@@ -214,7 +214,7 @@ def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tu
     if width == 1:
         raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
     if header is not False:
-        _check_names(names, sure=header is True)
+        check_names(names, sure=header is True)
     if count == 0:
         raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
     return names, count
@@ -223,7 +223,7 @@ def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tu
 _NO_NAMES: Words = "If the first line holds data, say that there are no names; otherwise correct the name."
 
 
-def _check_names(names: list[str], sure: bool) -> None:
+def check_names(names: list[str], sure: bool) -> None:
     numbers = [name for name in names if _is_number(name)]
     if numbers and not sure:
         raise InvalidInput(

@@ -1,0 +1,74 @@
+"""A table on the command line: `dpviz run mine.csv --target income --positive ">50K"`; `-` reads standard input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from dpviz.common.validate import InvalidInput, number_from_text
+
+STANDARD_INPUT = "-"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say how a table is read."""
+    group = parser.add_argument_group("a table of your own", "A TOML file beside the table may say the same; options win.")
+    group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
+    group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
+    group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
+    group.add_argument("--columns", metavar="NAME,NAME", help="the features; every column that can be used by default")
+    group.add_argument("--range", action="append", metavar="NAME=LOW,HIGH", help="a declared range; may be repeated")
+    group.add_argument("--categories", action="append", metavar="NAME=A|B", help="declared categories; may be repeated")
+
+
+def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
+    """The dataset's name: that of the table that was named, else what --dataset says.
+
+    Raises:
+        InvalidInput: the table cannot be read, or both are given, or options for a table without one.
+    """
+    how = _how(options)
+    if file is None:
+        if how:
+            raise InvalidInput(f"--{next(iter(how))}", "says how a table is read, and none is named", "Name a file, or - .")
+        return None if options.dataset is None else str(options.dataset)
+    if options.dataset is not None:
+        raise InvalidInput("--dataset", "cannot go with a file", "Give one of them.")
+    from dpviz.datasets.sources import own
+
+    if file == STANDARD_INPUT:
+        return own.hold(own.from_file(None, sys.stdin.buffer.read(), **how))
+    return own.hold(own.from_file(Path(file), **how))
+
+
+def shown(dataset: str, file: str | None) -> str:
+    """What to call the rows in an answer."""
+    return dataset if file is None else "standard input" if file == STANDARD_INPUT else f"{file} ({dataset})"
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    found = {
+        "target": options.target,
+        "positive": options.positive,
+        "above": None if options.above is None else number_from_text("--above", options.above),
+        "columns": options.columns.split(",") if options.columns else None,
+        "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item)]},
+        "categories": {c: v.split("|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
+    }
+    return {name: value for name, value in found.items() if value not in (None, {})}
+
+
+def _parts(option: str, item: str) -> tuple[str, str]:
+    name, equals, value = item.rpartition("=")
+    if not equals:
+        raise InvalidInput(option, f"needs NAME=..., got {item!r}", "For example: --range age=17,90.")
+    return name, value
+
+
+def _ends(item: str, value: str) -> list[float]:
+    ends = [number_from_text("--range", text) for text in value.split(",")]
+    if len(ends) != 2:
+        raise InvalidInput("--range", f"needs NAME=LOW,HIGH, got {item!r}", "For example: --range age=17,90.")
+    return ends

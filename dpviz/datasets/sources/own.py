@@ -1,0 +1,290 @@
+"""A person's own rows in Python, `dpviz.dataset(...)`: a dataset whose name is the hash of its content.
+
+The same rows, read in the same way, have the same name in every process, so that what is stored under it stays right. The rows
+are held in memory of this process only; the last ones used stay, up to 2 GiB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from dpviz.common.memory import Cache
+from dpviz.common.validate import InvalidInput, number, positive, show
+from dpviz.common.words import Words
+from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources import folder
+from dpviz.datasets.table.columns import positives, word
+from dpviz.datasets.table.csv import check_names
+from dpviz.datasets.table.encoding import into_ball
+from dpviz.datasets.table.spec import TableSpec, prepare
+
+PREFIX = "rows-"
+_DIGITS = 16
+_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Rows as they were given, and how they become a dataset.
+
+    Attributes:
+        frame: columns are float64 or categories of str; NaN where missing.
+        spec: label, features, declared ranges and categories.
+        data_norm: where given, all features are numbers, and rows are divided by it instead of scaled column by column.
+        source: where the rows come from.
+        notes: what was done when they were read.
+    """
+
+    frame: pd.DataFrame
+    spec: TableSpec
+    data_norm: float | None
+    source: str
+    notes: tuple[Words, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The dataset's name: the hash of the rows and of how they are read."""
+        digest = hashlib.sha256()
+        listed = {f.name: getattr(self.spec, f.name) for f in fields(self.spec)}
+        listed = {k: sorted(v.items()) if isinstance(v, Mapping) else v for k, v in listed.items()}
+        digest.update(repr((listed, self.data_norm, len(self.frame))).encode())
+        for column in self.frame:
+            series = self.frame[column]
+            levels = list(series.cat.categories) if isinstance(series.dtype, pd.CategoricalDtype) else None
+            values = series.to_numpy() if levels is None else series.cat.codes.to_numpy(np.int64)
+            digest.update(repr((column, levels)).encode() + np.ascontiguousarray(values).tobytes())
+        return PREFIX + digest.hexdigest()[:_DIGITS]
+
+    def dataset(self, name: str, intercept: bool) -> Dataset:
+        """The rows ready for training."""
+        if self.data_norm is not None:
+            return self._divided(name, intercept, self.data_norm)
+        return prepare(
+            self.frame,
+            self.spec,
+            name=name,
+            source=self.source,
+            intercept=intercept,
+            limits=Limits.from_environment(),
+            notes=self.notes,
+        ).dataset
+
+    def _divided(self, name: str, intercept: bool, data_norm: float) -> Dataset:
+        said = list(self.notes)
+        target = self.spec.target
+        features = self.frame.drop(columns=target)
+        x = features.to_numpy(float) / data_norm
+        longer = int((np.linalg.norm(x, axis=1) > 1 + 1e-9).sum())
+        if longer:
+            said.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
+        y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, said)
+        return build(
+            name=name,
+            x=into_ball(x),
+            y=y,
+            feature_names=[str(c) for c in features],
+            frame=features.assign(**{target: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))}),
+            intercept=intercept,
+            source=self.source,
+            label_names=label_names,
+            notes=tuple(said),
+            description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
+        )
+
+
+def _size(content: Content) -> int:
+    return int(content.frame.memory_usage(deep=True).sum()) + 1
+
+
+_held: Cache[Content] = Cache("own rows", _BYTES, _size)
+
+
+def hold(content: Content) -> str:
+    """Keeps rows under their name.
+
+    Raises:
+        InvalidInput: they make no dataset, or take more memory than all own rows may.
+    """
+    name = content.name
+    if name not in _held:
+        content.dataset(name, True)  # what is wrong is said now
+        _held.put(name, content)
+        if name not in _held:
+            cause = f"take {_size(content) / 1e6:,.0f} MB"
+            raise InvalidInput(
+                "dataset", f"these rows {cause}", f"The limit is {_BYTES / 1e6:,.0f} MB. Take a sample of the rows."
+            )
+    return name
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is that of own rows, held or not."""
+    digits = name.removeprefix(PREFIX)
+    return name.startswith(PREFIX) and len(digits) == _DIGITS and set(digits) <= set("0123456789abcdef")
+
+
+def get(name: str) -> Content:
+    """The rows of that name.
+
+    Raises:
+        InvalidInput: this process does not hold them.
+    """
+    content = _held.get(name)
+    if content is None:
+        cause = f"{show(name)} are rows that this process does not hold"
+        raise InvalidInput("dataset", cause, "Make them again with dpviz.dataset(...), or name the file on the command line.")
+    return content
+
+
+def load(name: str, intercept: bool) -> Dataset:
+    """The dataset of own rows by name."""
+    return get(name).dataset(name, intercept)
+
+
+def rows(name: str) -> int | None:
+    """Number of rows where no gaps can take some away."""
+    content = get(name)
+    return None if content.frame.isna().to_numpy().any() else len(content.frame)
+
+
+def from_values(
+    data: pd.DataFrame | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    target: str | None = None,
+    data_norm: float | None = None,
+    source: str = "your own rows, held in this process",
+    notes: tuple[Words, ...] = (),
+    **how: Any,
+) -> Content:
+    """Rows and labels as `dpviz.dataset` takes them; see there."""
+    frame = table(data)
+    if (y is None) == (target is None):
+        raise InvalidInput("target", "give either y or the name of the column with the label", "Give one of them.")
+    if y is not None:
+        target = "label"
+        while target in frame.columns:
+            target += "'"
+        labels = np.asarray(y)
+        if labels.shape != (len(frame),):
+            raise InvalidInput("y", f"must be {len(frame):,} labels, got shape {labels.shape}", "Give one label for each row.")
+        frame = frame.assign(**{target: _column(target, pd.Series(labels))})
+    assert target is not None
+    features = [str(c) for c in frame if c != target]
+    how["ranges"] = pairs("ranges", how.get("ranges"), features)
+    spec = TableSpec.from_dict({"target": target} | {key: value for key, value in how.items() if value is not None})
+    if data_norm is not None:
+        data_norm = positive("data_norm", data_norm)
+        _only_numbers(frame.drop(columns=target, errors="ignore"), spec)
+    return Content(frame, spec, data_norm, source, notes)
+
+
+def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Content:
+    """A table in a file, or its bytes, read as one of the data folder is: a TOML file beside it may say how.
+
+    Args:
+        path: the file; None where only its bytes are there.
+        how: as for `dpviz.dataset`; wins over the file beside it.
+
+    Raises:
+        InvalidInput: the file cannot be read or is no table that can be used.
+    """
+    limits = Limits.from_environment()
+    beside: dict[str, Any] = {}
+    if content is None:
+        if path is None or not path.is_file():
+            raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.")
+        content = folder.file_bytes(path, limits)
+        sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
+        beside = folder.sidecar_of(sidecar)
+    header, delimiter = folder.reading(beside)
+    read = read_table(content, header=header, delimiter=delimiter, limits=limits)
+    values = beside | {key: value for key, value in how.items() if value}
+    if how.get("above") is not None:
+        values.pop("positive", None)
+    elif how.get("positive"):
+        values.pop("above", None)
+    notes = read.notes
+    if "target" not in values:
+        values["target"] = str(read.frame.columns[-1])
+        notes = (*notes, f"The last column, {values['target']}, was taken for the label, because nothing says more.")
+    source = "standard input" if path is None else f"the file {path.name}"
+    return Content(read.frame, TableSpec.from_dict(values), None, source, notes)
+
+
+def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:
+    for name in ("ranges", "categories", "columns", "defaults"):
+        if getattr(spec, name):
+            raise InvalidInput(name, "cannot go with data_norm", "Give one of them: data_norm divides whole rows.")
+    for column in features:
+        if not pd.api.types.is_float_dtype(features[column]):
+            raise InvalidInput(
+                str(column), "holds text, which data_norm cannot divide", "Declare categories instead of data_norm."
+            )
+        if features[column].isna().any():
+            raise InvalidInput(str(column), "has gaps", "Fill or drop them first.")
+
+
+def table(data: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+    """A frame as the reader of files makes it: float64 or categories of str, NaN for gaps, index 0..n-1.
+
+    Args:
+        data: a frame, or (n, d) numbers, whose columns are called x0, x1, ...
+
+    Raises:
+        InvalidInput: no table, no rows, a name that is taken twice or cannot be shown, or an infinite number.
+    """
+    if isinstance(data, pd.DataFrame):
+        frame = data.reset_index(drop=True)
+        frame.columns = pd.Index([str(c) for c in data.columns])
+    else:
+        values = np.asarray(data)
+        if values.ndim != 2:
+            raise InvalidInput("X", f"must have rows and columns, got shape {values.shape}", "Give an array of shape (n, d).")
+        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    if frame.empty:
+        raise InvalidInput("X", "has no rows or no columns", "Give at least 10 rows.")
+    check_names(list(frame.columns), True)
+    return pd.DataFrame({name: _column(name, frame[name]) for name in frame})
+
+
+def _column(name: str, series: pd.Series) -> pd.Series:
+    if pd.api.types.is_bool_dtype(series) or not pd.api.types.is_numeric_dtype(series):
+        texts = series.map(word, na_action="ignore").astype(object)
+        return texts.where(series.notna(), None).astype("category")
+    if pd.api.types.is_complex_dtype(series):
+        raise InvalidInput(name, "holds complex numbers", "Give real numbers.")
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_integer_dtype(series) and (np.abs(values) >= 2.0**53).any():
+        return _column(name, series.astype("string"))  # identifiers of many digits, which floats would not keep apart
+    if np.isinf(values).any():
+        raise InvalidInput(name, f"row {int(np.isinf(values).argmax()):,} is infinite", "Correct or remove that value.")
+    return pd.Series(values)
+
+
+def pairs(field: str, given: Mapping[str, Sequence[float]] | Sequence[float] | None, columns: Sequence[str]) -> dict[str, Any]:
+    """Ranges by column: as given, or one (low, high) for all columns.
+
+    Raises:
+        InvalidInput: neither of both.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(k): v for k, v in given.items()}
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInput(field, f"must be (low, high), got {show(given)}", "Give two numbers, or one pair for each column.")
+    ends = [number(field, v) for v in given]
+    if len(ends) != 2:
+        raise InvalidInput(field, f"must be (low, high), got {show(given)}", "Give two numbers, or one pair for each column.")
+    return dict.fromkeys(columns, tuple(ends))

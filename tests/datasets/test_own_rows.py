@@ -1,0 +1,134 @@
+"""`dpviz.dataset`: a person's own rows in Python, used like a named dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.sources import own
+
+
+def rows(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3)) * [1, 10, 100]
+    return x, (x[:, 0] > 0).astype(int)
+
+
+def frame() -> pd.DataFrame:
+    x, y = rows()
+    kind = np.where(x[:, 1] > 0, "a", "b")
+    return pd.DataFrame({"age": x[:, 0], "kind": kind, "flag": x[:, 2] > 0, "income": np.where(y > 0, ">50K", "<=50K")})
+
+
+def test_the_name_is_the_hash_of_the_content() -> None:
+    x, y = rows()
+    first = dpviz.dataset(x, y)
+    assert first.name == dpviz.dataset(x.copy(), list(y)).name
+    assert own.is_own(first.name)
+    moved = x.copy()
+    moved[0, 0] += 1e-9
+    others = [
+        dpviz.dataset(moved, y),
+        dpviz.dataset(x, 1 - y),
+        dpviz.dataset(x, y, ranges=(-300, 300)),
+        dpviz.dataset(x, y, positive=0),
+    ]
+    assert len({first.name, *(d.name for d in others)}) == 5
+
+
+def test_it_is_used_like_a_named_one() -> None:
+    x, y = rows()
+    data = dpviz.dataset(x, y)
+    spec = dpviz.RunSpec(data, mechanism="output-gaussian", seeds=2)
+    assert spec.dataset == data.name
+    assert dpviz.run(spec).setup.dataset is data
+    table = dpviz.sweep(data, mechanisms=["output-gaussian"], epsilons=[1.0, 2.0], seeds=2, n_jobs=2)  # in threads
+    assert set(table["dataset"]) == {data.name}
+    assert dpviz.influence_of(dpviz.setup_for(spec).problem).residual < 1e-8
+    assert dpviz.run(dataclasses.replace(spec, intercept=False)).theta.shape == (2, 3)
+
+
+def test_frames_follow_the_rules_of_files() -> None:
+    data = dpviz.dataset(frame(), target="income", positive=">50K", ranges={"age": (-3, 3)}, categories={"kind": ["a", "b"]})
+    assert data.label_names == ("<=50K", ">50K")
+    assert data.feature_names == ("age", "kind=a", "kind=b", "flag=False", "flag=True", "(intercept)")
+    assert data.looked_at == ("flag",)
+    read = own.Content(own.table(frame()), own.TableSpec("income"), None, "")
+    pd.testing.assert_frame_equal(read.dataset("x", True).frame, dpviz.dataset(frame(), target="income").frame)
+
+
+def test_data_norm_reads_nothing_from_the_rows() -> None:
+    x, y = rows()
+    data = dpviz.dataset(x, y, data_norm=100.0)
+    assert data.declared
+    np.testing.assert_allclose(data.X[:, :3] * np.sqrt(2), x / np.maximum(100, np.linalg.norm(x, axis=1))[:, None])
+    assert "shortened" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda x, y: dpviz.dataset(x, y[:-1]), "y"),
+        (lambda x, y: dpviz.dataset(x), "target"),
+        (lambda x, y: dpviz.dataset(x[0], y), "X"),
+        (lambda x, y: dpviz.dataset(x, y * 0), "target"),
+        (lambda x, y: dpviz.dataset(np.where(x > 100, np.inf, x), y), "x2"),
+        (lambda x, y: dpviz.dataset(x, y, ranges=(1, 2, 3)), "ranges"),
+        (lambda x, y: dpviz.dataset(x, y, ranges={"z": (1, 2)}), "ranges"),
+        (lambda x, y: dpviz.dataset(x, y, data_norm=0), "data_norm"),
+        (lambda x, y: dpviz.dataset(frame(), target="income", data_norm=1), "kind"),
+        (lambda x, y: dpviz.dataset(x, y, ranges=(0, 1), data_norm=1), "ranges"),
+        (lambda x, y: dpviz.RunSpec(dataclasses.replace(dpviz.dataset(x, y), X=np.zeros((60, 4)))), "dataset"),
+        (lambda x, y: dpviz.resolve(dpviz.RunSpec("rows-0123456789abcdef")), "dataset"),
+    ],
+)
+def test_bad_rows_are_refused_in_words(call: object, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        call(*rows())  # type: ignore[operator]
+    assert refused.value.field.startswith(field)
+
+
+def test_identifiers_of_many_digits_stay_apart() -> None:
+    data = own.table(pd.DataFrame({"id": [2**60, 2**60 + 1]}))
+    assert len(data["id"].cat.categories) == 2
+
+
+def test_a_file_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mine.csv"
+    frame().to_csv(path, index=False)
+    common = ["--target", "income", "--positive", ">50K", "--range", "age=-3,3", "--seeds", "2", "--epsilon"]
+    assert main(["run", str(path), *common, "1"]) == 0
+    said = capsys.readouterr().out
+    assert "mine.csv" in said
+    text = path.read_text()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["run", "-", *common, "1"]) == 0
+    piped = capsys.readouterr().out
+    assert [line for line in piped.splitlines() if "accuracy" in line] == [
+        line for line in said.splitlines() if "accuracy" in line
+    ]
+    (tmp_path / "mine.toml").write_text('target = "income"\npositive = [">50K"]\n[ranges]\nage = [-3, 3]\n')
+    assert main(["run", str(path), "--seeds", "2", "--epsilon", "1"]) == 0  # as the file beside it says
+    assert capsys.readouterr().out == said
+    sweep = ["sweep", str(path), "--mechanisms", "output-gaussian", "--epsilons", "1", "--seeds", "1", "--no-cache", "--quiet"]
+    assert main(sweep) == 0
+    assert "rows-" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["none.csv"], ["mine.csv", "--target", "x"], ["mine.csv", "--dataset", "iris"]])
+def test_a_bad_file_is_one_line(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame().to_csv(tmp_path / "mine.csv", index=False)
+    assert main(["run", *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
