@@ -13,6 +13,8 @@ from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
+    from dpviz.experiments.metrics import Metric
+    from dpviz.experiments.run import Result
     from dpviz.experiments.spec import RunSpec
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -75,6 +77,13 @@ def parser() -> argparse.ArgumentParser:
     ):
         run.add_argument(f"--{name}", help=meaning, metavar="VALUE")
     run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
+    run.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="a measure of usefulness beside accuracy, for example roc-auc, or all; may be repeated",
+    )
     run.set_defaults(command=_run)
 
     sweep.add(commands)
@@ -136,7 +145,9 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 def _run(options: argparse.Namespace) -> int:
     import dpviz
 
-    result = dpviz.run(run_spec(options))
+    spec = run_spec(options)
+    chosen = _metrics(options.metric)
+    result = dpviz.run(spec)
     spec, cal = result.spec, result.calibration
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy
@@ -151,6 +162,7 @@ def _run(options: argparse.Namespace) -> int:
         *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
         ("non-private", f"{result.non_private.accuracy:.4f}"),
         ("majority", f"{result.majority.accuracy:.4f}"),
+        *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *[("only if", condition) for condition in cal.conditions],
         *[("note", note) for note in cal.notes],
@@ -158,6 +170,30 @@ def _run(options: argparse.Namespace) -> int:
     for name, value in lines:
         print(f"{name + ':':19}{value}")
     return 0
+
+
+def _metrics(names: Sequence[str]) -> list[Metric]:
+    """The metrics that `--metric` asks for, each once.
+
+    Raises:
+        InvalidInput: for an unknown one.
+    """
+    from dpviz.common.validate import one_of
+    from dpviz.experiments.metrics import METRICS
+
+    chosen = dict.fromkeys(METRICS if "all" in names else names)
+    return [METRICS[one_of("--metric", name, METRICS)] for name in chosen]
+
+
+def _measured(result: Result, metric: Metric) -> str:
+    """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
+    values, base = result.metrics[metric.column], result.setup.baselines[metric.column]
+    if values.isna().any():
+        private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
+    else:
+        private = f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
+    beside = [f"{name} {'no value' if value != value else f'{value:.4f}'}" for name, value in base.items()]
+    return f"{private}; {'; '.join(beside)}; {'higher' if metric.higher_is_better else 'lower'} is better"
 
 
 def _fetch(options: argparse.Namespace) -> int:

@@ -12,11 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from dpviz.common.validate import InvalidInput, one_of
+from dpviz.experiments.metrics import METRICS
 
 Floats = NDArray[np.float64]
 
 #: what a sweep measures, and whether more is better
-QUANTITIES = {"accuracy": True, "train_accuracy": True, "optimality_gap": False, "objective": False}
+QUANTITIES = {"accuracy": True, "train_accuracy": True, "optimality_gap": False, "objective": False} | {
+    metric.column: metric.higher_is_better for metric in METRICS.values()
+}
 #: what a band means
 BANDS = ("draws", "mean")
 QUANTILES = (0.1, 0.9)
@@ -42,8 +45,9 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
     rows = []
     for (mechanism, epsilon), part in table.groupby(["mechanism", "epsilon"], sort=False):
         values = part.sort_values("seed")[quantity].to_numpy(float)
-        exact = quantity == "accuracy" and bool(part["expected_accuracy"].notna().all())
-        mean = float((part["expected_accuracy"] if exact else part[quantity]).mean())
+        closed = closed_form(part, quantity)
+        exact = closed is not None
+        mean = float(part[quantity].mean()) if closed is None else closed
         if band == "draws":
             low, high = (float(v) for v in np.quantile(values, QUANTILES))
         else:
@@ -67,6 +71,14 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
     rank = {name: k for k, name in enumerate(dict.fromkeys(table["mechanism"]))}
     order = made["mechanism"].map(rank)
     return made.assign(_rank=order).sort_values(["_rank", "epsilon"]).drop(columns="_rank").reset_index(drop=True)
+
+
+def closed_form(part: pd.DataFrame, quantity: str) -> float | None:
+    """The mean over all noise draws in closed form of a table's rows; None where there is none."""
+    column = f"expected_{quantity}"
+    if column not in part or not part[column].notna().all():
+        return None
+    return float(part[column].mean())
 
 
 def bootstrap(values: ArrayLike, *, confidence: float = CONFIDENCE) -> tuple[float, float]:

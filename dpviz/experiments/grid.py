@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.cells import Cell
+from dpviz.experiments.curves import closed_form
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
@@ -43,8 +44,8 @@ class Grid:
         for k, table in tables.items():
             if len(table):
                 i, j, _ = self.cells[k]
-                exact = quantity == "accuracy" and table["expected_accuracy"].notna().all()
-                out[j, i] = float(table["expected_accuracy" if exact else quantity].mean())
+                closed = closed_form(table, quantity)
+                out[j, i] = float(table[quantity].mean()) if closed is None else closed
         return out
 
     def at(self, i: int, j: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import prob_positive
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Fit, Mechanism, Training
+from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
 from dpviz.models import Rows
 from dpviz.models.problem import Problem, accuracy
 
@@ -72,21 +72,39 @@ class Trained:
         The mean over rows of P(score has the label's sign). (E, 1) where all seeds train alike; None where the
         distribution of the released parameters is not known.
         """
+        return self.expected_accuracies(rows)[0]
+
+    def expected_accuracies(self, rows: Rows) -> tuple[Floats | None, Floats | None]:
+        """`expected_accuracy`, and the same for balanced accuracy: the mean of the shares of each class that is there."""
         noise, problem = self.fit.distribution, self.problem
         if noise is None or not problem.setting.linear:
-            return None
-        scores = problem.model.scores(np.atleast_2d(noise.centre), rows)
-        norms = np.broadcast_to(rows.norms[:, None], scores.shape)
-        positive = (rows.y > 0)[:, None]
-        out = np.empty((len(noise.scale), scores.shape[1]))
-        for e, scale in enumerate(noise.scale):
-            p = prob_positive(noise.family, float(scale), problem.m, scores, norms)
-            out[e] = np.where(positive, p, 1 - p).mean(axis=0)
-        return out
+            return None, None
+        classes = [rows.y == label for label in (-1.0, 1.0) if (rows.y == label).any()]
+        balanced = np.sum([one / (one.sum() * len(classes)) for one in classes], axis=0)
+        found = chances_right(problem, noise, rows, np.stack([np.full(len(rows), 1 / len(rows)), balanced]))
+        return found[:, :, 0], found[:, :, 1]
 
     def _of_the_label(self, rows: Rows) -> Floats:
         """(E, S) shares of rows with the label that was released in the place of a model."""
         return np.asarray((rows.y[:, None, None] == self.fit.constant_label).mean(axis=0))
+
+
+def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Floats) -> Floats:
+    """(E, S, G) weighted means over rows of P(score has the label's sign), for parameters of a known distribution.
+
+    (E, 1, G) where all seeds train alike. The score must be linear in the parameters.
+
+    Args:
+        weights: (G, n), each weighting adds up to 1.
+    """
+    scores = problem.model.scores(np.atleast_2d(noise.centre), rows)
+    norms = np.broadcast_to(rows.norms[:, None], scores.shape)
+    positive = (rows.y > 0)[:, None]
+    out = np.empty((len(noise.scale), scores.shape[1], len(weights)))
+    for e, scale in enumerate(noise.scale):
+        p = prob_positive(noise.family, float(scale), problem.m, scores, norms)
+        out[e] = (weights @ np.where(positive, p, 1 - p)).T
+    return out
 
 
 def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = False) -> Trained:

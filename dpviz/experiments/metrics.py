@@ -11,15 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpviz.common.validate import InvalidInput, in_range, one_of
 from dpviz.common.words import Words
+from dpviz.models import Model, Rows
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 1 << 22  # scores worked on at once
+_BLOCK = 1 << 18  # scores worked on at once: what is made of them stays in the processor's cache
+PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen
 _BINS = 15  # of the calibration error (Guo et al. 2017)
 
 
@@ -40,6 +43,11 @@ class Metric:
     help: Words
     needs: str
     higher_is_better: bool = True
+
+    @property
+    def column(self) -> str:
+        """Name of its column in tables."""
+        return self.id.replace("-", "_")
 
 
 METRICS: dict[str, Metric] = {
@@ -62,14 +70,14 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "recall-at-precision",
-            "Recall at a precision",
-            "Largest recall of the positive class at a threshold with at least the chosen precision; 0 where none has it.",
+            f"Recall at {PRECISION:.0%} precision",
+            "Largest recall of the positive class at a threshold with at least this precision; 0 where none has it.",
             "ranks",
         ),
         Metric(
             "recall-at-false-positive-rate",
-            "Recall at a false-positive rate",
-            "Largest recall of the positive class at a threshold with at most the chosen false-positive rate.",
+            f"Recall at {FALSE_POSITIVE_RATE:.0%} false positives",
+            "Largest recall of the positive class at a threshold with at most this false-positive rate.",
             "ranks",
         ),
         Metric("log-loss", "Log loss", "Mean negative log-probability of the true label.", "probabilities", False),
@@ -91,8 +99,8 @@ def measure(
     metrics: Sequence[str] = tuple(METRICS),
     *,
     probabilities: bool = True,
-    precision: float = 0.5,
-    false_positive_rate: float = 0.05,
+    precision: float = PRECISION,
+    false_positive_rate: float = FALSE_POSITIVE_RATE,
 ) -> dict[str, Floats]:
     """Measures of R replicas on n rows.
 
@@ -198,6 +206,31 @@ def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Float
         "brier": np.square(p - positive).mean(axis=1),
         "calibration-error": np.abs(surplus).sum(axis=1) / positive.size,
     }
+
+
+def measure_models(
+    model: Model, theta: Floats, rows: Rows, labels: Floats | None = None, metrics: Sequence[str] = tuple(METRICS)
+) -> pd.DataFrame:
+    """Measures of R trained replicas on rows, one column for each metric (`Metric.column`).
+
+    Args:
+        model: what was trained.
+        theta: (R, m) parameters.
+        rows: n labelled rows.
+        labels: (R,) labels in {-1, +1} where a label was released in the place of a model. It has no scores, so that
+            measures of ranks and of probabilities have no value (NaN).
+    """
+    if labels is not None:
+        called = measure(np.asarray(labels, float).reshape(-1, 1).repeat(len(rows), axis=1), rows.y, metrics)
+        tables = [{name: v if METRICS[name].needs == "labels" else np.full(len(v), np.nan) for name, v in called.items()}]
+    else:
+        size = max(1, _BLOCK // len(rows))
+        blocks = (theta[start : start + size] for start in range(0, len(theta), size))
+        tables = [
+            measure(np.ascontiguousarray(model.scores(b, rows).T), rows.y, metrics, probabilities=model.loss.probabilities)
+            for b in blocks
+        ]
+    return pd.DataFrame({METRICS[name].column: np.concatenate([t[name] for t in tables]) for name in metrics})
 
 
 def default_metric(y: Floats) -> str:

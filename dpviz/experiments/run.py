@@ -15,10 +15,11 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.measure import train
+from dpviz.experiments.metrics import METRICS, measure_models
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Training, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, OutputNoise, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, get_model, margins
 from dpviz.privacy.budget import Budget, default_delta
@@ -44,6 +45,7 @@ class Result:
             and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
         expected_accuracy: test accuracy averaged over all noise draws in closed form; None where there is no
             closed form. Where training itself is random, over the noise given this run's training randomness.
+        expected_balanced_accuracy: the same for balanced accuracy.
         calibration: how the noise was set, and what is guaranteed.
         instances: training rows by row id: label, visits, times_noised, noise_norm, passed, rule_margin (means
             over the seeds), margin of the private models (mean) and of the non-private one, and correct (share
@@ -54,6 +56,8 @@ class Result:
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
         timeline: (S, rounds) rows that received noise per round, None where noise is not put on rows.
         record: what happened to each row, per seed; None where `instances` was switched off.
+        labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
+        distribution: of the released parameters, where it is known in closed form; its scale has one entry.
     """
 
     spec: RunSpec
@@ -64,6 +68,7 @@ class Result:
     objective: Floats
     optimality_gap: Floats
     expected_accuracy: float | None
+    expected_balanced_accuracy: float | None
     calibration: Calibration
     instances: pd.DataFrame
     non_private: Baseline
@@ -72,6 +77,22 @@ class Result:
     replicas: range
     timeline: NDArray[Any] | None = None
     record: NoiseRecord | None = None
+    labels: Floats | None = None
+    distribution: OutputNoise | None = None
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """(S rows) every metric on the test rows, one column each (`Metric.column`); computed when first asked for.
+
+        NaN where a metric has no value: measures of ranks and probabilities for a released label, measures of
+        probabilities for models without. Computed from private rows and outside every epsilon.
+        """
+        return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels)
+
+    @cached_property
+    def train_metrics(self) -> pd.DataFrame:
+        """`metrics` on the training rows."""
+        return measure_models(self.setup.problem.model, self.theta, self.setup.problem.rows, self.labels)
 
     @cached_property
     def individual(self) -> IndividualEpsilon | None:
@@ -123,7 +144,8 @@ def run_epsilons(
         mechanism,
         Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(first + (1 - first) * done)),
     )
-    fit, accuracy, expected = trained.fit, trained.accuracy(shared.test), trained.expected_accuracy(shared.test)
+    fit, accuracy = trained.fit, trained.accuracy(shared.test)
+    expected, balanced = trained.expected_accuracies(shared.test)
     return [
         Result(
             spec=r.spec,
@@ -134,6 +156,7 @@ def run_epsilons(
             objective=trained.objective[e],
             optimality_gap=trained.optimality_gap[e],
             expected_accuracy=None if expected is None else float(expected[e].mean()),
+            expected_balanced_accuracy=None if balanced is None else float(balanced[e].mean()),
             calibration=calibrations[e],
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
             non_private=shared.non_private,
@@ -142,6 +165,8 @@ def run_epsilons(
             replicas=chosen,
             timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
+            labels=None if fit.constant_label is None else fit.constant_label[e],
+            distribution=None if fit.distribution is None else fit.distribution.at(e),
         )
         for e, r in enumerate(runs)
     ]
@@ -213,6 +238,9 @@ def calibrate(
 def tidy(result: Result) -> pd.DataFrame:
     """One row per seed of a result, with the columns of `dpviz.sweep`."""
     spec, cal = result.spec, result.calibration
+    beside = [metric.column for metric in METRICS.values() if metric.id != "accuracy"]
+    base = result.setup.baselines
+    balanced = result.expected_balanced_accuracy
     return pd.DataFrame(
         {
             "dataset": spec.dataset,
@@ -235,7 +263,11 @@ def tidy(result: Result) -> pd.DataFrame:
             "neighbouring": cal.neighbouring.value,
             "non_private_accuracy": result.non_private.accuracy,
             "majority_accuracy": result.majority.accuracy,
+            "expected_balanced_accuracy": float("nan") if balanced is None else balanced,
         }
+        | {name: result.metrics[name].to_numpy() for name in beside}
+        | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
+        | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
     )
 
 

@@ -13,6 +13,7 @@ from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split, load_dataset
 from dpviz.datasets.table.encoding import encode
+from dpviz.experiments.metrics import measure, measure_models
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -75,8 +76,30 @@ class Setup:
         return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
 
     @cached_property
+    def baselines(self) -> pd.DataFrame:
+        """Every metric on the test rows: rows "non-private" and "majority", columns as in `Result.metrics`."""
+        return self._baselines(self.test)
+
+    @cached_property
+    def training_baselines(self) -> pd.DataFrame:
+        """`baselines` on the training rows."""
+        return self._baselines(self.problem.rows)
+
+    def _baselines(self, rows: Rows) -> pd.DataFrame:
+        model, theta = self.problem.model, self.problem.optimum[None]
+        label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
+        tables = [measure_models(model, theta, rows), measure_models(model, theta, rows, label)]
+        return pd.concat(tables).set_axis(["non-private", "majority"])
+
+    @property
     def ordinary_accuracy(self) -> float | None:
-        """Test accuracy of scikit-learn's logistic regression, as it comes, on standardised columns of the same split.
+        """Test accuracy of scikit-learn's logistic regression; see `ordinary_scores`."""
+        scores = self.ordinary_scores
+        return None if scores is None else float(measure(scores[None], self.test.y, ["accuracy"])["accuracy"][0])
+
+    @cached_property
+    def ordinary_scores(self) -> Floats | None:
+        """(test rows,) scores of scikit-learn's logistic regression, as it comes, on standardised columns of the same split.
 
         None for tables that are large, that have missing values, or whose features are not among the readable columns.
         """
@@ -94,7 +117,7 @@ class Setup:
         centre, spread = x[train].mean(axis=0), x[train].std(axis=0)
         z = (x - centre) / np.where(spread > 0, spread, 1.0)
         y = self.dataset.y
-        return float(LogisticRegression(max_iter=1000).fit(z[train], y[train]).score(z[test], y[test]))
+        return np.asarray(LogisticRegression(max_iter=1000).fit(z[train], y[train]).decision_function(z[test]), float)
 
 
 _BYTES = 1 << 30

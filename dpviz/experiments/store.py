@@ -18,9 +18,11 @@ from pyarrow import ArrowException
 from dpviz.common import files
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.cell import Cell
+from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.resolve import resolve
 
 STORE_BYTES = 1 << 30
+_BESIDE = tuple(metric.column for metric in METRICS.values() if metric.id != "accuracy")
 #: columns of a cell's table, those of `run.tidy`
 COLUMNS = (
     "dataset",
@@ -43,6 +45,10 @@ COLUMNS = (
     "neighbouring",
     "non_private_accuracy",
     "majority_accuracy",
+    "expected_balanced_accuracy",
+    *_BESIDE,
+    *(f"non_private_{name}" for name in _BESIDE),
+    *(f"majority_{name}" for name in _BESIDE),
 )
 _TEXTS = ("dataset", "model", "mechanism", "status", "neighbouring")
 

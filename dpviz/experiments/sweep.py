@@ -148,7 +148,8 @@ def run_sweep(
         Columns: dataset, model, mechanism, epsilon, delta, lam, seed (0 .. seeds-1), accuracy, train_accuracy,
         objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
         claimed_epsilon, proved_epsilon (NaN where there is none), status, neighbouring, non_private_accuracy,
-        majority_accuracy.
+        majority_accuracy, expected_balanced_accuracy, and every other metric of `dpviz.experiments.metrics` on the test
+        rows, also with the prefixes non_private_ and majority_; NaN where a metric has no value.
 
     Raises:
         InvalidInput: a run does not fit what is there (see `dpviz.resolve`), before anything is computed; or a cell cannot
@@ -169,7 +170,8 @@ def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
     """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the blocks of seeds."""
     rank = {name: k for k, name in enumerate(spec.mechanisms)}
     table = table.assign(_rank=table["mechanism"].map(rank)).sort_values(["_rank", "epsilon", "seed"], kind="stable")
-    table["expected_accuracy"] = table.groupby(["mechanism", "epsilon"])["expected_accuracy"].transform("mean")
+    exact = ["expected_accuracy", "expected_balanced_accuracy"]
+    table[exact] = table.groupby(["mechanism", "epsilon"])[exact].transform("mean")
     return table.drop(columns="_rank").reset_index(drop=True)
 
 

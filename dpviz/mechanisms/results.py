@@ -28,6 +28,10 @@ class OutputNoise:
     scale: Floats
     family: str
 
+    def at(self, e: int) -> OutputNoise:
+        """The distribution at budget e alone."""
+        return dataclasses.replace(self, scale=self.scale[e : e + 1])
+
 
 @dataclass(frozen=True)
 class NoiseRecord:

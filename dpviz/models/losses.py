@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,13 @@ class Loss(ABC):
         curvature_bound: sup phi'', called c or beta_0 in the papers.
         third_bound: sup |phi'''|, infinite where the second derivative jumps.
         centre: the margin in the middle of the largest curvature, where a quadratic stands in for the loss best.
+        probabilities: whether a model with this loss gives the probability 1/(1 + e^-m) to the label on whose side m is.
     """
 
     name: str
     third_bound: float
     centre: float
+    probabilities: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -91,6 +94,7 @@ class Logistic(Loss):
     curvature_bound: float = 0.25
     third_bound: float = 1.0 / (6.0 * 3.0**0.5)
     centre: float = 0.0
+    probabilities: ClassVar[bool] = True
 
     def value(self, margin: Array) -> Array:
         return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)  # four times faster than logaddexp

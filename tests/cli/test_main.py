@@ -37,6 +37,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("--set nothing=1", "nothing"),
         ("--set steps", "KNOB=VALUE"),
         ("--seeds 0", "seeds"),
+        ("--metric auc", "--metric"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +46,16 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert field in captured.err
+
+
+def test_a_run_prints_the_metrics_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = ["--metric", "roc-auc", "--metric", "f1"]
+    assert main(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted]) == 0
+    lines = {line.split(":")[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "no value" in lines["roc auc"]
+    assert "majority no value" in lines["roc auc"]
+    assert "higher is better" in lines["f1"]
+    assert "log loss" not in lines
 
 
 @pytest.mark.parametrize("arguments", [["--port", "0"], ["--port", "many"], ["frobnicate"]])

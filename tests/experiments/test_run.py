@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import metrics as referee
 from sklearn.linear_model import LogisticRegression
 
 import dpviz
 from dpviz.common.random import generator, spawn
+from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.setup import setup_for
 
 SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})
@@ -30,6 +32,36 @@ def test_result_has_what_it_promises() -> None:
     assert (result.instances["visits"] == 50).all()
     np.testing.assert_allclose(result.optimality_gap, result.objective - result.non_private.objective)
     assert result.majority.accuracy == pytest.approx(67 / 114)
+
+
+def test_metrics_are_those_of_the_released_models_on_both_parts() -> None:
+    result = dpviz.run(SPEC)
+    split, data = result.setup.split, result.setup.dataset
+    for ids, table in ((split.test, result.metrics), (split.train, result.train_metrics)):
+        scores, y = result.theta @ data.X[ids].T, data.y[ids]
+        assert table["roc_auc"].to_list() == pytest.approx([referee.roc_auc_score(y, s) for s in scores])
+        chances = 1 / (1 + np.exp(-scores))
+        assert table["brier"].to_list() == pytest.approx([referee.brier_score_loss(y, p) for p in chances])
+    np.testing.assert_allclose(result.metrics["accuracy"], result.accuracy, rtol=1e-14)
+    base = result.setup.baselines
+    assert base.loc["non-private", "accuracy"] == pytest.approx(result.non_private.accuracy)
+    assert base.loc["majority", "accuracy"] == pytest.approx(result.majority.accuracy)
+    assert base.loc["majority", "balanced_accuracy"] == 0.5
+
+
+def test_a_released_label_and_a_hinge_have_no_metrics_of_what_they_do_not_give() -> None:
+    label = dpviz.run(dpviz.RunSpec("teaching", mechanism="majority", seeds=3)).metrics
+    hinge = dpviz.run(dpviz.RunSpec("teaching", "svm", "output-gaussian", seeds=3)).metrics
+    for metric in METRICS.values():
+        assert label[metric.column].isna().all() == (metric.needs != "labels"), metric.id
+        assert hinge[metric.column].isna().all() == (metric.needs == "probabilities"), metric.id
+
+
+def test_expected_balanced_accuracy_is_the_mean_over_many_draws() -> None:
+    result = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=0.3, seeds=4000))
+    drawn = result.metrics["balanced_accuracy"]
+    assert result.expected_balanced_accuracy is not None
+    assert abs(drawn.mean() - result.expected_balanced_accuracy) < 4 * drawn.std() / 4000**0.5
 
 
 def test_numbers_recomputed_from_the_released_parameters() -> None:

@@ -41,7 +41,12 @@ def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
     run = dpviz.run(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=3.0, seeds=25))
     part = table[(table.mechanism == "cms-output") & (table.epsilon == 3.0)]
     assert part["objective"].to_numpy() == pytest.approx(run.objective)
-    assert part["expected_accuracy"].iloc[0] == pytest.approx(run.expected_accuracy)
+    for name in ("expected_accuracy", "expected_balanced_accuracy"):
+        assert part[name].iloc[0] == pytest.approx(getattr(run, name))
+    pd.testing.assert_frame_equal(part[list(run.metrics)].reset_index(drop=True), run.metrics)
+    assert (part["non_private_roc_auc"] == run.setup.baselines.loc["non-private", "roc_auc"]).all()
+    assert part["majority_roc_auc"].isna().all()
+    assert (part["majority_f1"] == run.setup.baselines.loc["majority", "f1"]).all()
 
 
 def test_resumes_from_finished_cells(tmp_path: Path) -> None:
