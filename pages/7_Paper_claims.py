@@ -1,16 +1,32 @@
-"""Paper claims: every claim as a card with a test that can come out false."""
+"""Paper claims: a verdict on every claim of four papers, computed for this version, and tested again at a click."""
 
-from dpviz.dashboard.claims import KEYS, cards
+import streamlit as st
+
+from dpviz.dashboard.claims import KEYS, verdicts, views
 from dpviz.dashboard.kit import panels
 from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Paper claims")
-own = fields.Group(KEYS, cards.of)
+own = fields.Group(KEYS, verdicts.of)
 spec = sidebar.sidebar(own)
-shown, full = cards.choose(spec, own)
 page.problems()
-cards.overview(shown, full, spec.seed)
-if not shown:
+answer = st.container()
+full = bool(own["thorough"].value())
+shown = verdicts.shown(spec, own["about"].value(), full)
+if shown:
+    field = verdicts.opened(shown)
+    one = next(s for s in shown if s.claim.id == field.value())
+    with answer:
+        views.headline(shown)
+    left, right = st.columns(2, gap="large")
+    with left:
+        own["about"].draw()
+        views.board(shown, one, field, theme)
+    with right:
+        views.card(one, field, full, spec.seed)
+    views.details(one, theme)
+    verdicts.test_again(shown, own, spec.seed)
+    views.papers(shown)
+else:
+    own["about"].draw()
     panels.empty("No claim of the four papers is about this mechanism. Choose “All four papers”, or another mechanism.")
-for claim in shown:
-    cards.card(claim, full, spec.seed, theme, opened=len(shown) <= 3)

@@ -97,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
     claims.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
     claims.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
+    claims.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
     claims.set_defaults(command=_claims)
     return made
 
@@ -247,6 +248,8 @@ def _claims(options: argparse.Namespace) -> int:
     from dpviz.papers import claims
 
     known = claims.list_claims()
+    if options.save:
+        return _save_claims(options)
     if options.claim is None:
         for name, claim in known.items():
             print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
@@ -266,6 +269,24 @@ def _claims(options: argparse.Namespace) -> int:
         print(f"== {name}")
         for label, value in lines:
             print(f"{label + ':':19}{value}")
+    return 0
+
+
+def _save_claims(options: argparse.Namespace) -> int:
+    from dpviz.papers import claims, saved
+
+    if options.claim not in (None, "all") or options.full or options.seed != "0":
+        raise InvalidInput("--save", "saves the usual test of all claims", "Leave the claim, --full and --seed out.")
+    findings = []
+    for name in claims.list_claims():
+        found = claims.check(name)
+        print(f"{name:30}{found.verdict.headline} ({found.seconds:.1f} s)", flush=True)
+        findings.append(found)
+    try:
+        saved.save(findings)
+    except OSError as problem:
+        raise InvalidInput("--save", f"cannot write {saved.FILE.name} ({problem.strerror})", "Run it in a checkout.") from None
+    print(f"Saved {len(findings)} verdicts of version {saved.version()}.")
     return 0
 
 

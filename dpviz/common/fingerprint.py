@@ -26,10 +26,15 @@ _TYPED = f"+{uuid.uuid4().hex[:12]}"
 
 
 @cache
-def engine_version() -> str:
-    """Version plus fingerprint of the rooms that compute results; a few milliseconds where this source was met before."""
+def engine_version(*also: str) -> str:
+    """Version plus fingerprint of the rooms that compute results; a few milliseconds where this source was met before.
+
+    Args:
+        also: further rooms whose code matters.
+    """
     root = Path(__file__).parents[1]
-    sources = {path.relative_to(root).as_posix(): path.read_bytes() for room in ROOMS for path in (root / room).rglob("*.py")}
+    rooms = (*ROOMS, *also)
+    sources = {path.relative_to(root).as_posix(): path.read_bytes() for room in rooms for path in (root / room).rglob("*.py")}
     return f"{__version__}+{_recalled(sources)}"
 
 

@@ -1,15 +1,86 @@
-"""What the test of a claim found, as a picture: one chart for each panel of its table."""
+"""What the tests of claims found, as pictures: all verdicts at a glance, and one chart for each panel of a test's table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import DASHES, SYMBOLS, Look, Theme, Trace, faint, figure, margin, shorten
+from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
+
+#: colours of verdicts by kind, for the light and the dark theme; their signs are in the paper's colour on them
+_VERDICTS = {
+    "light": {"green": "#1b6e35", "blue": "#1a5fb4", "red": "#b3261e", "gray": "#5f6368"},
+    "dark": {"green": "#6ad08a", "blue": "#8ab4f8", "red": "#ff8a80", "gray": "#b0b6be"},
+}
+_ROW = 74  # pixels of a paper's name and its tiles
+_TILE = 29
+
+
+def verdict_colour(theme: Theme, kind: str) -> str:
+    """The colour of a verdict: kind is "green", "blue", "red" or "gray"."""
+    return _VERDICTS[theme.name][kind]
+
+
+def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
+    """All verdicts at a glance: a row of tiles for each paper, one tile a claim.
+
+    Args:
+        tiles: columns claim (id), meaning, paper (name), sign, kind (of colour) and outcome (words).
+        chosen: id of the claim that is marked.
+    """
+    papers = list(dict.fromkeys(tiles["paper"]))
+    place = tiles["paper"].map(papers.index)
+    column = tiles.groupby("paper", sort=False).cumcount()
+    traces: list[Trace] = []
+    for outcome, part in tiles.assign(row=place, column=column).groupby("outcome", sort=False):
+        here = part["claim"] == chosen
+        traces.append(
+            {
+                "x": part["column"],
+                "y": part["row"],
+                "mode": "markers+text",
+                "name": str(outcome),
+                "text": part["sign"],
+                "textfont": {"color": theme.paper, "size": FONT_SIZE + 1},
+                "customdata": part[["claim"]],
+                "hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]],
+                "hoverinfo": "text",
+                "showlegend": False,
+                "marker": {
+                    "symbol": "square",
+                    "size": [_TILE + 6 if h else _TILE for h in here],
+                    "color": verdict_colour(theme, part["kind"].iloc[0]),
+                    "line": {"color": theme.ink, "width": [4 if h else 0 for h in here]},
+                    "opacity": 1,
+                },
+            }
+        )
+    names = [
+        {"text": plain(name), "x": 0, "xref": "paper", "xanchor": "left", "y": k, "yshift": 31, "showarrow": False}
+        for k, name in enumerate(papers)
+    ]
+    return figure(
+        theme,
+        traces,
+        height=_ROW * len(papers) + 24,
+        margin=margin(left=4, right=4, top=12, bottom=4),
+        annotations=names,
+        legend={"visible": False},
+        hovermode="closest",
+        dragmode="pan",
+        x={"range": [-0.5, max(8.5, column.max() + 0.5)], "visible": False, "fixedrange": True},
+        y={"range": [len(papers) - 0.55, -0.75], "visible": False, "fixedrange": True},
+    )
+
+
+def _wrapped(text: str, width: int = 46) -> str:
+    """Lines that fit a hover label."""
+    return "<br>".join(map(plain, wrap(text, width)))
 
 
 def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, picture: Any) -> go.Figure:

@@ -18,10 +18,10 @@ from dpviz.auditing import survey
 from dpviz.auditing.scores import SCORES
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.claims import cards
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.tasks import Task
-from dpviz.papers.claims import list_claims
+from dpviz.papers import saved
+from dpviz.papers.claims import concerning, list_claims
 
 PAGES = Path(__file__).parents[2] / "pages"
 
@@ -112,33 +112,50 @@ def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{told} For the others that claim anything: no violation found." in said
 
 
-def test_claims_are_tested_on_request_and_kept() -> None:
-    page = opened("Paper_claims", mechanism="dbdp", about="mechanism")
-    assert "Not tested yet." in words(page)
+def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
+    page = opened("Paper_claims", mechanism="dbdp", about="mechanism", claim="dbdp-noise-rate")
+    kept, claims = saved.load(), concerning("dbdp")
+    assert f"Of {len(claims)} claims, " in words(page)
+    assert f"{kept.day.day} {kept.day:%B %Y}" in words(page) if kept.day else False
+    assert kept.findings["dbdp-noise-rate"].verdict.because in words(page)
     next(b for b in page.button if b.key == "test-dbdp-noise-rate").click().run()
     page = settled(page)
-    assert "1 fails" in words(page)
+    assert "1 tested again in this session" in words(page)
     again = opened("Paper_claims", mechanism="dbdp", about="mechanism")
-    assert "tested now: 1" in words(again)
+    assert "1 tested again in this session" in words(again)
 
 
-def test_all_claims_have_a_card_and_bad_filters_are_reported() -> None:
+def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "version", lambda: "another")
+    page = opened("Paper_claims", about="kang-ip")
+    assert "for an earlier version; test them again below" in words(page)
+    assert "Test it again" in [b.label for b in page.button]
+
+
+def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
     page = opened("Paper_claims")
-    assert len(page.header) == len(list_claims())
+    assert sum(len(t.value) for t in page.table) == len(list_claims())
+    assert not any("not tested" in str(v) for t in page.table for v in t.value.to_numpy().ravel())
     page = opened("Paper_claims", about="nobody")
     assert any(w.value.startswith("**about**") for w in page.warning)
     page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
     assert page.info
 
 
-@pytest.mark.parametrize("name", [c.id for c in list_claims().values() if c.id in ("numerical-tighter", "dbdp-pi-private")])
+def test_a_claim_that_is_left_out_is_closed() -> None:
+    page = opened("Paper_claims", about="kang-ip", claim="dbdp-noise-rate")
+    assert "claim" not in page.query_params
+    assert saved.load().findings["ip-private"].verdict.because in words(page)
+
+
+@pytest.mark.parametrize("name", ["numerical-tighter", "dbdp-pi-private"])
 def test_pictures_of_findings(name: str) -> None:
-    claim = list_claims()[name]
-    cards.submit([claim], False, 0)
-    page = settled(opened("Paper_claims", about=claim.paper))
-    page.toggle(key=f"show-{name}").set_value(True).run()
+    page = opened("Paper_claims", claim=name)
+    page.session_state["claim-details"] = True
+    page.run()
     assert not page.exception
     assert f"dpviz claims {name}" in " ".join(c.value for c in page.code)
+    assert len(page.get("plotly_chart")) > 1
 
 
 def _later(results: list[int]) -> Callable[[Any], Any]:
@@ -187,15 +204,14 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
 
 
 def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
-    page = opened("Paper_claims", about="mechanism", mechanism="pidp-sgd")
-    page.button(key="test-pidp-fewer-noised").click().run()
-    page = settled(page)
-    page.toggle(key="show-pidp-fewer-noised").set_value(True).run()
+    page = opened("Paper_claims", about="mechanism", mechanism="pidp-sgd", claim="pidp-fewer-noised")
+    page.session_state["claim-details"] = True
+    page.run()
     assert not page.exception
     said = "\n".join(c.value for c in page.caption).replace("\\", "")
     assert "census-10000: rows that receive noise, %." in said
     assert "standard deviation" not in said  # nothing was drawn at random
-    layout = json.loads(page.get("plotly_chart")[0].proto.spec)["layout"]
+    layout = json.loads(page.get("plotly_chart")[1].proto.spec)["layout"]
     assert layout["yaxis"]["range"] == [0, 103]
 
 

@@ -1,4 +1,4 @@
 """The page Paper claims."""
 
 #: what it keeps in the address beside the run
-KEYS = ("about", "thorough")
+KEYS = ("about", "claim", "thorough")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
+from dpviz.common.words import Words
 from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Setup, setup_for
@@ -191,9 +192,9 @@ class Claim:
 
     id: str
     paper: str
-    place: str
-    meaning: str
-    matters: str
+    place: Words
+    meaning: Words
+    matters: Words
     mechanisms: tuple[str, ...]
     test: Test
     check: Check | TimeCheck | None = None

@@ -1,0 +1,130 @@
+"""Which claims are shown, and the verdict on each: saved with this version, or tested again in this session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.common.fingerprint import engine_version
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.claims import KEYS
+from dpviz.dashboard.kit import words
+from dpviz.dashboard.shell import address, fields
+from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.job import State
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.papers import saved
+from dpviz.papers.claims import PAPERS, Claim, Finding, check, concerning, list_claims
+
+MECHANISM = "mechanism"
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What the page keeps in the address: which claims, which of them is open, and whether they are tested in full."""
+    papers = {name: paper.name for name, paper in PAPERS.items()}
+    about = {"": "All four papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
+    thorough = {"": "Seconds each", "yes": "In full: minutes each"}
+    meanings = {"": "The first one"} | {claim.id: claim.meaning for claim in list_claims().values()}
+    return (
+        fields.choice("about", "Claims", about, "", few=0),
+        fields.choice("claim", "Claim", meanings, "", few=0),
+        fields.choice("thorough", "How thoroughly a new test looks", thorough, "", few=0),
+    )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A claim on the page.
+
+    Attributes:
+        claim: what is claimed.
+        finding: the verdict, None where there is none yet.
+        task: the test in this session, None where there is none.
+    """
+
+    claim: Claim
+    finding: Finding | None
+    task: tasks.Task[Finding] | None
+
+    @property
+    def again(self) -> bool:
+        """Whether the verdict is from a test in this session and not a saved one."""
+        return self.task is not None and self.task.state is State.DONE
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it is being tested, or waits for it."""
+        return self.task is not None and not watching.over(self.task)
+
+
+def shown(spec: RunSpec, about: str, full: bool) -> list[Shown]:
+    """The claims that were chosen, with their verdicts."""
+    if about == MECHANISM:
+        chosen = list(concerning(spec.mechanism))
+    else:
+        chosen = [c for c in list_claims().values() if not about or c.paper == about]
+    return [_shown(claim, full, spec.seed) for claim in chosen]
+
+
+def _shown(claim: Claim, full: bool, seed: int) -> Shown:
+    task: tasks.Task[Finding] | None = tasks.find(key_of(claim, full, seed))
+    finding = saved.load().findings.get(claim.id)
+    if task is not None and task.state is State.DONE:
+        finding = task.results[-1]
+    return Shown(claim, finding, task)
+
+
+def opened(all_shown: Sequence[Shown]) -> Field[str]:
+    """The field of the claim that is open, among those that are shown; the first by default."""
+    meanings = {s.claim.id: words.labelled(s.claim.meaning) for s in all_shown}
+    field = fields.choice("claim", "Claim", meanings, all_shown[0].claim.id, few=0)
+    if st.session_state.get(field.key) not in meanings:  # another choice of claims leaves it out
+        field.keep(field.default)
+        address.amend(KEYS)
+    return field
+
+
+def key_of(claim: Claim, full: bool, seed: int) -> str:
+    """Equal keys give equal findings."""
+    return f"claim {claim.id} {full} {seed} {engine_version()}"
+
+
+def submit(claims: Sequence[Claim], full: bool, seed: int) -> None:
+    """Tests claims in the background, one after the other. A callback."""
+    for claim in claims:
+
+        def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
+            yield check(name, full=full, seed=seed, monitor=monitor)
+
+        watching.start(tasks.Task(key_of(claim, full, seed), work, series="claims"))
+
+
+def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
+    """This session wants no more of what waits or runs. A callback."""
+    for task in at_work:
+        watching.cancel(task)
+
+
+def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
+    """How thoroughly, a button that tests all claims on the page, and how far that is."""
+    with st.expander("Test the claims again"):
+        full = bool(own["thorough"].draw())
+        claims = [s.claim for s in all_shown]
+        label = f"Test all {len(claims)} shown" if len(claims) > 1 else "Test it"
+        st.button(label, on_click=submit, args=(claims, full, seed), key="test-all")
+    working = [s.task for s in all_shown if s.task is not None and s.at_work]
+    if working:
+        started = [s for s in all_shown if s.task is not None]
+
+        def draw() -> None:
+            done = sum(watching.over(s.task) for s in started if s.task is not None)
+            left, right = st.columns([4, 1], vertical_alignment="center")
+            left.progress(done / len(started), f"{done} of {len(started)} claims tested")
+            right.button("Cancel", on_click=cancel, args=(working,), key="cancel-tests", width="stretch")
+
+        watching.live(working[0], draw)

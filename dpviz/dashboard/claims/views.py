@@ -1,0 +1,146 @@
+"""The verdicts as a sentence, as a picture, as tables paper by paper, and one claim with what its test found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.claims.verdicts import Shown, submit
+from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.job import State
+from dpviz.figures import claims as pictures
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import list_mechanisms
+from dpviz.papers import saved
+from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome
+
+_COUNTED = {
+    Outcome.HOLDS: ("holds", "hold"),
+    Outcome.ONLY_IF: ("holds only under a condition", "hold only under a condition"),
+    Outcome.FAILS: ("fails", "fail"),
+    Outcome.CANNOT_TELL: ("cannot be told", "cannot be told"),
+}
+
+
+def headline(shown: Sequence[Shown]) -> None:
+    """How many claims hold, and when that was computed."""
+    found = [s.finding.verdict.outcome for s in shown if s.finding is not None]
+    parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := found.count(o))]
+    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+    claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
+    with st.container(key="headline"):
+        st.markdown(f"{claims}, {said}." if found else f"{claims}, none was tested yet: test them below.")
+    st.caption(words.markdown(origin(shown)))
+
+
+def origin(shown: Sequence[Shown]) -> str:
+    """When the verdicts were computed, and by which version."""
+    kept, again = saved.load(), sum(s.again for s in shown)
+    text = ""
+    if again < len(shown) and kept.day is not None:
+        by = "by this version" if kept.current else "for an earlier version; test them again below"
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
+    return f"{text} {again} tested again in this session.".strip() if again else text
+
+
+def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -> None:
+    """One tile for each claim; a click opens it."""
+    rows = []
+    for s in shown:
+        sign, kind = words.VERDICTS[s.finding.verdict.outcome] if s.finding is not None else ("?", "gray")
+        outcome = str(s.finding.verdict.outcome) if s.finding is not None else "not tested"
+        rows.append((s.claim.id, words.labelled(s.claim.meaning), PAPERS[s.claim.paper].name, sign, kind, outcome))
+    tiles = pd.DataFrame(rows, columns=["claim", "meaning", "paper", "sign", "kind", "outcome"])
+    signs = [f"{words.VERDICTS[o][0]} {o} ({n})" for o in Outcome if (n := int((tiles["outcome"] == o).sum()))]
+    summary = f"One tile for each claim: {', '.join(signs)}. The framed one is open; a click opens another."
+    fig = pictures.board(tiles, theme, one.claim.id)
+    charts.chart(fig, "verdicts", summary, partial(table, shown), clicks=lambda found: field.keep(found[-1]))
+
+
+def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
+    """The open claim: what it says, its verdict, why, and a button that tests it again."""
+    field.draw()
+    claim, found = one.claim, one.finding
+    if found is not None:
+        verdict = found.verdict
+        sign, colour = words.VERDICTS[verdict.outcome]
+        st.badge(f"{sign} {verdict.outcome}", color=colour)  # type: ignore[arg-type]
+    st.markdown(f"**{words.markdown(words.labelled(claim.meaning))}**")
+    if found is not None:
+        condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
+        st.markdown(condition + words.markdown(words.labelled(verdict.because)))
+    st.caption(words.markdown(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}"))
+    task = one.task
+
+    def draw() -> None:
+        if task is not None and task.state is not State.DONE:
+            tasks.controls(task, "Testing")
+        if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
+            label = "Test it again" if found is not None else "Test it now"
+            st.button(label, key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed))
+
+    watching.live(task, draw)
+
+
+def details(one: Shown, theme: Theme) -> None:
+    """The numbers and the picture behind the open claim's verdict."""
+    if one.finding is None:
+        return
+    fold = st.expander("Numbers and picture of this test", key="claim-details", on_change="rerun")
+    if fold.open:
+        with fold:
+            _finding(one.finding, theme)
+
+
+def papers(shown: Sequence[Shown]) -> None:
+    """A table of verdicts for each paper."""
+    for paper in dict.fromkeys(s.claim.paper for s in shown):
+        with st.container(key=f"verdicts-of-{paper}"):
+            st.header(words.markdown(PAPERS[paper].name), anchor=False)
+            tables.table([_line(s) for s in shown if s.claim.paper == paper], ("Claim", "Verdict"))
+
+
+def _line(s: Shown) -> tuple[str, str]:
+    meaning = words.labelled(s.claim.meaning)
+    if s.finding is None:
+        return meaning, "? not tested"
+    return meaning, f"{words.VERDICTS[s.finding.verdict.outcome][0]} {s.finding.verdict.headline}"
+
+
+def table(shown: Sequence[Shown]) -> pd.DataFrame:
+    """All verdicts as one table."""
+    return pd.DataFrame([_row(s.claim, s.finding) for s in shown])
+
+
+def _row(claim: Claim, found: Finding | None) -> dict[str, str]:
+    row = {"paper": PAPERS[claim.paper].citation, "place": claim.place, "id": claim.id, "claim": claim.meaning}
+    if found is None:
+        return row | {"verdict": "not tested"}
+    verdict = found.verdict
+    return row | {"verdict": verdict.headline, "why": verdict.because, "engine": found.engine, "command": found.command}
+
+
+def _finding(found: Finding, theme: Theme) -> None:
+    verdict, name = found.verdict, found.claim.id
+    if verdict.numbers:
+        tables.table([(words.labelled(what), value) for what, value in verdict.numbers], ("", "Found"))
+    looks = {m: charts.method_look(m, theme) for m in found.claim.mechanisms if m in list_mechanisms()}
+    looks |= {m: charts.method_look(m, theme) for m in ("non-private", "majority")}
+    for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
+        series = ", ".join(dict.fromkeys(part["series"]))
+        limit = "" if verdict.picture.limit is None else f"; dotted line: {verdict.picture.limit_label}"
+        of = "" if series == verdict.picture.y or series == verdict.picture.y.removesuffix(", %") else f" of {series}"
+        bands = " Bands are one standard deviation." if (part["high"] - part["low"]).gt(0).any() else ""
+        summary = words.labelled(f"{panel}: {verdict.picture.y}{of}{limit}.{bands}")
+        looks_here = looks | {m: charts.method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
+        charts.chart(
+            pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
+        )
+    st.caption(words.markdown(f"Rule: {verdict.rule}"))
+    st.caption(words.markdown(f"{verdict.seeds} {found.seconds:.1f} s, engine {found.engine}."))
+    st.code(found.command, language="bash")
