@@ -80,9 +80,23 @@ def test_every_number_counts_what_it_says(small: Path) -> None:
     assert numbers["longest function, lines"][0] == "5 (small/dashboard/page.py:3 g)"
 
 
-def test_the_package_itself_is_counted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["structure"])
+def test_the_package_keeps_to_its_limits() -> None:
+    numbers = {what: (number, found) for what, number, found in structure.report(structure.ROOT / "dpviz")}
+    for what in (
+        "upward imports",
+        "circles of rooms",
+        "circles of modules while loading",
+        "isinstance on models",
+        "except Exception",
+        "fmt: skip",
+        "private imports across modules",
+    ):
+        assert not numbers[what][1], (what, numbers[what][1])
+    longest = numbers["longest function, lines"][0]
+    assert int(longest.split()[0]) <= 60, longest
+
+
+def test_the_report_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["structure", str(structure.ROOT / "dpviz" / "figures")])
     structure.main()
-    said = capsys.readouterr().out
-    assert "upward imports                         0\n" in said
-    assert "circles of rooms                       0\n" in said
+    assert "upward imports                         0\n" in capsys.readouterr().out
