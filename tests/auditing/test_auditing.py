@@ -42,7 +42,7 @@ def quiet(mechanism: Mechanism, budget: Budget, n: int = 20, d: int = 2, lam: fl
 
 
 @pytest.mark.parametrize("double", [WeakNoise, QuietlyWeakNoise])
-@pytest.mark.parametrize("share", [0.8, 0.95])
+@pytest.mark.parametrize("share", mostly_long([0.8, 0.95], 0.95))
 @pytest.mark.parametrize("epsilon", mostly_long([0.5, 1.0, 2.0, 4.0], 1.0))
 def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float, epsilon: float) -> None:
     """In every game, also where the declared law hides it: the noise is measured, not believed."""
@@ -63,6 +63,7 @@ def test_noise_that_suffices_is_not_accused_at_the_same_size() -> None:
     assert ((lower > 0.48) & (lower < 0.51)).all()
 
 
+@pytest.mark.long
 def test_without_a_law_four_fifths_are_caught_as_often_as_counted_errors_can() -> None:
     """No law is declared for gradient descent: the power is that of the count, 0.84 at 1 and above 0.99 from 2 on."""
 

@@ -39,6 +39,7 @@ def lasso(page: Any) -> None:
     page.mouse.up()
 
 
+@pytest.mark.long
 def test_a_click_chooses_the_person_and_the_address(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)

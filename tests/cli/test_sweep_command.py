@@ -187,6 +187,7 @@ def cluster() -> Iterator[str]:
             yield made.scheduler_address
 
 
+@pytest.mark.long
 def test_two_dask_workers_give_the_same_numbers(
     cluster: str, tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_cancel_keeps_what_is_finished(tmp_path: Path) -> None:
     assert 1 <= len(list(tmp_path.glob("*.cell"))) < 8
 
 
+@pytest.mark.long
 def test_processes_give_the_same_numbers() -> None:
     pd.testing.assert_frame_equal(run_sweep(SPEC, n_jobs=2), run_sweep(SPEC))
 

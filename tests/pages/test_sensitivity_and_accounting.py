@@ -47,6 +47,7 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, dpviz.resolve(spec).budget, trace)
 
 
+@pytest.mark.long
 def test_accounting_shows_the_noise_of_the_run() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0)
     cal = dpviz.run(spec).calibration
