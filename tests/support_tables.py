@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpviz.datasets.process.limits import Limits
-from dpviz.datasets.table.csv import read_csv
+from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import Prepared, TableSpec, default_spec, prepare
 
 SMALL = Limits(megabytes=1, rows=300, columns=50, features=40)
@@ -18,7 +18,7 @@ def table(rows: int = 20, header: str = "age,job,label", row: Callable[[int], st
 
 
 def made(content: bytes, spec: TableSpec | None = None, limits: Limits = SMALL, **reading: object) -> Prepared:
-    read = read_csv(content, limits=limits, **reading)  # type: ignore[arg-type]
+    read = read_file(content, limits=limits, **reading)  # type: ignore[arg-type]
     return prepare(read.frame, spec or default_spec(read.frame), name="t", source="test", limits=limits, notes=read.notes)
 
 

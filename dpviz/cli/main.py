@@ -87,7 +87,11 @@ def parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     sweep.add(commands)
-    commands.add_parser("datasets", help="list the datasets").set_defaults(command=_datasets)
+    datasets = commands.add_parser("datasets", help="list the datasets, or show how one was prepared")
+    datasets.add_argument(
+        "name", nargs="?", help="a dataset: its size, what was read from its rows, and what was lost on the way"
+    )
+    datasets.set_defaults(command=_datasets)
     fetch = commands.add_parser("fetch", help="download a dataset once")
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
     fetch.set_defaults(command=_fetch)
@@ -217,10 +221,28 @@ def _fetch(options: argparse.Namespace) -> int:
     return 0
 
 
+def _prepared(name: str) -> list[str]:
+    """How a dataset was prepared, one line for each thing that was done, read from the rows, or lost."""
+    from dpviz.datasets import load_dataset
+
+    dataset = load_dataset(name)
+    label = " or ".join(dataset.label_names)
+    return [
+        f"{name}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}",
+        f"source: {dataset.source}",
+        f"read from the rows, outside every epsilon: {', '.join(dataset.looked_at) or 'nothing'}",
+        *(f"prepared: {note}" for note in dataset.notes),
+        *(f"not trained on: {one.sentence}" for one in dataset.lost),
+    ]
+
+
 def _datasets(options: argparse.Namespace) -> int:
     from dpviz.datasets import list_datasets, rows_of
     from dpviz.datasets.sources.remote import REMOTE, downloaded
 
+    if options.name is not None:
+        print("\n".join(_prepared(options.name)))
+        return 0
     for name in list_datasets():
         try:
             print(f"{name:23}{rows_of(name):>9,} rows")

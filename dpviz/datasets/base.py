@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.common.words import Words
 from dpviz.datasets.table.encoding import INTERCEPT, add_intercept
+from dpviz.datasets.table.lost import Lost
 
 TRAIN_SHARE = 0.8
 
@@ -41,9 +42,10 @@ class Dataset:
         description: one sentence.
         facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
         plane: names of the two features to draw, where the set is two-dimensional.
-        looked_at: columns whose range or categories were read off the rows, outside every epsilon; none where they
-            were declared in advance.
+        looked_at: columns whose range or categories were read off the rows, or that were left out because of their
+            values, outside every epsilon; none where all that was declared in advance.
         notes: what was done to the rows before, one sentence each.
+        lost: rows, columns and values that the table lost before that.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -59,6 +61,7 @@ class Dataset:
     plane: tuple[str, str] | None = None
     looked_at: tuple[str, ...] = ()
     notes: tuple[Words, ...] = ()
+    lost: tuple[Lost, ...] = ()
     session_only: bool = False
 
     def __post_init__(self) -> None:

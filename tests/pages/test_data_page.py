@@ -105,7 +105,7 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
         (b"", "is empty"),
         (b"\x89PNG\r\n\x1a\n" + bytes(50), "is a picture, not text"),
         (csv() + b"\n1,2", "line 52 has 2 values where line 1 has 3"),
-        (csv() + b"\n1,caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
+        (csv() + b"\n1,\x01caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
         (csv().replace(b"=job", f'"{EVIL}"'.encode() * 40), "characters|cannot be read"),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_refused_file_is_read_once_until_something_changes(monkeypatch: pytest
         return real(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(upload, "read_table", read)
-    page = give(opened(), b"1,2,3\n4,5,6\n7,8,9\n")
+    page = give(opened(), b"1,b,3\n4,c,6\n7,d,9\n")
     assert page.error
     page.run()
     assert page.error

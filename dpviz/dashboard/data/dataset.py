@@ -121,10 +121,11 @@ def story(dataset: Dataset) -> None:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, outside every ε: {words.markdown(some)}.", icon="⚠️")
     held = session.held().get(dataset.name)
-    left_out = held.prepared[0] if held is not None else {}
-    steps = [*dataset.notes, *(f"{column} is not used: {reason}." for column, reason in left_out.items())]
-    for step in steps:
-        st.markdown(f"- {words.markdown(step)}")
+    for note in dataset.notes:
+        st.markdown(f"- {words.markdown(note)}")
+    if dataset.lost:
+        st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values that were lost on the way.")
+        st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow x_i / \lVert x_i \rVert_2")
         st.markdown(

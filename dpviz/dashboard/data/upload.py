@@ -15,8 +15,11 @@ from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.cell_text import is_number
-from dpviz.datasets.table.csv import DELIMITERS, Table
-from dpviz.datasets.table.spec import TableSpec, classes, why_not
+from dpviz.datasets.table.csv import Table
+from dpviz.datasets.table.decode import ENCODINGS
+from dpviz.datasets.table.delimiters import DELIMITERS
+from dpviz.datasets.table.formats import SUFFIXES
+from dpviz.datasets.table.spec import TableSpec, classes, default_reason, rows_left
 
 _TABLE, _TURN, _REFUSED = "dpviz.table", "dpviz.turn", "dpviz.refused"
 _HEADERS = {"find out": None, "names": True, "data": False}
@@ -42,21 +45,23 @@ def own() -> None:
 
 
 def _upload(limits: Limits) -> None:
-    columns = st.columns(2)
+    columns = st.columns(3)
     header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
     delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
     delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
+    encodings: dict[str, str | None] = {"find out": None} | {word: sign for sign, word in ENCODINGS.items()}
+    encoding = columns[2].selectbox("The text is in", list(encodings), key="dpviz.encoding")
     # a new key after each file, so that Streamlit lets go of the bytes
     file = st.file_uploader(
-        "A CSV file, plain or gzipped",
+        f"A table: CSV (plain or gzipped, {', '.join(SUFFIXES[:6])}), Parquet, or an Excel workbook",
         key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
         max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
     )
     if file is None:
         st.session_state.pop(_REFUSED, None)
         return
-    question = (file.file_id, header, delimiter)
-    known: tuple[tuple[str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
+    question = (file.file_id, header, delimiter, encoding)
+    known: tuple[tuple[str, str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
     if known is not None and known[0] == question:  # nobody reads it again before something changes
         refused(known[1])
         return
@@ -67,7 +72,12 @@ def _upload(limits: Limits) -> None:
 
     try:
         table = read_table(
-            file.getvalue(), header=_HEADERS[header], delimiter=delimiters[delimiter], limits=limits, listen=listen
+            file.getvalue(),
+            header=_HEADERS[header],
+            delimiter=delimiters[delimiter],
+            encoding=encodings[encoding],
+            limits=limits,
+            listen=listen,
         )
     except InvalidInput as problem:
         box.update(label="This file was not read", state="error")
@@ -128,16 +138,17 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         hide_index=True,
         width="stretch",
         key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}",
-        disabled=["column", "kind", "gaps", "not usable because"],
+        disabled=["column", "kind", "rows with gaps", "left out because"],
         column_config={
             "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}"),
             "gap value": st.column_config.TextColumn("value for gaps"),
         },
     )
+    edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
+    _what_is_left(frame, edited, target, missing)
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
-            edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
             made = Upload(table, spec_of(edited, target, positive, above, missing), title, limits=limits)
         except InvalidInput as problem:
             refused(problem)
@@ -150,6 +161,24 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         session.want(made.name)
         st.rerun()
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missing: str) -> None:
+    """Rows that the choice leaves, and every reason in full: cells of the table above cut long texts off."""
+    used = edited[edited["use"]]
+    if missing == "drop":
+        left = rows_left(frame, list(used["column"]), target)
+        sentence = f"With these columns {left:,} of {len(frame):,} rows are left."
+        gaps = used[used["rows with gaps"] > 0].sort_values("rows with gaps", ascending=False)
+        if len(gaps):
+            each = ", ".join(f"{c} {n:,}" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
+            sentence += f" Rows with gaps by column: {each}."
+        st.markdown(words.markdown(sentence))
+    reasons = edited[edited["left out because"] != ""]
+    if len(reasons):
+        st.markdown("Left out unless you choose otherwise:")
+        lines = zip(reasons["column"], reasons["left out because"], strict=True)
+        st.markdown("\n".join(f"- {words.markdown(f'{column} {reason}')}" for column, reason in lines))
 
 
 def _forget_table() -> None:
@@ -176,21 +205,22 @@ def _positive(series: pd.Series) -> tuple[tuple[str, ...], float | None]:
 
 def describe(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per column with what can be declared about it, nothing declared yet."""
+    spec = TableSpec("")
     rows: list[dict[str, Any]] = []
     for column in frame:
         series = frame[column]
-        reason = why_not(series)
+        reason = default_reason(series, spec)
         rows.append(
             {
                 "use": reason is None,
                 "column": str(column),
                 "kind": "number" if is_number(series) else "text",
-                "gaps": int(series.isna().sum()),
+                "rows with gaps": int(series.isna().sum()),
                 "low": None,
                 "high": None,
                 "categories": "",
                 "gap value": "",
-                "not usable because": reason or "",
+                "left out because": reason or "",
             }
         )
     return pd.DataFrame(rows).astype({"low": "Float64", "high": "Float64"})

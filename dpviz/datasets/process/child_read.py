@@ -33,11 +33,12 @@ def main() -> int:
     from dpviz.common.boundary import Boundary
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets.process.limits import Limits
-    from dpviz.datasets.table.csv import read_csv
+    from dpviz.datasets.table.formats import read_file
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
-        table = read_csv(content, header=options["header"], delimiter=options["delimiter"], limits=Limits(**options["limits"]))
+        how = {key: options[key] for key in ("header", "delimiter", "encoding")}
+        table = read_file(content, **how, limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)
         answer({"notes": table.notes}, buffer.getvalue())

@@ -53,16 +53,17 @@ def read_table(
     *,
     header: bool | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
     limits: Limits | None = None,
     listen: Callable[[str], None] = ignore,
 ) -> Table:
-    """`dpviz.datasets.table.csv.read_csv` in a process of its own.
+    """`dpviz.datasets.table.formats.read_file` in a process of its own.
 
     Args:
         listen: told "waiting" or "reading" several times a second; may raise to give up.
 
     Raises:
-        InvalidInput: as `read_csv`, or the limits on memory or time were met.
+        InvalidInput: as `read_file`, or the limits on memory or time were met.
     """
     limits = limits or Limits.from_environment()
     if len(content) > limits.megabytes * 1_000_000:  # what is too large need not be handed over
@@ -70,7 +71,7 @@ def read_table(
     while not _places.acquire(timeout=_TICK):
         listen("waiting")
     try:
-        options = json.dumps({"header": header, "delimiter": delimiter, "limits": vars(limits)}).encode()
+        options = json.dumps({"header": header, "delimiter": delimiter, "encoding": encoding, "limits": vars(limits)}).encode()
         answer = run_child(
             "dpviz.datasets.process.child_read", options + b"\n" + content, limits.seconds, lambda: listen("reading")
         )

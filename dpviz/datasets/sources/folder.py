@@ -18,11 +18,13 @@ from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table, too_large
-from dpviz.datasets.table.csv import DELIMITERS, Table
+from dpviz.datasets.table.csv import Table
+from dpviz.datasets.table.decode import ENCODINGS
+from dpviz.datasets.table.delimiters import DELIMITERS
+from dpviz.datasets.table.formats import SUFFIXES
 from dpviz.datasets.table.spec import TableSpec, default_spec, prepare
 
 PREFIX = "data/"
-SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".test", ".gz")
 #: a file younger than this may change again without its time stamp moving, so its content is compared too
 _RACY_SECONDS = 2.0
 _MAX_SIDECAR = 1_000_000
@@ -81,12 +83,12 @@ def load(name: str, intercept: bool) -> Dataset:
     entry = _entry(name)
     limits = Limits.from_environment()
     options = sidecar_of(entry.sidecar)
-    header, delimiter = reading(options)
+    how = reading(options)
     table = _tables.compute(
         name,
-        lambda _: read_table(file_bytes(entry.path, limits), header=header, delimiter=delimiter, limits=limits),
+        lambda _: read_table(file_bytes(entry.path, limits), limits=limits, **how),
         owner=name,
-        version=(_file_stamp(entry.path), header, delimiter, limits),
+        version=(_file_stamp(entry.path), tuple(how.values()), limits),
     )
     spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
     said = table.notes
@@ -99,14 +101,21 @@ def load(name: str, intercept: bool) -> Dataset:
     return prepare(table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said).dataset
 
 
-def reading(options: dict[str, Any]) -> tuple[bool | None, str | None]:
-    """(header, delimiter), taken out of a sidecar's values; None where it says nothing."""
-    header, delimiter = options.pop("header", None), options.pop("delimiter", None)
-    if header is not None:
-        truth("header", header)
-    if delimiter is not None:
-        delimiter = one_of("delimiter", {v: k for k, v in DELIMITERS.items()}.get(delimiter, delimiter), DELIMITERS)
-    return header, delimiter
+def reading(options: dict[str, Any]) -> dict[str, Any]:
+    """header, delimiter and encoding for `read_table`, taken out of a sidecar's values; None where it says nothing.
+
+    Raises:
+        InvalidInput: one of them is not what it can be.
+    """
+    how = {key: options.pop(key, None) for key in ("header", "delimiter", "encoding")}
+    if how["header"] is not None:
+        truth("header", how["header"])
+    if how["delimiter"] is not None:
+        sign = {word: sign for sign, word in DELIMITERS.items()}.get(how["delimiter"], how["delimiter"])
+        how["delimiter"] = one_of("delimiter", sign, DELIMITERS)
+    if how["encoding"] is not None:
+        how["encoding"] = one_of("encoding", how["encoding"], ENCODINGS)
+    return how
 
 
 def sides(name: str) -> tuple[str, str, str]:

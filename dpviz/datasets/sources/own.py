@@ -207,8 +207,7 @@ def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Co
         content = folder.file_bytes(path, limits)
         sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
         beside = folder.sidecar_of(sidecar)
-    header, delimiter = folder.reading(beside)
-    read = read_table(content, header=header, delimiter=delimiter, limits=limits)
+    read = read_table(content, limits=limits, **folder.reading(beside))
     values = beside | {key: value for key, value in how.items() if value}
     if how.get("above") is not None:
         values.pop("positive", None)

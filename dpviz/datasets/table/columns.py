@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, number, show
 from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.lost import Lost
 
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
@@ -25,6 +26,11 @@ _UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
 _WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
 MANY_LEVELS = 100
 _FEW_LEVELS = 20
+#: share of gaps above which a column is not used unless somebody asks for it
+MANY_GAPS = 0.1
+_NAME_OF_ID = re.compile(r"(^|[\W_])(id|ids|no|nr|num|number|key|index|code|rowid|uuid)([\W_]|$)|^unnamed|[a-z](ID|Id|Nr|No)$")
+_DIFFERENT, _LARGE = 0.9, 100_000
+_ENOUGH, _ENOUGH_WITHOUT_NAME = 20, 100  # rows
 
 
 def word(value: object) -> str:
@@ -65,6 +71,39 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
             return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
     if len(texts) > max(MANY_LEVELS, 0.5 * len(known)):
         return f"has {len(texts):,} different texts, like a name or an identifier"
+    return None
+
+
+def better_not(series: pd.Series) -> str | None:
+    """Why a column that can be a feature is left out unless somebody asks for it, or None."""
+    gaps = int(series.isna().sum())
+    like = _like_identifier(series)
+    if like:
+        return like
+    if gaps > MANY_GAPS * len(series):
+        return f"has gaps in {gaps:,} of {len(series):,} rows, which would be dropped"
+    return None
+
+
+def _like_identifier(series: pd.Series) -> str | None:
+    """Whole numbers that nearly all differ, and are named, counted or as long as an identifier."""
+    if not is_number(series):
+        return None
+    values = series.dropna().to_numpy(dtype=np.float64)
+    if len(values) < _ENOUGH or (values < 0).any() or (values != np.floor(values)).any():
+        return None
+    different = np.unique(values)
+    if len(different) < _DIFFERENT * len(values):
+        return None
+    start = f"holds {len(different):,} different whole numbers in {len(values):,} rows"
+    if _NAME_OF_ID.search(str(series.name)) or _NAME_OF_ID.search(str(series.name).lower()):
+        return f"{start} and is named like an identifier"
+    if len(values) < _ENOUGH_WITHOUT_NAME:
+        return None
+    if len(different) == len(values) and different[-1] - different[0] < 1.5 * len(series):
+        return f"{start}, counted like an identifier"
+    if np.median(different) >= _LARGE and (different % 10 == 0).mean() < 0.3:  # amounts are round more often
+        return f"{start}, as long as an identifier"
     return None
 
 
@@ -129,9 +168,9 @@ def positives(
 
 
 def number_block(
-    column: str, series: pd.Series, declared: tuple[float, float] | None, notes: list[Words]
+    column: str, series: pd.Series, declared: tuple[float, float] | None, lost: list[Lost]
 ) -> tuple[NDArray[np.float64], bool]:
-    """((n, 1) values scaled to [0, 1], whether the range was read off the data)."""
+    """((n, 1) values scaled to [0, 1], whether the range was read off the data); what is clipped is added to `lost`."""
     values = series.to_numpy(dtype=np.float64)
     if declared is not None:
         low, high = (number(f"ranges[{show(column)}]", v) for v in declared)
@@ -139,18 +178,28 @@ def number_block(
             raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
         outside = int(((values < low) | (values > high)).sum())
         if outside:
-            notes.append(f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped.")
+            said: Words = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
+            lost.append(Lost("values", column, outside, said))
         values = np.clip(values, low, high)
     else:
         low, high = float(values.min()), float(values.max())
     if not np.isfinite(high - low):
         raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
     span = high - low
+    if span == 0:
+        constant: Words = f"{column} has the same value in every row that is left, so it tells nothing apart."
+        lost.append(Lost("column", column, len(values), constant, looked=True))
     return ((values - low) / (span if span > 0 else 1.0))[:, None], declared is None
 
 
 def categorical_block(
-    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[Words]
+    column: str,
+    series: pd.Series,
+    declared: Sequence[str] | None,
+    default: object,
+    most: int,
+    notes: list[Words],
+    lost: list[Lost],
 ) -> tuple[NDArray[np.float64], list[str], bool]:
     """((n, k) one-hot values, k names, whether the categories were read off the data)."""
     text = series.map(word)
@@ -162,12 +211,16 @@ def categorical_block(
             raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
         unknown = int((~text.isin(levels)).sum())
         if unknown:
-            notes.append(f"{unknown:,} values of {column} are not among the declared categories and count as none of them.")
+            said: Words = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
+            lost.append(Lost("values", column, unknown, said))
     else:
         levels = sorted(map(str, pd.unique(text)))
         texts = _odd(levels, _NUMBER)
         if texts:
             notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
+        if len(levels) == 1:
+            constant: Words = f"{column} has the same value in every row that is left, so it tells nothing apart."
+            lost.append(Lost("column", column, len(text), constant, looked=True))
     if len(levels) > most:
         raise InvalidInput(
             column,

@@ -1,6 +1,7 @@
 """Reading a CSV that anyone may have made: strict, bounded, and in words where something is wrong.
 
-Nothing is repaired in silence. What a person may want to know (delimiter found, spaces trimmed) is in `Table.notes`.
+Nothing is repaired in silence. What a person may want to know (encoding and delimiter found, spaces trimmed) is in
+`Table.notes`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import io
 import re
 import unicodedata
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, is_number, typed
+from dpviz.datasets.table.decode import decode
+from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
 from dpviz.datasets.table.encoding import INTERCEPT
-
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {
@@ -39,8 +39,8 @@ _MAGIC = {
     b"\x7fELF": "a program",
     b"{\\rtf": "a rich text document",
 }
-_MARKUP = re.compile(rb"<[A-Za-z!?/]")
-_JSON = re.compile(rb"[\[{]\s*[\[\]{}(\"'0-9-]")
+_MARKUP = re.compile(r"<[A-Za-z!?/]")
+_JSON = re.compile(r"[\[{]\s*[\[\]{}(\"'0-9-]")
 MAX_NAME = 120
 
 
@@ -57,14 +57,22 @@ class Table:
     notes: tuple[Words, ...]
 
 
-def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | None = None, limits: Limits | None = None) -> Table:
+def read_csv(
+    content: bytes,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    limits: Limits | None = None,
+) -> Table:
     """A table from the bytes of a CSV file, plain or gzipped.
 
     Args:
         content: the file.
         header: whether the first line holds the names; without, columns are "column 1", "column 2", ... None takes
-            it for names and refuses a first line that looks like data.
+            a line of numbers for data and any other for names, and refuses names that look like data.
         delimiter: one of `DELIMITERS`; None finds it.
+        encoding: one of `dpviz.datasets.table.decode.ENCODINGS`; None finds it.
         limits: bounds; the environment's by default.
 
     Raises:
@@ -72,16 +80,29 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
     """
     limits = limits or Limits.from_environment()
     if delimiter is not None and delimiter not in DELIMITERS:
-        raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", "Choose comma, semicolon, tab or vertical bar.")
-    text = _decode(_unpack(content, limits))
+        raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", f"Choose one of: {', '.join(DELIMITERS.values())}.")
     notes: list[Words] = []
+    text = decode(unpack(content, limits), encoding, notes)
+    _no_markup(text)
+    return read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
+
+
+def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: Limits, notes: list[Words]) -> Table:
+    """`read_csv` from the text of the file; `notes` is what was found before."""
     excel = re.match(r"\"?sep=([,;\t|])\"?\n", text, re.IGNORECASE)
     if excel:
         text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
         notes.append("Excel's first line, which names the separator, was skipped.")
-    found = delimiter or (excel[1] if excel else _find_delimiter(text))
+    found = delimiter or (excel[1] if excel else find_delimiter(text))
     if delimiter is None and found != ",":
         notes.append(f"Columns are separated by {DELIMITERS[found]}.")
+    if found == WHITE_SPACE:
+        text, found = tabs(text), "\t"
+    if header is None and _numbers_only(text, found):
+        header = False
+        notes.append(
+            "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
+        )
     names, rows = _check(text, found, header, limits)
     named = header is not False
     raw = cells_of(text, found, len(names))
@@ -104,7 +125,12 @@ def read_csv(content: bytes, *, header: bool | None = None, delimiter: str | Non
     return Table(pd.DataFrame(columns), tuple(notes))
 
 
-def _unpack(content: bytes, limits: Limits) -> bytes:
+def unpack(content: bytes, limits: Limits) -> bytes:
+    """A file's bytes, unpacked where it is a gzip archive.
+
+    Raises:
+        InvalidInput: it is empty, too large, damaged, or of a kind that is not text.
+    """
     most = limits.megabytes * 1_000_000
     fix: Words = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
     if len(content) > most:
@@ -125,39 +151,23 @@ def _unpack(content: bytes, limits: Limits) -> bytes:
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
             raise InvalidInput("file", f"is {kind}, not text", ASK_TEXT)
-    for pattern, kind in ((_MARKUP, "a web page or XML"), (_JSON, "JSON")):
-        if pattern.match(start):
-            raise InvalidInput("file", f"is {kind}, not a table", ASK_TEXT)
     return content
 
 
-def _decode(content: bytes) -> str:
-    if content[:4] in (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"):
-        raise InvalidInput("file", "is in UTF-32", ASK_TEXT)
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InvalidInput("file", "is in UTF-16", ASK_TEXT)
-    if b"\x00" in content:
-        raise InvalidInput("file", f"holds a zero byte at position {content.index(0):,}, so it is not text", ASK_TEXT)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _no_markup(text: str) -> None:
+    start = text[:64].lstrip("\ufeff \t\n")
+    for pattern, kind in ((_MARKUP, "a web page or XML"), (_JSON, "JSON")):
+        if pattern.match(start):
+            raise InvalidInput("file", f"is {kind}, not a table", ASK_TEXT)
+    if not start.strip() and not text.strip("\ufeff \t\n"):
+        raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
 
 
-def _find_delimiter(text: str) -> str:
-    lines = [line for line in text[:200_000].split("\n")[:50] if line.strip()]
-    best, columns = ",", 1
-    for candidate in DELIMITERS:
-        try:
-            widths = Counter(len(row) for row in csv.reader(lines, delimiter=candidate, skipinitialspace=True))
-        except csv.Error:
-            continue
-        width = widths.most_common(1)[0][0] if widths else 0
-        if width > columns:
-            best, columns = candidate, width
-    return best
+def _numbers_only(text: str, delimiter: str) -> bool:
+    """Whether all values of the first line are numbers, with a decimal point or comma."""
+    first = next((line for line in text.split("\n", 20)[:20] if line.strip()), "")
+    cells = [cell.strip() for cell in first.split(delimiter)]
+    return len(cells) > 1 and all(_is_number(cell if delimiter == "," else cell.replace(",", ".")) for cell in cells)
 
 
 def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -224,6 +234,14 @@ _NO_NAMES: Words = "If the first line holds data, say that there are no names; o
 
 
 def check_names(names: list[str], sure: bool) -> None:
+    """Checks names of columns.
+
+    Args:
+        sure: whether a person said that they are names.
+
+    Raises:
+        InvalidInput: one is empty, too long, given twice, cannot be seen, or looks like data.
+    """
     numbers = [name for name in names if _is_number(name)]
     if numbers and not sure:
         raise InvalidInput(

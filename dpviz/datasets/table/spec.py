@@ -6,7 +6,7 @@ public knowledge; those read off the data are outside every epsilon and are list
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -20,8 +20,9 @@ from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import is_number
-from dpviz.datasets.table.columns import categorical_block, classes, number_block, positives, why_not, word
+from dpviz.datasets.table.columns import better_not, categorical_block, classes, number_block, positives, why_not, word
 from dpviz.datasets.table.encoding import unit_rows
+from dpviz.datasets.table.lost import Lost
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class TableSpec:
         positive: target values that count as +1; all other values are -1. Of two values, the second in alphabetical
             order where none is given.
         above: instead of `positive`, for a target of numbers: values above this count as +1.
-        columns: features in this order; None takes every column that can be used.
+        columns: features in this order; None takes every column that can be used, but for those of `drop`, those that
+            look like identifiers, and, where rows with gaps are dropped, those with gaps in more than a tenth of the rows.
+        drop: columns that are not features, used where `columns` is None.
         ranges: declared (low, high) of number columns; values outside are clipped.
         categories: declared values of a column; other values become all zeros.
         missing: "drop" removes rows with gaps in the columns used; "default" fills them from `defaults`.
@@ -49,6 +52,7 @@ class TableSpec:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: str = "drop"
     defaults: Mapping[str, float | str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
@@ -64,7 +68,7 @@ class TableSpec:
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
         made: dict[str, Any] = {}
         for key, value in values.items():
-            if key in ("positive", "columns"):
+            if key in ("positive", "columns", "drop"):
                 listed = [value] if isinstance(value, str | int | float) else value
                 if not isinstance(listed, list | tuple):
                     raise InvalidInput(key, f"must be a list, got {show(value)}", f'Write {key} = ["one", "two"].')
@@ -103,7 +107,7 @@ class Prepared:
     """A dataset and the story of how it was made.
 
     Attributes:
-        dataset: its `notes` and `looked_at` say what was done.
+        dataset: its `notes`, `lost` and `looked_at` say what was done.
         left_out: columns that were not used, with the reason.
         dropped: number of rows left out because of gaps.
     """
@@ -142,12 +146,17 @@ def prepare(
     """
     limits = limits or Limits.from_environment()
     said: list[Words] = list(notes)
+    lost: list[Lost] = []
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec)
-    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said)
+    for column, reason in left_out.items():
+        chosen = column in spec.drop or spec.columns is not None
+        sentence: Words = f"{column} is not used: {reason}."
+        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", label_names)
-    blocks, names, looked_at = _blocks(used, features, spec, limits.features, said)
+    blocks, names, looked_at = _blocks(used, features, spec, limits.features, said, lost)
     repeats = int(used.duplicated().sum())
     if repeats:
         said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
@@ -166,14 +175,15 @@ def prepare(
         source=source,
         label_names=label_names,
         notes=tuple(said),
-        looked_at=tuple(looked_at),
+        looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
+        lost=tuple(lost),
         **({"description": about} | words),
     )
     return Prepared(dataset, left_out, dropped)
 
 
 def _blocks(
-    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words]
+    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words], lost: list[Lost]
 ) -> tuple[list[NDArray[np.float64]], list[str], list[str]]:
     """((n, k) values of each column, names of all features, columns whose range or categories were read off the data)."""
     blocks: list[NDArray[np.float64]] = []
@@ -182,13 +192,13 @@ def _blocks(
     widths: dict[str, int] = {}
     for column in features:
         if is_number(used[column]) and column not in spec.categories:
-            block, read = number_block(column, used[column], spec.ranges.get(column), said)
+            block, read = number_block(column, used[column], spec.ranges.get(column), lost)
             labels = [column]
         else:
             if column in spec.ranges:
                 raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
             block, labels, read = categorical_block(
-                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said, lost
             )
         twin = next((label for label in labels if label in names), None)
         if twin is not None:
@@ -225,16 +235,21 @@ def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput
 
 def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str, str]]:
     known = [str(c) for c in frame.columns]
-    for field_name, given in (("ranges", spec.ranges), ("categories", spec.categories), ("defaults", spec.defaults)):
+    declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
+    for field_name, given in declared.items():
         for column in given:
             one_of(f"{field_name}[{show(column)}]", column, known)
     left_out: dict[str, str] = {}
+    if spec.columns is not None and spec.drop:
+        raise InvalidInput("drop", "is given together with columns", "Give one of them.")
+    if spec.target in spec.drop:
+        raise InvalidInput("drop", f"names the label {spec.target!r}", "Leave it out.")
     if spec.columns is None:
         features = []
         for column in known:
             if column == spec.target:
                 continue
-            reason = why_not(frame[column], declared=column in spec.categories)
+            reason = "dropped by the settings" if column in spec.drop else default_reason(frame[column], spec)
             if reason is None:
                 features.append(column)
             else:
@@ -250,7 +265,10 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
                 raise InvalidInput(column, reason, "Leave this column out.")
         if len(set(features)) < len(features):
             raise InvalidInput("columns", "a column is given twice", "Give each column once.")
-        left_out = {c: "not chosen" for c in known if c not in features and c != spec.target}
+        for column in known:
+            if column not in features and column != spec.target:
+                reason = default_reason(frame[column], spec)
+                left_out[column] = f"not chosen; it {reason}" if reason else "not chosen"
     if not features and spec.columns is not None:
         raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
     if not features:
@@ -261,7 +279,23 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
     return features, left_out
 
 
-def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words]) -> tuple[pd.DataFrame, int]:
+def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
+    """Why a column is not a feature where nobody chose, or None."""
+    column = str(series.name)
+    reason = why_not(series, declared=column in spec.categories)
+    if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:
+        return reason  # what is declared about is wanted
+    return better_not(series if spec.missing == "drop" else series.dropna())
+
+
+def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str) -> int:
+    """Rows without a gap in the label or in any of these columns."""
+    return int(frame[[*columns, target]].notna().all(axis=1).sum())
+
+
+def _without_gaps(
+    used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words], lost: list[Lost]
+) -> tuple[pd.DataFrame, int]:
     one_of("missing", spec.missing, ("drop", "default"))
     gaps = used.isna()
     if spec.missing == "default":
@@ -292,9 +326,12 @@ def _without_gaps(used: pd.DataFrame, target: str, spec: TableSpec, notes: list[
             "Leave out the columns with gaps, or declare defaults.",
         )
     if dropped:
-        notes.append(f"{dropped:,} of {len(used):,} rows were dropped because of gaps.")
+        counts = gaps.sum().sort_values(ascending=False, kind="stable")
+        columns = ", ".join(f"{column} {int(count):,}" for column, count in counts.items() if count)
+        said: Words = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
+        lost.append(Lost("rows", "", dropped, said))
         used = used[complete].reset_index(drop=True)
     return used, dropped
 
 
-__all__ = ["Prepared", "TableSpec", "classes", "default_spec", "prepare", "why_not", "word"]
+__all__ = ["Prepared", "TableSpec", "classes", "default_reason", "default_spec", "prepare", "rows_left", "why_not", "word"]

@@ -1,0 +1,107 @@
+"""From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, other encodings as charset-normalizer finds them."""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+
+import charset_normalizer
+
+from dpviz.common.validate import InvalidInput, show
+from dpviz.common.words import Words
+from dpviz.datasets.table.cell_text import ASK_TEXT
+
+#: encodings that can be chosen, in words
+ENCODINGS: dict[str, Words] = {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16 (Excel's Unicode text)",
+    "cp1252": "Western European (Windows-1252, Latin-1)",
+    "cp1250": "Central European (Windows-1250)",
+    "cp1251": "Cyrillic (Windows-1251)",
+    "cp1253": "Greek (Windows-1253)",
+    "cp1254": "Turkish (Windows-1254)",
+    "koi8_r": "Cyrillic (KOI8-R)",
+    "shift_jis": "Japanese (Shift JIS)",
+    "gb18030": "Chinese (GB 18030)",
+    "euc_kr": "Korean (EUC-KR)",
+}
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
+)
+_SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
+
+
+def decode(content: bytes, encoding: str | None, notes: list[Words]) -> str:
+    """The text of a file, line breaks as "\\n".
+
+    Args:
+        content: the bytes.
+        encoding: one of `ENCODINGS`; None finds it.
+        notes: what was found is added where it is not UTF-8.
+
+    Raises:
+        InvalidInput: the bytes are not text in that encoding, or in any that was found.
+    """
+    if encoding is None:
+        text = _found(content, notes)
+    else:
+        if encoding not in ENCODINGS:
+            raise InvalidInput("encoding", f"unknown value {show(encoding)}", f"Choose one of: {', '.join(ENCODINGS)}.")
+        try:
+            text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            cause = f"is not {ENCODINGS[encoding]}: byte 0x{content[error.start]:02x} on line {line:,}"
+            raise InvalidInput("file", cause, f"Choose another encoding. {ASK_TEXT}") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _found(content: bytes, notes: list[Words]) -> str:
+    for mark, encoding, name in _MARKS:
+        if content.startswith(mark):
+            try:
+                text = content.decode(encoding)
+            except UnicodeDecodeError as error:
+                raise InvalidInput("file", f"begins as {name} but is not ({error.reason})", ASK_TEXT) from error
+            notes.append(f"The file is in {name}.")
+            return text
+    if b"\x00" in content:
+        cause = f"holds a zero byte at position {content.index(0):,}, so it is not text"
+        raise InvalidInput("file", cause, f"If it is UTF-16, choose that encoding. {ASK_TEXT}")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _guessed(content, error, notes)
+
+
+def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[Words]) -> str:
+    """The text in the most likely encoding. A file that is UTF-8 but for a few bytes is damaged, and is refused."""
+    line = content.count(b"\n", 0, error.start) + 1
+    refused = InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT)
+    good = sum(not char.isascii() for char in content.decode("utf-8", errors="ignore"))
+    if good > content.decode("utf-8", errors="replace").count("\ufffd"):
+        raise refused from error
+    odd = b"\n".join(row for row in content.split(b"\n") if not row.isascii())[:_SAMPLE]
+    matches = charset_normalizer.from_bytes(odd, cp_isolation=list(ENCODINGS)[2:], enable_fallback=False)
+    best = matches.best()
+    if best is None:
+        raise refused from error
+    # short samples fit several encodings equally well, and most files that are not UTF-8 are Western European
+    alike = {name for match in matches if match.chaos <= best.chaos for name in match.could_be_from_charset}
+    chosen = "cp1252" if "cp1252" in alike else best.encoding
+    try:
+        text = content.decode(chosen)
+    except UnicodeDecodeError:
+        raise refused from error
+    if any(unicodedata.category(char) == "Cc" and char not in "\t\n\r\f" for char in set(text)):
+        raise refused from error
+    first = next(row for row in text.split("\n") if not row.isascii())
+    seen = next(part for part in first.split() if not part.isascii())
+    notes.append(
+        f"The file is not UTF-8; it was read as {ENCODINGS[chosen]}, the likeliest encoding of its bytes. "
+        f"Check {show(seen[:40])} on line {line:,}, and choose another encoding if it is wrong."
+    )
+    return text

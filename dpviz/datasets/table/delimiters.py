@@ -1,0 +1,53 @@
+"""What separates the columns of a table, and tables whose columns are separated by white space."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+
+WHITE_SPACE = " "
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", WHITE_SPACE: "white space"}
+_BEGINNING = 200_000  # characters
+_LINES = 50
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+_QUOTED_OR_BLANK = re.compile(r'("(?:[^"]|"")*")|[ \t]+')
+
+
+def find_delimiter(text: str) -> str:
+    """The sign that cuts all first lines into equally many values; comma where none does.
+
+    A semicolon, tab or bar goes before the comma where every comma is then inside a number: those are decimal commas.
+    White space is taken where no sign cuts the lines, or where it cuts them into numbers with commas.
+    """
+    lines = [line for line in text[:_BEGINNING].split("\n")[:_LINES] if line.strip()]
+    best, best_rank = ",", (False, False, 1)
+    for candidate in DELIMITERS:
+        if candidate == WHITE_SPACE:
+            continue
+        try:
+            rows = list(csv.reader(lines, delimiter=candidate, skipinitialspace=True))
+        except csv.Error:
+            continue
+        widths = Counter(map(len, rows))
+        width = widths.most_common(1)[0][0] if widths else 0
+        if width < 2:
+            continue
+        with_comma = [cell for row in rows for cell in row if "," in cell]
+        decimal = candidate != "," and bool(with_comma) and all(_NUMBER.fullmatch(cell.strip()) for cell in with_comma)
+        rank = (len(widths) == 1, decimal, width)
+        if rank > best_rank:
+            best, best_rank = candidate, rank
+    blank = [tabs(line).split("\t") for line in lines]
+    even = len(set(map(len, blank))) == 1 and len(blank[0]) > 1
+    if even and (best_rank[2] == 1 or all(_NUMBER.fullmatch(cell) for row in blank[1:] for cell in row)):
+        return WHITE_SPACE
+    return best
+
+
+def tabs(text: str) -> str:
+    """Lines whose values are separated by any number of blanks or tabs, with one tab between values."""
+    stripped = re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text)
+    if '"' not in stripped:
+        return re.sub(r"[ \t]+", "\t", stripped)
+    return _QUOTED_OR_BLANK.sub(lambda found: found[1] or "\t", stripped)

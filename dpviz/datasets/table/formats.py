@@ -1,0 +1,150 @@
+"""Tables of any kind that is read: CSV, Parquet (pyarrow) and spreadsheets (Excel, OpenDocument, by python-calamine)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dpviz.common.validate import InvalidInput, show
+from dpviz.common.words import Words
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.cell_text import ASK_TEXT, typed
+from dpviz.datasets.table.csv import Table, check_names, read_csv, read_text
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
+_PARQUET, _ZIP, _OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")  # one of them is in every workbook
+_UNPACKED = 10  # times the limit of a file: cells are written out at length inside a workbook
+
+
+def read_file(
+    content: bytes,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    limits: Limits | None = None,
+) -> Table:
+    """A table from the bytes of a file, told apart by its first bytes and not by its name.
+
+    Args:
+        content: the file.
+        header, delimiter, encoding: as `read_csv`; a Parquet file has none of them, a workbook has a header only.
+        limits: bounds; the environment's by default.
+
+    Raises:
+        InvalidInput: with what is wrong and what to do.
+    """
+    limits = limits or Limits.from_environment()
+    most = limits.megabytes * 1_000_000
+    if len(content) > most:
+        fix: Words = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
+        raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
+    if content.startswith(_PARQUET):
+        return _parquet(content, limits)
+    if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, _UNPACKED * most)):
+        return _workbook(content, header, limits)
+    return read_csv(content, header=header, delimiter=delimiter, encoding=encoding, limits=limits)
+
+
+def _parquet(content: bytes, limits: Limits) -> Table:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        names, rows = list(file.schema_arrow.names), file.metadata.num_rows
+        _check_size(len(names), rows, limits)
+        check_names(names, sure=True)
+        table = file.read(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInput("file", f"is a damaged Parquet file ({str(error)[:200]})", "Make or download it again.") from error
+    notes: list[Words] = []
+    columns: dict[str, pd.Series] = {}
+    for name, column in zip(names, table.columns, strict=True):
+        values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        try:
+            cells = pc.fill_null(values.cast(pa.string()), "")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidInput(name, f"holds values of type {column.type}, which is no number or text", ASK_TEXT) from error
+        columns[name] = typed(name, cells, ",", notes)[0]
+    if not rows:
+        raise InvalidInput("file", "has columns but no rows", "Choose a file with rows.")
+    return Table(pd.DataFrame(columns), tuple(notes))
+
+
+def _check_size(columns: int, rows: int, limits: Limits) -> None:
+    if columns > limits.columns:
+        fix: Words = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
+        raise InvalidInput("file", f"has {columns:,} columns", fix)
+    if columns < 2:
+        raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
+    if rows > limits.rows:
+        cause = f"has more than {limits.rows:,} rows"
+        raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+
+
+def _is_workbook(content: bytes, most: int) -> bool:
+    """Whether a zip archive is a workbook.
+
+    Raises:
+        InvalidInput: it is one that unpacks to more than `most` bytes.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = archive.infolist()
+    except zipfile.BadZipFile:
+        return False
+    if not any(part.filename in _PARTS for part in parts):
+        return False
+    if sum(part.file_size for part in parts) > most:
+        raise InvalidInput("file", f"is a workbook that unpacks to more than {most / 1e6:.0f} MB", ASK_TEXT)
+    return True
+
+
+def _workbook(content: bytes, header: bool | None, limits: Limits) -> Table:
+    """The first sheet that holds a table; its cells go the way of a CSV, so that both mean the same."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError as error:
+        fix: Words = f"Install the extra: pip install 'dpviz[excel]'. Or: {ASK_TEXT}"
+        raise InvalidInput("file", "is a workbook, and no reader of workbooks is installed", fix) from error
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = [name for name in book.sheet_names if book.get_sheet_by_name(name).height]
+        if not names:
+            raise InvalidInput("file", "is a workbook without cells", "Choose a file with a header and rows.")
+        text = _cells(book.get_sheet_by_name(names[0]), limits)
+    except (CalamineError, OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput("file", f"is a workbook that cannot be read ({str(error)[:200]})", ASK_TEXT) from error
+    notes: list[Words] = [f"The sheet {show(names[0])} of the workbook was read."]
+    if len(names) > 1:
+        notes.append(f"The other {len(names) - 1} sheets were not: {', '.join(show(name) for name in names[1:])}.")
+    return read_text(text, header=header, delimiter=",", limits=limits, notes=notes)
+
+
+def _cells(sheet: CalamineSheet, limits: Limits) -> str:
+    """A sheet as the text of a CSV."""
+    if sheet.height > limits.rows + 1:
+        cause = f"has more than {limits.rows:,} rows"
+        raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in sheet.iter_rows():
+        writer.writerow([_text(cell) for cell in row])
+    return out.getvalue()
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+    return cell if isinstance(cell, str) else str(cell)  # dates and times in ISO form

@@ -1,0 +1,26 @@
+"""What a table lost on its way to the rows that are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.common.words import Words
+
+
+@dataclass(frozen=True)
+class Lost:
+    """One thing that was lost.
+
+    Attributes:
+        kind: "rows", "column" or "values".
+        what: the column; empty where rows were lost through several columns.
+        count: rows or values that were lost; for a column, its values.
+        sentence: all of it in words.
+        looked: whether the values of several rows decided it, so that it tells about them, outside every epsilon.
+    """
+
+    kind: str
+    what: str
+    count: int
+    sentence: Words
+    looked: bool = False
