@@ -113,7 +113,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "nine rows": (table(9), "t", "At least 10|has 9 rows"),
     "one row": (table(1), "columns", "none can be used"),
     "ten rows, all but three with gaps": (
-        table(10, row=lambda k: f"{k},a{k % 2},{k % 2 if k < 3 else str()}"),
+        table(10, row=lambda k: f"{k},a{k % 2},{k % 2 if k < 3 else ''}"),
         "t",
         "has 3 rows",
     ),
