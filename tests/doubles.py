@@ -61,7 +61,15 @@ class BatchFactor(OutputGaussian):
 
 
 @dataclass(frozen=True)
-class WrongRelation(DPGD):
+class PlainDescent(DPGD):
+    """DP-GD with a number of steps and a step size that do not depend on the budget."""
+
+    steps: int = knob(50, "Steps", "Passes.", low=1, high=10_000)
+    step_size: float = knob(1.9, "Step size", "Of a step.", low=0.01, high=10.0, unit="1/L")
+
+
+@dataclass(frozen=True)
+class WrongRelation(PlainDescent):
     """The add-remove sensitivity under a replace-one claim."""
 
     id = "double-wrong-relation"
@@ -72,7 +80,7 @@ class WrongRelation(DPGD):
 
 
 @dataclass(frozen=True)
-class NoComposition(DPGD):
+class NoComposition(PlainDescent):
     """Every step calibrated as if it were the only one."""
 
     id = "double-no-composition"
@@ -83,7 +91,7 @@ class NoComposition(DPGD):
 
 
 @dataclass(frozen=True)
-class ReusedNoise(DPGD):
+class ReusedNoise(PlainDescent):
     """One draw for all steps: the difference of two increments is free of noise."""
 
     id = "double-reused-noise"
@@ -99,7 +107,7 @@ class ReusedNoise(DPGD):
 
 
 @dataclass(frozen=True)
-class ForgottenClip(DPGD):
+class ForgottenClip(PlainDescent):
     """Calibrates for clipped gradients and does not clip."""
 
     id = "double-forgotten-clip"
@@ -109,7 +117,7 @@ class ForgottenClip(DPGD):
 
 
 @dataclass(frozen=True)
-class WarmStart(DPGD):
+class WarmStart(PlainDescent):
     """Starts at the minimiser without privacy."""
 
     id = "double-warm-start"
@@ -122,7 +130,7 @@ class WarmStart(DPGD):
 
 
 @dataclass(frozen=True)
-class EarlyStopping(DPGD):
+class EarlyStopping(PlainDescent):
     """Stops when the exact training loss has not fallen for three steps."""
 
     id = "double-early-stopping"
@@ -265,7 +273,7 @@ class PerCoordinateLaplace(CMSOutput):
 
 
 @dataclass(frozen=True)
-class FixedBatches(DPGD):
+class FixedBatches(PlainDescent):
     """One pass over 20 batches in a fixed order, accounted as if every row were drawn by a coin at every step."""
 
     id = "double-fixed-batches"

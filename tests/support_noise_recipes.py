@@ -317,7 +317,7 @@ RECIPES: dict[str, tuple[Callable[[Trial], Iterator[bool]], dict[str, Any]]] = {
     "objective-tight": (of_objective, {}),
     "bassily-sgd": (of_bassily, _POISSON | {"radius": 0.1}),
     "dp-agd": (of_dp_agd, {}),
-    "dp-gd": (of_descent, {"steps": 3}),
+    "dp-gd": (of_descent, {"steps": 3, "step_size": 1.9}),
     "dp-lssgd": (of_poisson_steps, _POISSON),
     "dp-sgd": (of_poisson_steps, _POISSON),
     "dp-svrg": (of_dp_svrg, {"rounds": 2, "inner_steps": 3, "sampling_rate": 0.5}),

@@ -123,7 +123,7 @@ def test_what_cannot_be_computed_is_named_and_the_rest_saved(
         ("--dataset nowhere", "dataset"),
         ("--set steps=3", "--set"),
         ("--set dp-gd.magic=3", "--set"),
-        ("--set dp-gd.steps=0", "steps"),
+        ("--set dp-gd.steps=-1", "steps"),
         ("--set rsgd.epochs=3", "--set"),
         ("--from 1", "--points"),
         ("--from 1 --to 0.1 --points 3", "--to"),

@@ -16,7 +16,7 @@ from dpviz.common.random import generator, spawn
 from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.setup import setup_for
 
-SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"step_size": 1.0})
+SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"steps": 50, "step_size": 1.0})
 
 
 def test_result_has_what_it_promises() -> None:

@@ -112,7 +112,7 @@ def test_toml_round_trip(tmp_path: Path) -> None:
         ("epsilons = [0]", "epsilon"),
         ("epsilons = []", "epsilons"),
         ('mechanisms = ["x"]', "mechanism"),
-        ("[mechanisms.dp-gd]\nsteps = 0", "steps"),
+        ("[mechanisms.dp-gd]\nsteps = -1", "steps"),
         ("epsilons = [1, 1.0]", "epsilons"),
         ("mechanisms = []", "mechanisms"),
         ("seeds = 1.5", "seeds"),

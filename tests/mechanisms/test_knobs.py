@@ -90,7 +90,7 @@ def test_automatic_is_a_rule_of_public_facts(given: int | None) -> None:
     with pytest.raises(InvalidInput):
         cls.from_params({"batch_size": False})
     with pytest.raises(InvalidInput):
-        dpviz.list_mechanisms()["dp-gd"].from_params({"steps": given})
+        dpviz.list_mechanisms()["rsgd"].from_params({"epochs": given})
 
 
 @dataclass(frozen=True, kw_only=True)

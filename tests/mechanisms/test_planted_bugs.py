@@ -36,7 +36,7 @@ BY_AUDIT: list[tuple[type[Mechanism], dict[str, Any], float, str, tuple[int, ...
     (doubles.DeltaIgnored, {}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.ShortRadius, {}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.PerCoordinateLaplace, {}, 3.0, "quiet", (), SMALL | {"d": 25}, 4000),
-    (doubles.FixedBatches, {"step_size": 0.02}, 1.0, "quiet", (19,), SMALL | {"n": 40}, 2000),
+    (doubles.FixedBatches, {"steps": 20, "step_size": 0.02}, 1.0, "quiet", (19,), SMALL | {"n": 40}, 2000),
 ]
 
 

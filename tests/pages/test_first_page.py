@@ -81,7 +81,7 @@ BAD = [
     ("seeds", "1.5", "seeds"),
     ("seed", "-1", "seed"),
     ("intercept", "maybe", "intercept"),
-    ("dp-gd.steps", "0", "steps"),
+    ("dp-gd.steps", "-1", "steps"),
     ("dp-gd.noise", "loud", "noise"),
     ("foo", "bar", "address"),
 ]

@@ -235,7 +235,7 @@ def test_knobs_of_several_methods_travel_in_the_address() -> None:
 
 
 def test_tuning_applies_the_best_cell() -> None:
-    page = opened(tune="steps,lam", mechanism="dp-gd", seeds="1")
+    page = opened(tune="steps,lam", mechanism="dp-gd", seeds="1", **{"dp-gd.steps": "50"})
     page.button(key="tune-start").click().run()
     job = page.session_state["dpviz.tuning"]
     until(lambda: job.over, "the end of tuning")

@@ -13,6 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import (
     BoundsSensitivity,
@@ -49,15 +50,24 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     published_form: ClassVar = {"noise": "published"}
     forgets_start: ClassVar = {"steps": 100, "step_size": 1.0}
 
-    steps: int = knob(50, "Steps", "Full passes over the data; noise grows with the root of this.", low=1, high=10_000, log=True)
+    steps: int = knob(
+        0,
+        "Steps",
+        "Full passes over the data; noise grows with the root of this.",
+        low=1,
+        high=10_000,
+        log=True,
+        automatic=rules.FULL_STEPS,
+    )
     step_size: float = knob(
-        1.9,
+        0.0,
         "Step size",
         "Length of a step; below 2/L descent is certain.",
         low=0.01,
         high=10.0,
         log=True,
         unit="1/L",
+        automatic=rules.STEP_SIZE,
     )
     clip_norm: float = clip_norm_knob()
     noise: str = knob(
@@ -70,8 +80,17 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
     )
 
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob == "steps":
+            return rules.full_steps(setting)
+        return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
+
     def step_count(self, setting: Setting) -> int:
-        return self.steps
+        return int(self.value("steps", setting))
+
+    def _step_size(self, setting: Setting, sigma: float) -> float:
+        """Step size in units of 1/L, as set or by the rule for this noise."""
+        return self.step_size or rules.step_size(setting, self.step_count(setting), sigma)
 
     def stopped_after(self, steps: int) -> Self:
         return replace(self, steps=steps)
@@ -81,20 +100,28 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
 
     def releases(self, setting: Setting) -> Event:
-        return Repeated(Gaussian.of_rows(min(self.clip_norm, setting.G) / setting.n), self.steps)
+        return Repeated(Gaussian.of_rows(min(self.clip_norm, setting.G) / setting.n), self.step_count(setting))
+
+    def _exact(self, setting: Setting, budget: Budget) -> float:
+        """Noise with which T Gaussian releases of this sensitivity meet the budget: they compose to mu_total = sqrt(T) mu."""
+        return self.sensitivity_bounds(setting)[0].value * math.sqrt(self.step_count(setting)) / gaussian_mu(budget)
+
+    def _sigma(self, setting: Setting, budget: Budget) -> float:
+        """Noise per coordinate of the mean gradient."""
+        if self.noise == "exact":
+            return self._exact(setting, budget)
+        # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
+        bound, steps = min(self.clip_norm, setting.G), self.step_count(setting)
+        return bound * math.sqrt(self.c * steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        bound = min(self.clip_norm, setting.G)
         # replace-one; the regulariser cancels in the difference, so lam does not enter
-        sensitivity = 2 * bound / setting.n
-        mu = gaussian_mu(budget)
-        exact = sensitivity * math.sqrt(self.steps) / mu  # T Gaussians compose to mu_total = sqrt(T) mu (exact)
-        sigma, proved = exact, budget
-        notes: tuple[Words, ...] = rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.steps)
+        sensitivity = self.sensitivity_bounds(setting)[0].value
+        steps, exact, sigma, proved = self.step_count(setting), self._exact(setting, budget), self._sigma(setting, budget), budget
+        step_size = self._step_size(setting, sigma)
+        notes: tuple[Words, ...] = rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps)
         if self.noise == "published":
-            # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
-            sigma = bound * math.sqrt(self.c * self.steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
-            reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(self.steps) / sigma))
+            reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(steps) / sigma))
             # within rounding of the exact noise the budget is met exactly
             proved = budget if sigma >= exact * (1 - 1e-12) else Budget(reached, budget.delta)
             notes += (
@@ -111,7 +138,13 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             accountant="exact composition of Gaussian mechanisms",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes,
-            details={"mu": mu, "exact_noise_scale": exact, "exact_c": self.exact_c(budget)},
+            details={
+                "mu": gaussian_mu(budget),
+                "exact_noise_scale": exact,
+                "exact_c": self.exact_c(budget),
+                "steps": float(steps),
+                "step_size": step_size,
+            },
         )
 
     @staticmethod
@@ -128,7 +161,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
 
         done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
         theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
-        visits = np.full((1, 1, problem.n), float(self.steps))
+        visits = np.full((1, 1, problem.n), float(self.step_count(problem.setting)))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if training.record else None))
 
     def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[Floats, NDArray[np.float32]]:
@@ -138,35 +171,38 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         sigma = np.repeat(training.scales, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
-        step = self.step_size * problem.setting.unit_step
+        lengths = np.repeat([c.details["step_size"] for c in training.calibrations], s)[:, None] * problem.setting.unit_step
+        steps = self.step_count(problem.setting)
         energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
             energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
-        for t in range(self.steps):
-            tick(t / self.steps)
+        for t in range(steps):
+            tick(t / steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
             total = problem.model.sum_gradient(
                 theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=keep if record else None
             )
-            theta -= step * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
+            theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         return theta.reshape(e, s, m), energy.reshape(e, s, -1)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
-        step = self.step_size * setting.unit_step
+        steps, step = self.step_count(setting), self._step_size(setting, noise_scale) * setting.unit_step
         if setting.mu <= 0 or self.clip_norm < setting.G or step >= 2 / setting.L:
             return {}
-        bound = descent_excess(start, self.steps, noise_scale, setting.m, setting.mu, setting.L, step)
-        left = descent_excess(start, self.steps, 0.0, setting.m, setting.mu, setting.L, step)
-        near = descent_excess_near_minimum(eigenvalues, self.steps, noise_scale, step)
+        bound = descent_excess(start, steps, noise_scale, setting.m, setting.mu, setting.L, step)
+        left = descent_excess(start, steps, 0.0, setting.m, setting.mu, setting.L, step)
+        near = descent_excess_near_minimum(eigenvalues, steps, noise_scale, step)
         return {"bound": bound, "near the minimum": near, "of the bound, start not yet forgotten": left}
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        return along_gradients(problem, calibration, record, self.steps, min(self.clip_norm, problem.setting.G))
+        return along_gradients(
+            problem, calibration, record, self.step_count(problem.setting), min(self.clip_norm, problem.setting.G)
+        )
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

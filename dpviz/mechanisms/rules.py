@@ -1,0 +1,70 @@
+"""Rules of public facts for hyperparameters that are left automatic: number of steps, step size, training time.
+
+Key terms. Gradient descent with steps of length eta has run for the time s = eta T after T steps. Noise of standard
+deviation sigma on every gradient moves each parameter by eta sqrt(T) sigma = s nu in that time, nu = sigma/sqrt(T). For
+noise that composes over the steps, nu depends on the budget alone and not on T: only the time matters.
+
+What is lost after the time s is at most R^2/(2s), as the start is not yet forgotten, and beta s^2 nu^2/2, as the noise is
+not contracted; R is the length of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
+The sum is smallest at s^3 = R^2/(2 beta nu^2) [ours, elementary]. Both are upper bounds, so R is not known better than by
+trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpviz.models import Setting
+
+#: R above: a minimiser is rarely longer at usual lambda; sqrt(2/lambda) bounds it, as phi(0) <= 1
+_REACH = 20.0
+#: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
+_SETTLED = 3.0
+_MOST_STEPS, _LEAST_STEPS = 200, 50
+_ENTRIES = 10_000_000  # rows times parameters for which `_MOST_STEPS` passes are taken; larger problems get fewer
+
+
+def longest_step(setting: Setting) -> float:
+    """Longest useful step in units of 1/L.
+
+    Below 2 descent is certain. The curvature of the SVM's loss is 0 but for margins in an interval, so that the mean
+    curvature is far below its bound: steps of 4/L converge on all sets tried, and 1.9/L takes twice the steps.
+    """
+    return 4.0 if setting.linear and math.isinf(setting.third) else 1.9
+
+
+def full_steps(setting: Setting) -> int:
+    """Steps over all rows: 200, fewer where n m is above 10 million or the regulariser settles earlier."""
+    affordable = max(_LEAST_STEPS, round(_MOST_STEPS * min(1.0, _ENTRIES / (setting.n * setting.m))))
+    settled = math.ceil(_SETTLED / (setting.lam * longest_step(setting) * setting.unit_step))
+    return max(1, min(affordable, settled))
+
+
+FULL_STEPS = "200; down to 50 where rows × parameters are above 10 million, fewer where λ is large"
+
+
+def training_time(setting: Setting, noise_per_time: float) -> float:
+    """Time s that balances what training and noise lose; infinite without noise and regularisation.
+
+    Args:
+        noise_per_time: nu.
+    """
+    settled = _SETTLED / setting.lam
+    if noise_per_time <= 0:
+        return settled
+    reach, beta = min(_REACH, math.sqrt(2 / setting.lam)), min(setting.beta, 1 / setting.unit_step)
+    return float(min(settled, (reach**2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
+
+
+def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01) -> float:
+    """Step size in units of 1/L with which `steps` steps take the training time, at most the longest useful one.
+
+    Args:
+        noise_scale: standard deviation per coordinate of the noise on each step's mean gradient.
+        shortest: smallest value of the knob.
+    """
+    time = training_time(setting, noise_scale / math.sqrt(steps))
+    return max(shortest, min(longest_step(setting), time / (steps * setting.unit_step)))
+
+
+STEP_SIZE = "by the noise, at most 1.9 (SVM: 4)"
