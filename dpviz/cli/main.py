@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpviz.cli import own_file, sweep
+from dpviz.cli import output, own_file, sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -24,10 +25,30 @@ COMMANDS = ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "claims")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point. Returns 0, or 2 after printing one line on bad input."""
+    """Entry point.
+
+    Returns:
+        0; 2 after one line on bad input; 1 where the output cannot be written, or a part of a sweep is missing; 141 where the
+        reader of the output has gone.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] not in (*COMMANDS, "-h", "--help", "--version"):
         given = ["app", *given]
+    if given[0] == "app":
+        return _command(given)
+    try:
+        with output.guarded():
+            return _command(given)
+    except output.OutputFailed as failed:
+        if isinstance(failed.__cause__, BrokenPipeError):
+            return output.READER_GONE
+        reason = failed.__cause__.strerror if isinstance(failed.__cause__, OSError) else failed
+        with suppress(OSError):
+            print(f"dpviz: output: cannot be written ({reason}). Send it to another place.", file=sys.stderr)
+        return output.FAILED
+
+
+def _command(given: list[str]) -> int:
     options = parser().parse_args(given)
     try:
         return int(options.command(options))

@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     import pandas as pd
 
-    _save(in_order(pd.concat(tables, ignore_index=True), spec), out)
+    _save(in_order(pd.concat(tables, ignore_index=True), spec), out, kept=store is not None)
     return 1 if missing else 0
 
 
@@ -174,11 +174,10 @@ def _target(path: str | None) -> Path | None:
     return target
 
 
-def _save(table: pd.DataFrame, target: Path | None) -> None:
+def _save(table: pd.DataFrame, target: Path | None, *, kept: bool) -> None:
     table.attrs = {}
     if target is None:
-        with contextlib.suppress(BrokenPipeError):
-            table.to_csv(sys.stdout, index=False)
+        print(table.to_csv(index=False), end="")
         return
     buffer = io.BytesIO()
     if target.suffix.lower() == ".csv":
@@ -188,7 +187,8 @@ def _save(table: pd.DataFrame, target: Path | None) -> None:
     try:
         files.write(target, buffer.getvalue())  # never half a table under the name that was asked for
     except OSError as error:
-        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Finished cells are kept; call it again.") from error
+        again = "Finished cells are kept; call it again." if kept else "Nothing was kept, because of --no-cache."
+        raise InvalidInput("--out", f"cannot be written: {error.strerror}", again) from error
 
 
 @contextlib.contextmanager

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import tomli_w
 
+from dpviz.common import toml
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.cells import Cell, CellStore, run_cells
@@ -51,13 +50,11 @@ class SweepSpec:
     intercept: bool = True
 
     def __post_init__(self) -> None:
-        chosen = self.mechanisms
-        if isinstance(chosen, str):
-            chosen = (chosen,)
-        named = dict(chosen) if isinstance(chosen, Mapping) else {name: {} for name in chosen}
+        named = _named(self.mechanisms)
         if not named:
             raise InvalidInput("mechanisms", "none was given", "Choose at least one mechanism.")
-        if isinstance(self.epsilons, str) or len(tuple(self.epsilons)) == 0:
+        listed = isinstance(self.epsilons, Iterable) and not isinstance(self.epsilons, str | Mapping)
+        if not listed or len(tuple(self.epsilons)) == 0:
             raise InvalidInput("epsilons", f"must be a list of budgets, got {show(self.epsilons)}", "Give at least one above 0.")
         # every epsilon is validated with the first mechanism, every mechanism with the first epsilon
         values = [self._run(next(iter(named)), {}, e).epsilon for e in self.epsilons]
@@ -114,24 +111,29 @@ class SweepSpec:
         Raises:
             InvalidInput: the file cannot be read, is not TOML, or has an unknown key or a bad value.
         """
-        try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidInput(
-                "spec file", f"cannot be read: {error.strerror}", f"Check the path {os.fspath(path)!r}."
-            ) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidInput("spec file", f"is not TOML: {error}", "Correct the file.") from error
+        values = toml.read(path, "spec file")
         known = {f.name for f in fields(cls)}
         for name in values:
             if name not in known:
-                raise InvalidInput("spec file", f"has an unknown key {name!r}", f"Use: {', '.join(sorted(known))}.")
+                raise InvalidInput("spec file", f"has an unknown key {show(name)}", f"Use: {', '.join(sorted(known))}.")
         return cls(**values)
 
     def to_toml(self) -> str:
         """The spec as a TOML document that `from_toml` reads back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return tomli_w.dumps({name: value for name, value in values.items() if value is not None} | {"mechanisms": self.named})
+
+
+def _named(chosen: object) -> dict[str, Any]:
+    """Mechanism ids with their knobs, from whatever was given for them."""
+    if isinstance(chosen, str):
+        return {chosen: {}}
+    if isinstance(chosen, Mapping):
+        return dict(chosen)
+    ids = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+    if not all(isinstance(name, str) for name in ids):
+        raise InvalidInput("mechanisms", f"must be a list of ids, got {show(chosen)}", 'For example: ["dp-gd", "cms-output"].')
+    return {name: {} for name in ids}
 
 
 def run_sweep(

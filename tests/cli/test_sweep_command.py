@@ -150,6 +150,29 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
     assert captured.err.startswith(f"dpviz: {field}")
 
 
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("epsilons = 5", "epsilons"),
+        ("epsilons = 2020-01-01", "epsilons"),
+        ("epsilons = {a = 1}", "epsilons"),
+        ("epsilons = [[1.0]]", "epsilon"),
+        ("mechanisms = 5", "mechanisms"),
+        ("mechanisms = [['dp-gd']]", "mechanisms"),
+        ("mechanisms = {dp-gd = 5}", "params"),
+        ("dataset = ['iris']", "dataset"),
+        ("seeds = [1]", "seeds"),
+        ("x = 1", "spec file"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_code_2(line: str, field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "spec.toml").write_text(line)
+    assert sweep(f"{tmp_path}/spec.toml") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"dpviz: {field}: ")
+
+
 def test_progress_bar() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

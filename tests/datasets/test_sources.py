@@ -64,6 +64,10 @@ def test_a_sidecar_says_what_the_table_means(data: Path) -> None:
     (data / "people.toml").write_text("target = 'job'\npositve = 'a'")
     with pytest.raises(dpviz.InvalidInput, match="positve"):
         dpviz.load_dataset("data/people.csv")
+    for wrong in ('delimiter = ["a"]', "delimiter = {a = 1}", "delimiter = 'dot'"):
+        (data / "people.toml").write_text(wrong)
+        with pytest.raises(dpviz.InvalidInput, match=r"delimiter: .* Choose one of: comma, semicolon, tab, vertical bar"):
+            dpviz.load_dataset("data/people.csv")
     (data / "people.toml").write_text("target = [")
     with pytest.raises(dpviz.InvalidInput, match=r"people\.toml: is not TOML"):
         dpviz.load_dataset("data/people.csv")

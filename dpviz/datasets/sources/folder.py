@@ -6,12 +6,12 @@ import hashlib
 import os
 import stat
 import time
-import tomllib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.common import toml
 from dpviz.common.files import data_folder
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
@@ -27,7 +27,6 @@ from dpviz.datasets.table.spec import TableSpec, default_spec, prepare
 PREFIX = "data/"
 #: a file younger than this may change again without its time stamp moving, so its content is compared too
 _RACY_SECONDS = 2.0
-_MAX_SIDECAR = 1_000_000
 
 _tables: Cache[Table] = Cache("tables of the data folder", 512 << 20, lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
 
@@ -111,8 +110,9 @@ def reading(options: dict[str, Any]) -> dict[str, Any]:
     if how["header"] is not None:
         truth("header", how["header"])
     if how["delimiter"] is not None:
-        sign = {word: sign for sign, word in DELIMITERS.items()}.get(how["delimiter"], how["delimiter"])
-        how["delimiter"] = one_of("delimiter", sign, DELIMITERS)
+        signs, given = {word: sign for sign, word in DELIMITERS.items()}, how["delimiter"]
+        known = isinstance(given, str) and given in DELIMITERS
+        how["delimiter"] = given if known else signs[one_of("delimiter", given, signs)]
     if how["encoding"] is not None:
         how["encoding"] = one_of("encoding", how["encoding"], ENCODINGS)
     return how
@@ -176,11 +176,4 @@ def sidecar_of(path: Path | None) -> dict[str, Any]:
     """
     if path is None:
         return {}
-    try:
-        if path.stat().st_size > _MAX_SIDECAR:
-            raise InvalidInput(path.name, "is larger than 1 MB", "Keep only the settings of the table in it.")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(path.name, f"is not TOML: {error}", "Correct the file; data/README.md has an example.") from error
+    return toml.read(path, path.name, "Correct the file; data/README.md has an example.")

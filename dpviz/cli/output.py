@@ -1,0 +1,116 @@
+"""What commands print: signs that a terminal cannot show are spelled out, and output that fails ends a command in words."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+#: exit code after the reader of the output has gone, as in `dpviz datasets | head -1`: that of a program ended by SIGPIPE
+READER_GONE = 141
+FAILED = 1
+_ERRORS = "dpviz-spelled"
+_SIGNS = {
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "≤": "<=",
+    "≥": ">=",
+    "≈": "~",
+    "·": "*",
+    "×": "x",
+    "√": "sqrt ",
+    "²": "^2",
+    "…": "...",
+    "→": "->",
+}
+_SIGNS |= {"’": "'", "‘": "'", "“": '"', "”": '"', "∞": "infinity", "Θ": "Theta", "∇": "grad ", "∈": "in", "½": "1/2"}
+
+
+class OutputFailed(Exception):
+    """Standard output cannot be written; `__cause__` is the `OSError`."""
+
+
+class _Stream:
+    """A text stream whose failure is told apart from any other `OSError`.
+
+    Args:
+        stream: where it writes; None where it was closed before the start.
+        needed: whether a failure ends the command. What is only said by the way, such as progress, is left out instead.
+    """
+
+    def __init__(self, stream: TextIO | None, needed: bool) -> None:
+        self._stream, self._needed = stream, needed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes text."""
+        self._do("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hands over what was written."""
+        if self._stream is not None:
+            self._do("flush")
+
+    def _do(self, name: str, *arguments: str) -> None:
+        try:
+            if self._stream is None:
+                raise OSError(9, "it is closed")
+            getattr(self._stream, name)(*arguments)
+        except OSError as error:
+            if self._needed:
+                raise OutputFailed from error
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Inside, standard output and standard error are such streams.
+
+    Raises:
+        OutputFailed: standard output cannot be written.
+    """
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ERRORS)
+    sys.stdout, sys.stderr = _Stream(before[0], True), _Stream(before[1], False)  # type: ignore[assignment]
+    try:
+        yield
+        sys.stdout.flush()
+    except OutputFailed:
+        _silence(before[0])
+        raise
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _silence(stream: TextIO | None) -> None:
+    """Sends what is left in a stream to nowhere: Python would write it again at its end, fail again, and say so."""
+    with suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())  # type: ignore[union-attr]
+        os.close(null)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """Characters that an encoding lacks, in characters that every encoding has: "epsilon" for ε."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(map(_spell, error.object[error.start : error.end])), error.end
+
+
+def _spell(sign: str) -> str:
+    name = unicodedata.name(sign, "")
+    if name.startswith(("GREEK SMALL LETTER ", "GREEK CAPITAL LETTER ")):
+        return name.split()[3].lower()
+    plain = _SIGNS.get(sign) or unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+    return plain or sign.encode("ascii", "backslashreplace").decode()
+
+
+codecs.register_error(_ERRORS, _spelled)
