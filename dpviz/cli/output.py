@@ -93,9 +93,10 @@ def guarded() -> Iterator[None]:
 
 def _silence(stream: TextIO | None) -> None:
     """Sends what is left in a stream to nowhere: Python would write it again at its end, fail again, and say so."""
-    with suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())  # type: ignore[union-attr]
+        if stream is not None:
+            os.dup2(null, stream.fileno())
         os.close(null)
 
 

@@ -130,8 +130,9 @@ def _named(chosen: object) -> dict[str, Any]:
         return {chosen: {}}
     if isinstance(chosen, Mapping):
         return dict(chosen)
-    ids = list(chosen) if isinstance(chosen, Iterable) else [chosen]
-    if not all(isinstance(name, str) for name in ids):
+    given = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+    ids = [name for name in given if isinstance(name, str)]
+    if len(ids) < len(given):
         raise InvalidInput("mechanisms", f"must be a list of ids, got {show(chosen)}", 'For example: ["dp-gd", "cms-output"].')
     return {name: {} for name in ids}
 
