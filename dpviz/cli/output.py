@@ -80,7 +80,7 @@ def guarded() -> Iterator[None]:
     for stream in before:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_ERRORS)
-    sys.stdout, sys.stderr = _Stream(before[0], True), _Stream(before[1], False)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Stream(before[0], True), _Stream(before[1], False)
     try:
         yield
         sys.stdout.flush()
