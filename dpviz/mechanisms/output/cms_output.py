@@ -19,8 +19,6 @@ from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
-EXACT: Words = "The minimiser is found to gradient norm 1e-10 or better; what is left moves it by at most 1e-10/λ."
-
 REFINED: Words = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
 
 
@@ -33,7 +31,7 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory
     family = "output"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 1 and Theorem 6"
     noise_enters = "The finished parameters: one draw with a Gamma-distributed length is added to the minimiser."
-    guarantee = "ε-DP, proved for strongly convex objectives, rows in the unit ball and an exact minimiser."
+    guarantee = "ε-DP, proved for strongly convex objectives, rows in the unit ball and a minimiser of stated accuracy."
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)\,(L+\lambda)}{\lambda^2 n^2\varepsilon^2}\right)"
     pure = True
     needs_strong_convexity = True
@@ -54,7 +52,7 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory
             claims=Budget(budget.epsilon),
             proves=Budget(budget.epsilon),
             accountant="L2 Laplace mechanism, pure ε",
-            notes=(EXACT, *notes),
+            notes=notes,
             details={"beta": budget.epsilon / sensitivity, "expected_noise_norm": setting.m * sensitivity / budget.epsilon},
         )
 

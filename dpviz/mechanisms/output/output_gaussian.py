@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.individual import around_minimiser
-from dpviz.mechanisms.output.cms_output import EXACT, REFINED
+from dpviz.mechanisms.output.cms_output import REFINED
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -32,7 +32,7 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
         "Sensitivity: Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Corollary 8; noise: Balle, Wang, ICML 2018, Theorem 8"
     )
     noise_enters = "The finished parameters: one Gaussian draw is added to the minimiser."
-    guarantee = "(ε, δ)-DP, proved for strongly convex objectives, rows in the unit ball and an exact minimiser."
+    guarantee = "(ε, δ)-DP, proved for strongly convex objectives, rows in the unit ball and a minimiser of stated accuracy."
     needs_strong_convexity = True
 
     # off for the reason given at cms-output: 2G/(n lam) is the number that readers know
@@ -49,7 +49,7 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
             noise_family="gaussian",
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
-            notes=(EXACT, *notes),
+            notes=notes,
             details={"mu": mu},
         )
 

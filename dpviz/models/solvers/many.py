@@ -20,6 +20,7 @@ _SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more 
 _COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows
 _REPLICAS = 256  # solved at once; bounds the memory of their preconditioners
 _ULP = 2.0**-53
+TOLERANCE = 1e-11  # gradient norm at which `newton` takes a minimiser for exact; sensitivities of minimisers add what it leaves
 _SINGLE = 6e-9  # measured: single precision leaves about this x (30 + |theta|) of a gradient that is a mean of many rows
 
 
@@ -146,7 +147,7 @@ def newton(
     *,
     linear: Floats | None = None,
     start: Floats | None = None,
-    tolerance: float = 1e-11,
+    tolerance: float = TOLERANCE,
     max_steps: int = 200,
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam/2 |theta|^2 + <b, theta> for one or many b.
