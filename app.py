@@ -9,7 +9,7 @@ theme = page.start(links.FIRST, "What does privacy cost a model, and does it pro
 views.starts()
 answer = st.container()
 budget = st.container(key="budget")
-spec = sidebar.sidebar(budget=budget)
+spec = sidebar.sidebar(budget=budget, measured=True)
 page.problems()
 outcome = views.run(spec)
 if outcome is not None:

@@ -1,4 +1,4 @@
-"""What a private model's accuracy is lost to: noise, training, and preparation of the rows.
+"""What a private model's accuracy, or another metric, is lost to: noise, training, and preparation of the rows.
 
 Three reference models stand between a private model and an ordinary one: the same training without noise (same seeds,
 batches and starting point), the non-private optimum on the same rows, and an ordinary logistic regression on
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
+from dpviz.common.validate import one_of
+from dpviz.experiments.metrics import METRICS, Metric, measure, measure_models
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
@@ -26,25 +28,53 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class Twin:
+    """What training without noise gave.
+
+    Attributes:
+        theta: (S, m) parameters.
+        labels: (S,) labels where a label is released in the place of a model, else None.
+    """
+
+    theta: Floats
+    labels: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
 class Cost:
-    """Test accuracies that a run's accuracy is compared with. S seeds.
+    """Values of one metric on the test rows that a run's values are compared with. S seeds; NaN where it has no value.
 
     Attributes:
         private: (S,) of the private models.
         noiseless: (S,) of the same training without noise.
         non_private: of the non-private optimum on the same rows.
         ordinary: of an ordinary logistic regression on standardised columns; None where it was not computed.
+        majority: of the majority label for everyone.
+        metric: what is measured.
+        twin: the trained models without noise, for other metrics.
     """
 
     private: Floats
     noiseless: Floats
     non_private: float
     ordinary: float | None
+    majority: float = float("nan")
+    metric: Metric = METRICS["accuracy"]
+    twin: Twin | None = None
+
+    @property
+    def _better(self) -> int:
+        return 1 if self.metric.higher_is_better else -1
+
+    @property
+    def there(self) -> bool:
+        """Whether the metric has a value for this method and model."""
+        return bool(np.isfinite([*self.private, *self.noiseless, self.non_private]).all())
 
     @property
     def noise(self) -> float:
-        """Accuracy lost to the noise alone, in [-1, 1]; below 0 where noise helped by chance."""
-        return float(self.noiseless.mean() - self.private.mean())
+        """What is lost to the noise alone; below 0 where noise helped by chance."""
+        return self._better * float(self.noiseless.mean() - self.private.mean())
 
     @property
     def noise_error(self) -> float:
@@ -54,20 +84,23 @@ class Cost:
 
     @property
     def training(self) -> float:
-        """Accuracy lost to what the method does beside noise: few or short steps, clipping, added regularisation."""
-        return float(self.non_private - self.noiseless.mean())
+        """What is lost to what the method does beside noise: few or short steps, clipping, added regularisation."""
+        return self._better * float(self.non_private - self.noiseless.mean())
 
     @property
     def preparation(self) -> float | None:
-        """Accuracy lost to scaling the rows into the unit ball and to the regularised constant feature."""
-        return None if self.ordinary is None else self.ordinary - self.non_private
+        """What is lost to scaling the rows into the unit ball and to the regularised constant feature."""
+        return None if self.ordinary is None else self._better * (self.ordinary - self.non_private)
 
     def table(self) -> pd.DataFrame:
-        """One row for each part; private + noise + training + preparation is the ordinary model's accuracy."""
+        """One row for each part; private + noise + training + preparation is the ordinary model's accuracy.
+
+        For losses, which are better where they are lower, the parts are taken away instead.
+        """
         rows = [("private", float(self.private.mean())), ("noise", self.noise), ("training", self.training)]
         if self.preparation is not None:
             rows.append(("preparation", self.preparation))
-        return pd.DataFrame(rows, columns=["part", "accuracy"])
+        return pd.DataFrame(rows, columns=["part", self.metric.column])
 
 
 def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monitor = silent) -> Fit:
@@ -97,4 +130,46 @@ def split_cost(spec: RunSpec, private: Floats, calibration: Calibration | None =
         noiseless = (setup.test.y[:, None] == fit.constant_label[0]).mean(axis=0)
     else:
         noiseless = accuracy(setup.problem.model, fit.theta[0], setup.test)
-    return Cost(np.asarray(private, float), noiseless, setup.non_private.accuracy, setup.ordinary_accuracy)
+    return Cost(
+        np.asarray(private, float),
+        noiseless,
+        setup.non_private.accuracy,
+        setup.ordinary_accuracy,
+        setup.majority.accuracy,
+        twin=Twin(fit.theta[0], None if fit.constant_label is None else fit.constant_label[0]),
+    )
+
+
+def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
+    """A run's cost in another metric, from models that are trained already.
+
+    Args:
+        spec: the run.
+        cost: from `split_cost`, with its twin.
+        theta: (S, m) released parameters.
+        labels: (S,) labels where a label was released in the place of a model.
+        metric: a key of `METRICS`.
+    """
+    wanted = METRICS[one_of("metric", metric, METRICS)]
+    if cost.metric is wanted or cost.twin is None:
+        return cost
+    setup = setup_for(spec)
+    model, test = setup.problem.model, setup.test
+
+    def of(theta: Floats, labels: Floats | None = None) -> Floats:
+        return measure_models(model, theta, test, labels, [metric])[wanted.column].to_numpy(float)
+
+    ordinary = None
+    if cost.ordinary is not None and setup.ordinary_scores is not None:
+        ordinary = float(measure(setup.ordinary_scores[None], test.y, [metric])[metric][0])
+    label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
+    optimum = setup.problem.optimum[None]
+    return Cost(
+        private=of(theta, labels),
+        noiseless=of(cost.twin.theta, cost.twin.labels),
+        non_private=float(of(optimum)[0]),
+        ordinary=ordinary,
+        majority=float(of(optimum, label)[0]),
+        metric=wanted,
+        twin=cost.twin,
+    )

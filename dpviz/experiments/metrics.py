@@ -7,7 +7,7 @@ probabilities where the model gives none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 18  # scores worked on at once: what is made of them stays in the processor's cache
 PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen
+RARE = 0.1  # share of the rows below which a class is called rare
 _BINS = 15  # of the calibration error (Guo et al. 2017)
 
 
@@ -43,6 +44,16 @@ class Metric:
     help: Words
     needs: str
     higher_is_better: bool = True
+
+    @property
+    def within(self) -> str:
+        """The label inside a sentence: "balanced accuracy", "ROC AUC"."""
+        return self.label if self.label.split()[0] in ("F1", "ROC", "Brier") else self.label[0].lower() + self.label[1:]
+
+    @property
+    def shares(self) -> bool:
+        """Whether values are shares, written in percent; otherwise they are losses, written as they are."""
+        return self.needs != "probabilities"
 
     @property
     def column(self) -> str:
@@ -233,14 +244,12 @@ def measure_models(
     return pd.DataFrame({METRICS[name].column: np.concatenate([t[name] for t in tables]) for name in metrics})
 
 
+def rarer_share(y: Floats) -> float:
+    """Share of the rarer class, in [0, 0.5]."""
+    share = float((np.asarray(y) > 0).mean())
+    return min(share, 1 - share)
+
+
 def default_metric(y: Floats) -> str:
     """Accuracy, except where the rarer class has less than 10 % of the rows: then the majority label alone looks good."""
-    share = float((np.asarray(y) > 0).mean())
-    return "balanced-accuracy" if min(share, 1 - share) < 0.1 else "accuracy"
-
-
-#: how a value is written: shares in percent, losses as they are
-FORMAT: dict[str, Callable[[float], str]] = {
-    name: (lambda v: f"{v:.4g}") if metric.needs == "probabilities" else (lambda v: f"{100 * v:.1f} %")
-    for name, metric in METRICS.items()
-}
+    return "balanced-accuracy" if rarer_share(y) < RARE else "accuracy"

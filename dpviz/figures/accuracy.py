@@ -21,43 +21,53 @@ def accuracy_distribution(
     theme: Theme,
     *,
     expected: float | None = None,
+    title: str = "test accuracy",
+    shares: bool = True,
 ) -> go.Figure:
-    """Test accuracies of S noise draws between the majority and the non-private line.
+    """Test accuracies, or values of another metric, of S noise draws between the majority and the non-private line.
 
     Args:
-        accuracy: (S,) in [0, 1].
+        accuracy: (S,) in [0, 1] where they are shares.
+        majority: NaN where the majority label has no value.
         expected: mean over all draws in closed form, where there is one.
+        title: of the axis.
+        shares: whether values are shares, shown in percent; otherwise they are losses of at least 0.
     """
-    percent = 100 * np.asarray(accuracy, float)
-    lowest = min(percent.min(), 100 * majority, 100 * non_private)
-    # whole tens, so that the axis mostly stays where it is while epsilon moves
-    low = max(0.0, 10.0 * math.floor((lowest - 3) / 10))
-    span = (low, 101.0)
-    x, y = stack(percent, (span[1] - low) / 40)
+    unit, digits, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
+    values = unit * np.asarray(accuracy, float)
+    ends = [v for v in (*values, unit * majority, unit * non_private) if not math.isnan(v)]
+    if shares:
+        # whole tens, so that the axis mostly stays where it is while epsilon moves
+        span = (max(0.0, 10.0 * math.floor((min(ends) - 3) / 10)), 101.0)
+    else:
+        span = (0.0, 1.1 * max(ends))
+    low = span[0]
+    x, y = stack(values, (span[1] - low) / 40)
     mean = {
-        "x": [percent.mean()],
+        "x": [values.mean()],
         "y": [-0.7],
         "mode": "markers",
         "showlegend": False,
         "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
-        "error_x": {"type": "data", "array": [percent.std()], "color": look.colour, "thickness": 4, "width": 0},
-        "hovertemplate": "mean %{x:.1f} %<extra></extra>",
+        "error_x": {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0},
+        "hovertemplate": f"mean %{{x:{digits}}}{sign}<extra></extra>",
     }
     marks = [
-        (majority, f"majority {100 * majority:.1f} %", "majority"),
-        (non_private, f"<b>non-private {100 * non_private:.1f} %</b>", "none"),
+        (majority, f"majority {unit * majority:{digits}}{sign}", "majority"),
+        (non_private, f"<b>non-private {unit * non_private:{digits}}{sign}</b>", "none"),
     ]
     if expected is not None:
-        marks.append((expected, f"expected {100 * expected:.1f} %", "expected"))
+        marks.append((expected, f"expected {unit * expected:{digits}}{sign}", "expected"))
+    marks = [mark for mark in marks if not math.isnan(mark[0])]
     lines = [
-        reference_line(theme, 100 * value, text, kind=kind, level=level, span=span)
+        reference_line(theme, unit * value, text, kind=kind, level=level, span=span)
         for level, (value, text, kind) in enumerate(marks)
     ]
     return figure(
         theme,
-        [_dots(look, x, y) | {"hovertemplate": "draw %{customdata}: %{x:.1f} %<extra></extra>"}, mean],
+        [_dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"}, mean],
         height=340,
-        x={"title": "test accuracy", "range": span, "ticksuffix": " %"},
+        x={"title": title, "range": span, "ticksuffix": sign},
         y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},
         shapes=[shape for shape, _ in lines],
         annotations=[note for _, note in lines],

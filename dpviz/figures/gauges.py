@@ -56,16 +56,19 @@ class Gauge:
     marks: Sequence[Mark]
 
 
-def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
+def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = True) -> go.Figure:
     """Gauges below each other on one axis in percent.
 
     Args:
         rows: from top to bottom; the smallest mark of all decides where the axis begins.
         look: of the method; its colour fills what the private model reaches.
+        shares: whether values are shares; otherwise they are losses, on an axis from 0.
     """
     values = [mark.at for row in rows for mark in row.marks]
+    unit = 100 if shares else 1
     # whole tens, so that the axis stays where it is while epsilon moves
-    low = max(0.0, 10.0 * math.floor((100 * min(values) - 1) / 10))
+    low = max(0.0, 10.0 * math.floor((100 * min(values) - 1) / 10)) if shares else 0.0
+    high = 101.0 if shares else 1.1 * max(values)
     fills = {
         "base": faint(look.colour, 0.85),
         "noise": theme.noise,
@@ -78,13 +81,13 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
     for k, row in enumerate(rows):
         y = len(rows) - 1 - k
         notes.append(_text(row.title, low, y + 0.3, theme, anchor="left", size=FONT_SIZE, bold=True))
-        traces += [_bar(part, y, low, fills[part.kind], theme) for part in row.parts]
-        notes += _labels(row.marks, y, low, theme)
+        traces += [_bar(part, y, low, fills[part.kind], theme, shares) for part in row.parts]
+        notes += _labels(row.marks, y, (low, high), unit, theme)
     shapes = [
         {
             "type": "line",
-            "x0": 100 * mark.at,
-            "x1": 100 * mark.at,
+            "x0": unit * mark.at,
+            "x1": unit * mark.at,
             "y0": len(rows) - 1 - k - 0.17,
             "y1": len(rows) - 1 - k + 0.17,
             "line": {
@@ -100,7 +103,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
         theme,
         traces,
         height=ROW * len(rows) + 60,
-        x={"range": [low, 101], "ticksuffix": " %"},
+        x={"range": [low, high], "ticksuffix": " %" if shares else ""},
         y={"visible": False, "range": [-0.62, len(rows) - 1 + 0.42]},
         barmode="overlay",
         shapes=shapes,
@@ -109,9 +112,11 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme) -> go.Figure:
     )
 
 
-def _bar(part: Part, y: float, low: float, fill: str, theme: Theme) -> Trace:
+def _bar(part: Part, y: float, low: float, fill: str, theme: Theme, shares: bool) -> Trace:
     """One stretch of a gauge at height y, cut off where the axis begins."""
-    start, end = sorted((100 * max(part.start, low / 100), 100 * max(part.end, low / 100)))
+    unit = 100 if shares else 1
+    start, end = sorted((unit * max(part.start, low / unit), unit * max(part.end, low / unit)))
+    length = f"{100 * abs(part.end - part.start):.1f} points" if shares else f"{abs(part.end - part.start):.3g}"
     return {
         "type": "bar",
         "orientation": "h",
@@ -125,18 +130,19 @@ def _bar(part: Part, y: float, low: float, fill: str, theme: Theme) -> Trace:
             "line": {"color": theme.ink, "width": 1},
             "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
         },
-        "hovertemplate": f"{part.name}: {100 * abs(part.end - part.start):.1f} points<extra></extra>",
+        "hovertemplate": f"{part.name}: {length}<extra></extra>",
     }
 
 
-def _labels(marks: Sequence[Mark], y: float, low: float, theme: Theme) -> list[Trace]:
+def _labels(marks: Sequence[Mark], y: float, span: tuple[float, float], unit: int, theme: Theme) -> list[Trace]:
     """Labels below a gauge, each on the highest of three levels on which it touches no other."""
     taken: list[list[tuple[float, float]]] = [[], [], []]
     notes: list[Trace] = []
-    per_sign = (101 - low) * _SIGN
+    low, high = span
+    per_sign = (high - low) * _SIGN
     for mark in marks:
         width = per_sign * len(mark.name)
-        left = min(max(100 * mark.at - width / 2, low), 101 - width)
+        left = min(max(unit * mark.at - width / 2, low), high - width)
         free = (k for k, spans in enumerate(taken) if all(left > end or left + width < start for start, end in spans))
         level = next(free, 2)
         taken[level].append((left, left + width))

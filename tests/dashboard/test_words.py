@@ -22,6 +22,7 @@ from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.cost import Cost
+from dpviz.experiments.metrics import METRICS
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
@@ -40,6 +41,18 @@ def test_headline_has_the_numbers_in_twenty_words() -> None:
         "At ε = 1 the model is right 82.0 % of the time: noise costs 0.5 points, training 0.4; attacks succeed at most 55.3 %."
     )
     assert sum(any(sign.isalpha() for sign in word) for word in text.split()) <= 20  # beside its numbers
+
+
+def test_headlines_speak_other_metrics() -> None:
+    auc = dataclasses.replace(COST, metric=METRICS["roc-auc"])
+    loss = Cost(np.array([0.5, 0.4]), np.array([0.41, 0.41]), 0.401, None, metric=METRICS["log-loss"])
+    none = dataclasses.replace(COST, private=np.full(3, np.nan), metric=METRICS["roc-auc"])
+    said = [words.headline(1.0, cost, CAL, None).replace("\u00a0", " ").partition(";")[0] for cost in (auc, loss, none)]
+    assert said == [
+        "At ε = 1 ROC AUC is 82.0 %: noise costs 0.5 points, training 0.4",
+        "At ε = 1 log loss is 0.450: noise adds 0.040, training 0.009",
+        "At ε = 1 ROC AUC has no value here: the method releases no scores, or all test rows are of one class",
+    ]
 
 
 @pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])

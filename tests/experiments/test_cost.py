@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn import metrics as referee
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dpviz
-from dpviz.experiments.cost import split_cost, train_without_noise
+from dpviz.experiments.cost import in_metric, split_cost, train_without_noise
 from dpviz.experiments.setup import setup_for
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
@@ -26,6 +27,22 @@ def test_the_parts_add_up_to_the_ordinary_model(mechanism: str) -> None:
     assert cost.table()["accuracy"].sum() == pytest.approx(cost.ordinary, abs=1e-12)
     assert cost.table()["accuracy"][0] == pytest.approx(result.accuracy.mean())
     assert len(cost.noiseless) == 5
+
+
+@pytest.mark.parametrize("metric", ["roc-auc", "log-loss"])
+def test_another_metric_is_split_in_the_same_way(metric: str) -> None:
+    result = dpviz.run(SPEC)
+    cost = in_metric(SPEC, split_cost(SPEC, result.accuracy), result.theta, None, metric)
+    column, setup = metric.replace("-", "_"), setup_for(SPEC)
+    np.testing.assert_array_equal(cost.private, result.metrics[column])
+    assert cost.non_private == setup.baselines.loc["non-private", column]
+    assert np.isnan(cost.majority)
+    assert cost.ordinary is not None
+    y, scores = setup.test.y, setup.ordinary_scores
+    referees = {"roc-auc": referee.roc_auc_score(y, scores), "log-loss": referee.log_loss(y, 1 / (1 + np.exp(-scores)))}
+    assert cost.ordinary == pytest.approx(referees[metric])
+    lost = cost.table()[column][1:].sum()
+    assert cost.private.mean() + (lost if metric == "roc-auc" else -lost) == pytest.approx(cost.ordinary)
 
 
 def test_less_noise_moves_the_noise_part_alone() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
+from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs
 from dpviz.models import get_model
 
@@ -83,6 +86,7 @@ BAD = [
     ("intercept", "maybe", "intercept"),
     ("dp-gd.steps", "-1", "steps"),
     ("dp-gd.noise", "loud", "noise"),
+    ("metric", "auc", "metric"),
     ("foo", "bar", "address"),
 ]
 
@@ -173,8 +177,36 @@ def test_a_census_of_any_size_has_a_link() -> None:
     assert not page.warning
 
 
+def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
+    page = opened(metric="roc-auc", dataset="iris")
+    assert any("ROC AUC is" in m.value for m in page.markdown)
+    assert any("Private ROC AUC" in c.value and "non-private" in c.value for c in page.caption)
+    page.selectbox(key="own.metric").set_value("log-loss").run()
+    assert address(page)["metric"] == "log-loss"
+    assert any("log loss is" in m.value for m in page.markdown)
+    page.selectbox(key="mechanism").set_value("majority").run()
+    assert not page.exception
+    assert any("log loss has no value here" in m.value for m in page.markdown)
+    assert any("Choose another metric" in i.value for i in page.info)
+    page.selectbox(key="own.metric").set_value("accuracy").run()
+    assert "metric" not in address(page)
+    assert sentence(page)
+
+
+def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    rare = SimpleNamespace(y=np.r_[np.ones(5), -np.ones(95)])
+    monkeypatch.setattr(metric, "load_dataset", lambda name, intercept: rare)
+    page = opened()
+    assert any("balanced accuracy is" in m.value for m in page.markdown)
+    assert any("rarer class has 5.0" in c.value for c in page.caption)
+    assert "metric" not in address(page)
+    page.selectbox(key="own.metric").set_value("accuracy").run()
+    assert address(page)["metric"] == "accuracy"
+    assert sentence(page)
+
+
 def test_reset_forgets_the_address() -> None:
-    page = opened(epsilon="0.5")
+    page = opened(epsilon="0.5", metric="f1")
     next(b for b in page.button if b.label == "Back to the defaults").click().run()
     assert not page.query_params
     assert sentence(page).startswith("At ε = 1 ")

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.experiments.cost import Cost
 from dpviz.experiments.curves import Needed
+from dpviz.experiments.metrics import Metric
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS
@@ -77,12 +78,13 @@ def budget(value: Budget) -> str:
     return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
 
 
-def spread(values: np.ndarray) -> str:
-    """ "± 0.3 over 10 noise draws", in percentage points, one standard deviation."""
+def spread(values: np.ndarray, *, shares: bool = True) -> str:
+    """ "± 0.3 over 10 noise draws", in percentage points, one standard deviation; as it is where values are no shares."""
     draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
     if len(values) == 1:
         return f"in {draws}"
-    return f"± {100 * float(np.std(values, ddof=1)):.1f} over {draws}"
+    deviation = float(np.std(values, ddof=1))
+    return f"± {100 * deviation:.1f} over {draws}" if shares else f"± {deviation:.3f} over {draws}"
 
 
 def attacks(cal: Calibration, attack: Attack | None) -> str:
@@ -102,12 +104,35 @@ def part(points: float) -> str:
 def headline(epsilon: float, cost: Cost, cal: Calibration, attack: Attack | None) -> str:
     """The first sentence of a page about one run, at most 20 words."""
     start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "Without a privacy guarantee"
-    noise, training = part(cost.noise), part(cost.training)
-    unit = "" if noise == "nothing" else " points"
-    return (
-        f"{start} the model is right {percent(float(cost.private.mean()))} of the time: noise costs {noise}{unit}, "
-        f"training {training}; {attacks(cal, attack)}."
-    )
+    name = cost.metric.within
+    if not cost.there:
+        return f"{start} {name} has no value here: {NO_VALUE[cost.metric.needs]}; {attacks(cal, attack)}."
+    mean = measured(cost.metric, float(cost.private.mean()))
+    noise, training = amount(cost.metric, cost.noise), amount(cost.metric, cost.training)
+    unit = "" if noise == "nothing" or not cost.metric.shares else " points"
+    says = f"the model is right {mean} of the time" if cost.metric.id == "accuracy" else f"{name} is {mean}"
+    verb = "costs" if cost.metric.higher_is_better else "adds"
+    return f"{start} {says}: noise {verb} {noise}{unit}, training {training}; {attacks(cal, attack)}."
+
+
+#: why a metric may have no value, by what it needs
+NO_VALUE = {
+    "labels": "no test row is of the positive class, and none is called so",
+    "ranks": "the method releases no scores, or all test rows are of one class",
+    "probabilities": "the model gives no probabilities",
+}
+
+
+def measured(metric: Metric, value: float) -> str:
+    """A value of a metric: "82.1 %", or "0.412" for a loss; "no value" where it has none."""
+    if math.isnan(value):
+        return "no value"
+    return percent(value) if metric.shares else f"{value:.3f}"
+
+
+def amount(metric: Metric, value: float) -> str:
+    """A part of a cost: points for shares (`part`), three decimals for losses."""
+    return part(value) if metric.shares else "nothing" if abs(value) < 5e-4 else f"{value:.3f}".replace("-", "−")
 
 
 def guarantee(cal: Calibration) -> str:

@@ -46,9 +46,15 @@ def numbers(done: Outcome) -> None:
         ("Training objective", f"{done.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
         ("Optimality gap", words.three(_gap(done)), "0", "–"),
     ]
+    cost, measure = done.cost, done.cost.metric
+    if measure.id != "accuracy":
+        spread = f" {words.spread(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.there else ""
+        private = words.measured(measure, float(cost.private.mean())) + spread.partition(" over")[0]
+        best, floor_value = words.measured(measure, cost.non_private), words.measured(measure, cost.majority)
+        rows.insert(0, (f"Test {measure.within}", private, best, floor_value))
     if done.expected_accuracy is not None:
         expected = words.percent(done.expected_accuracy)
-        rows.insert(1, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
+        rows.insert(-3, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
     label = list_mechanisms()[done.spec.mechanism].label
     tables.table(rows, ("", f"{label}, {draws}", "Non-private", "Majority"))
     noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
@@ -166,6 +172,16 @@ def how(done: Outcome) -> None:
 
 def per_draw(done: Outcome) -> pd.DataFrame:
     """One row per noise draw."""
+    cost, name = done.cost, done.cost.metric.column
+    more = (
+        {}
+        if name == "accuracy"
+        else {name: cost.private, f"non_private_{name}": cost.non_private, f"majority_{name}": cost.majority}
+    )
+    return _accuracies(done).assign(**more)
+
+
+def _accuracies(done: Outcome) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "draw": np.arange(len(done.accuracy)),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run.details import per_draw
-from dpviz.dashboard.shell import links, sidebar
+from dpviz.dashboard.shell import links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
@@ -24,9 +24,10 @@ from dpviz.models import Rows, get_model
 def run(spec: RunSpec) -> Outcome | None:
     """The outcome of a run; None where there is none, said so."""
     done = progress.working(spec, cached_runs.outcome)
-    if done is not None:
-        look_ahead.prepare(spec, sidebar.EPSILONS)
-    return done
+    if done is None:
+        return None
+    look_ahead.prepare(spec, sidebar.EPSILONS)
+    return done.measured_by(metric.chosen(spec.dataset, spec.intercept).id)
 
 
 def starts() -> None:
@@ -43,9 +44,10 @@ def headline(done: Outcome) -> None:
     colour = words.LABELS[done.calibration.status][2]
     with st.container(key="headline"):
         st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
-    mean, floor = float(done.accuracy.mean()), done.majority.accuracy
-    if mean < floor - 0.0005:
-        guess = f"⚠ **Worse than guessing**: the majority label alone is right {words.percent(floor)}."
+    mean, floor, measure = float(done.cost.private.mean()), done.cost.majority, done.cost.metric
+    if measure.higher_is_better and mean < floor - 0.0005:
+        says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
+        guess = f"⚠ **Worse than guessing**: the majority label alone {says} {words.measured(measure, floor)}."
         st.markdown(f"{guess} {_remedy(done)}")
 
 
@@ -57,48 +59,75 @@ def _remedy(done: Outcome) -> str:
 
 
 def scale(done: Outcome, theme: Theme) -> None:
-    """Accuracy with the parts of its cost, and the best possible attack, on one scale."""
-    cost, mean, floor = done.cost, float(done.accuracy.mean()), done.majority.accuracy
-    noiseless = float(cost.noiseless.mean())
-    parts = [
-        Part("private model", 0.0, mean, "base"),
-        Part("noise", mean, noiseless, "noise"),
-        Part("training", noiseless, cost.non_private, "training"),
-    ]
+    """The metric with the parts of its cost, and the best possible attack; on one scale where both are shares."""
+    method = charts.method_look(done.spec.mechanism, theme)
+    useful, said = _useful(done)
+    attack, limit = _attacked(done)
+    if done.cost.metric.shares:
+        rows = [row for row in (useful, attack) if row is not None]
+        if rows:
+            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), lambda: done.cost.table())
+    else:
+        if useful is not None:
+            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, lambda: done.cost.table())
+        if attack is not None:
+            charts.chart(gauges([attack], method, theme), "attack", limit)
+    if useful is None:
+        panels.empty(said)
+
+
+def _useful(done: Outcome) -> tuple[Gauge | None, str]:
+    """The metric with the parts of its cost, and the same in words; no gauge where it has no value."""
+    cost, measure = done.cost, done.cost.metric
+    if not cost.there:
+        return None, f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar."
+
+    def value(number: float) -> str:
+        return words.measured(measure, number)
+
+    mean, noiseless, best = float(cost.private.mean()), float(cost.noiseless.mean()), cost.non_private
+    parts = [Part("private model", 0.0, mean, "base")] if measure.higher_is_better else [Part("non-private", 0.0, best, "base")]
+    parts += [Part("noise", mean, noiseless, "noise"), Part("training", noiseless, best, "training")]
     marks = [
-        Mark(f"majority {words.percent(floor)}", floor, "dot"),
-        Mark(f"private {words.percent(mean)}", mean),
-        Mark(f"no noise {words.percent(noiseless)}", noiseless),
-        Mark(f"non-private {words.percent(cost.non_private)}", cost.non_private),
+        Mark(f"majority {value(cost.majority)}", cost.majority, "dot"),
+        Mark(f"private {value(mean)}", mean),
+        Mark(f"no noise {value(noiseless)}", noiseless),
+        Mark(f"non-private {value(best)}", best),
     ]
-    spread = f" {words.spread(done.accuracy)}" if done.calibration.noise_scale > 0 else ""
-    summary = [
-        f"Private accuracy {words.percent(mean)}{spread}; noise takes {words.part(cost.noise)}, training "
-        f"{words.part(cost.training)} of the points up to the non-private {words.percent(cost.non_private)}."
-    ]
+    spread = f" {words.spread(cost.private, shares=measure.shares)}" if done.calibration.noise_scale > 0 else ""
+    points = " of the points up to" if measure.shares else " of the distance from"
+    said = (
+        f"Private {measure.within} {value(mean)}{spread}; noise takes {words.amount(measure, cost.noise)}, training "
+        f"{words.amount(measure, cost.training)}{points} the non-private {value(best)}."
+    )
+    if not measure.higher_is_better:
+        said += " Lower is better."
+    if np.isnan(cost.majority):
+        said += " The majority label alone has no value."
     if cost.ordinary is not None and cost.preparation is not None:
-        parts.append(Part("preparation of the rows", cost.non_private, cost.ordinary, "preparation"))
-        summary.append(
-            f"Scaling rows into the unit ball takes {words.part(cost.preparation)}: an ordinary logistic regression on "
-            f"standardised columns is right {words.percent(cost.ordinary)}."
+        parts.append(Part("preparation of the rows", best, cost.ordinary, "preparation"))
+        reaches = "is right" if measure.id == "accuracy" else f"has {measure.within}"
+        said += (
+            f" Scaling rows into the unit ball takes {words.amount(measure, cost.preparation)}: an ordinary logistic "
+            f"regression on standardised columns {reaches} {value(cost.ordinary)}."
         )
-    rows = [Gauge("Accuracy on test rows", parts, marks)]
-    if done.attack is not None:
-        reached = done.attack.accuracy
-        label = f"at most {words.percent(reached)}"
-        rows.append(
-            Gauge(
-                "Best possible attack on one person",
-                [Part("above a coin toss", 0.5, reached, "attack")],
-                [Mark("coin toss 50 %", 0.5, "dot"), Mark(label, reached)],
-            )
-        )
-        summary.append(
-            f"Somebody who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
-            f"by {done.attack.basis}."
-        )
-    fig = gauges(rows, charts.method_look(done.spec.mechanism, theme), theme)
-    charts.chart(fig, "cost", " ".join(summary), lambda: done.cost.table())
+    return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), said
+
+
+def _attacked(done: Outcome) -> tuple[Gauge | None, str]:
+    """The best possible attack and the same in words; none where no bound is proved."""
+    if done.attack is None:
+        return None, ""
+    reached = done.attack.accuracy
+    row = Gauge(
+        "Best possible attack on one person",
+        [Part("above a coin toss", 0.5, reached, "attack")],
+        [Mark("coin toss 50 %", 0.5, "dot"), Mark(f"at most {words.percent(reached)}", reached)],
+    )
+    return row, (
+        f"Somebody who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
+        f"by {done.attack.basis}."
+    )
 
 
 def actions(spec: RunSpec) -> None:
@@ -109,20 +138,30 @@ def actions(spec: RunSpec) -> None:
         links.claims_about(spec.mechanism)
         with st.popover("Share"):
             st.markdown("This address holds the whole run:")
-            st.code(f"?{urlencode(spec.to_query())}" if spec.to_query() else "/", language=None, wrap_lines=True)
+            query = spec.to_query() | metric.in_address()
+            st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
 
 
 def accuracies(done: Outcome, theme: Theme) -> None:
-    """Accuracy of every noise draw between the two baselines."""
-    method = charts.method_look(done.spec.mechanism, theme)
+    """The metric of every noise draw between the two baselines."""
+    cost, measure = done.cost, done.cost.metric
+    if not cost.there:
+        return
     fig = accuracy.accuracy_distribution(
-        done.accuracy, done.non_private.accuracy, done.majority.accuracy, method, theme, expected=done.expected_accuracy
+        cost.private,
+        cost.non_private,
+        cost.majority,
+        charts.method_look(done.spec.mechanism, theme),
+        theme,
+        expected=done.expected,
+        title=f"test {measure.within}",
+        shares=measure.shares,
     )
-    expected = "" if done.expected_accuracy is None else f", {words.percent(done.expected_accuracy)} expected over all draws"
+    expected = "" if done.expected is None else f", {words.measured(measure, done.expected)} expected over all draws"
     summary = (
-        f"Each dot is one noise draw, the triangle their mean: {words.percent(float(done.accuracy.mean()))} "
-        f"({words.spread(done.accuracy)}, one standard deviation){expected}; "
-        f"non-private {words.percent(done.non_private.accuracy)}, majority {words.percent(done.majority.accuracy)}."
+        f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
+        f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
+        f"non-private {words.measured(measure, cost.non_private)}, majority {words.measured(measure, cost.majority)}."
     )
     charts.chart(fig, "accuracy", summary, lambda: per_draw(done))
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import address, fields, links, session
+from dpviz.dashboard.shell import address, fields, links, metric, session
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
@@ -35,14 +35,15 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None) -> RunSpec:
+def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
         own: what the page keeps in the address beside the run.
         budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
+        measured: whether the page speaks a metric, which `metric.chosen` then gives.
     """
-    keys_of_page = own.keys if own is not None else ()
+    keys_of_page = (*(own.keys if own is not None else ()), *((metric.KEY,) if measured else ()))
     state = st.session_state
     wanted = session.wanted()
     if wanted is not None:
@@ -70,6 +71,8 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None) -> R
         with budget or st.container():
             _slider("epsilon", EPSILONS, state["epsilon"])
             st.html(_SCALE)
+        if measured:
+            metric.draw(state["dataset"], state["intercept"])
         _slider("lam", LAMS, state["lam"])
         with st.expander("Advanced"):
             shown = _advanced(state)
@@ -218,4 +221,4 @@ def _epsilon_typed() -> None:
 
 
 def _reset() -> None:
-    address.seed({})
+    address.seed({}, (metric.KEY,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ import dpviz
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.dashboard.work import front
-from dpviz.experiments.cost import Cost, split_cost
+from dpviz.experiments.cost import Cost, in_metric, split_cost
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline
 from dpviz.experiments.spec import RunSpec
@@ -29,7 +29,7 @@ class Outcome:
     """A `dpviz.Result` without its data and rows, small enough to keep; see there.
 
     Attributes:
-        cost: what the accuracy is lost to.
+        cost: what the accuracy is lost to, or another metric (`measured_by`).
         attack: the best possible attack; None where nothing is proved.
         seconds: how long it took to compute.
     """
@@ -47,9 +47,21 @@ class Outcome:
     cost: Cost
     attack: Attack | None
     seconds: float
+    labels: Floats | None = None
+    expected_balanced_accuracy: float | None = None
+
+    def measured_by(self, metric: str) -> Outcome:
+        """The same with its cost in a metric."""
+        return replace(self, cost=in_metric(self.spec, self.cost, self.theta, self.labels, metric))
+
+    @property
+    def expected(self) -> float | None:
+        """The mean of the cost's metric over all noise draws in closed form; None where there is none."""
+        known = {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}
+        return known.get(self.cost.metric.id)
 
 
-_store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: made.theta.nbytes + 4096)
+_store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
 
 
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
@@ -94,4 +106,6 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         cost=split_cost(spec, result.accuracy, result.calibration),
         attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start,
+        labels=result.labels,
+        expected_balanced_accuracy=result.expected_balanced_accuracy,
     )
