@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, audit
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
+    from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
     from dpviz.experiments.resolve import ResolvedRun, resolve
     from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
     from dpviz.experiments.setup import Setup, setup_for
@@ -34,6 +35,7 @@ _HOMES = {
     "dpviz.auditing": ("AuditResult", "audit"),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
+    "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
     "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
     "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
     "dpviz.experiments.setup": ("Setup", "setup_for"),
@@ -52,11 +54,14 @@ __all__ = [
     "Calibration",
     "CellStore",
     "Dataset",
+    "Guarantee",
     "IndividualEpsilon",
     "Influence",
     "InvalidInput",
     "Mechanism",
     "Neighbouring",
+    "PrivacyWarning",
+    "PrivateClassifier",
     "ResolvedRun",
     "Result",
     "RunSpec",

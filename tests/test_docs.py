@@ -16,11 +16,12 @@ def test_mechanism_table_is_up_to_date() -> None:
     subprocess.run([sys.executable, ROOT / "docs" / "mechanisms.py", "--check"], check=True, cwd=ROOT)
 
 
-def test_readme_python_example_runs() -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert block
+def test_readme_python_examples_run_one_after_the_other() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert blocks
     names: dict[str, object] = {}
-    exec(block[1], names)
+    for block in blocks:
+        exec(block, names)
     assert isinstance(names["result"], dpviz.Result)
 
 

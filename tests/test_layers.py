@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "mechanisms": {"common", "models", "privacy", "influence"},
     "auditing": {"common", "models", "privacy", "influence", "mechanisms"},
     "experiments": {"common", "datasets", "models", "privacy", "influence", "mechanisms"},
+    "estimator": {"common", "models", "privacy", "mechanisms", "experiments"},
     "papers": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "auditing", "experiments"},
 }
 _ENGINE = set(ALLOWED) - {"figures"}

@@ -16,7 +16,7 @@ from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.spec import RunSpec
 from dpviz.models import get_model
-from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.budget import Budget, check_delta, row_budget
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     except InvalidInput as problem:
         spec, n = _with_rows(instead(problem, dataset=RunSpec.dataset))
     try:
-        _check_delta(spec.delta, n)
+        check_delta(spec.delta, n)
     except InvalidInput as problem:
         spec = instead(problem, delta=None)
     for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
@@ -79,26 +79,10 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         if refusal:
             refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
             spec = instead(refused, **defaults)
-    return ResolvedRun(spec, n, Budget(spec.epsilon, default_delta(n) if spec.delta is None else spec.delta))
+    return ResolvedRun(spec, n, row_budget(spec.epsilon, spec.delta, n))
 
 
 def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
     """The run with its dataset's canonical name, and its number of training rows."""
     name = canonical_name(spec.dataset)
     return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name))
-
-
-def _check_delta(delta: float | None, n: int) -> None:
-    """Checks that delta means something for n training rows.
-
-    A mechanism that publishes one random row in clear is (0, 1/n)-DP, so that delta must lie below 1/n.
-
-    Raises:
-        InvalidInput: delta >= 1/n.
-    """
-    if delta is not None and delta >= 1 / n:
-        raise InvalidInput(
-            "delta",
-            f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",
-            f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}.",
-        )

@@ -58,6 +58,32 @@ def default_delta(n: int) -> float:
     return min(1e-5, 10.0 ** math.floor(-math.log10(10 * n) + 1e-9))
 
 
+def row_budget(epsilon: float, delta: float | None, n: int) -> Budget:
+    """The budget of n training rows: an automatic delta filled in.
+
+    Raises:
+        InvalidInput: delta >= 1/n.
+    """
+    check_delta(delta, n)
+    return Budget(epsilon, default_delta(n) if delta is None else delta)
+
+
+def check_delta(delta: float | None, n: int) -> None:
+    """Checks that delta means something for n training rows.
+
+    A mechanism that publishes one random row in clear is (0, 1/n)-DP, so that delta must lie below 1/n.
+
+    Raises:
+        InvalidInput: delta >= 1/n.
+    """
+    if delta is not None and delta >= 1 / n:
+        raise InvalidInput(
+            "delta",
+            f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",
+            f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}.",
+        )
+
+
 def attack_accuracy(budget: Budget) -> float:
     """The largest probability with which any attacker guesses which of two neighbouring datasets was used.
 

@@ -25,7 +25,7 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
     allowed = number("slack", slack)
     best, spent = 0, 0.0
     for i in range(1, k // 2 + 1):
-        extra = _delta(budget.epsilon, k, i)
+        extra = slack_of(budget.epsilon, k, i)
         if extra > allowed:
             break
         best, spent = i, extra
@@ -34,8 +34,8 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
     return Budget(max((k - 2 * best) * budget.epsilon, 1e-12), min(delta, 1 - 1e-16))
 
 
-def _delta(epsilon: float, k: int, i: int) -> float:
-    """delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k."""
+def slack_of(epsilon: float, k: int, i: int) -> float:
+    """What saving 2i epsilon of k runs costs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k."""
     ell = np.arange(i)
     log_choose = gammaln(k + 1) - gammaln(ell + 1) - gammaln(k - ell + 1)
     high, low = (k - ell) * epsilon, (k - 2 * i + ell) * epsilon

@@ -1,0 +1,220 @@
+"""`PrivateClassifier`: a differentially private linear classifier with scikit-learn's interface."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpviz.common.validate import InvalidInput, show, truth
+from dpviz.estimator.features import LinearMap, by_norm, by_ranges
+from dpviz.estimator.guarantee import Guarantee, PrivacyWarning, share, together
+from dpviz.estimator.search import warn_of_searches
+from dpviz.experiments.measure import train
+from dpviz.experiments.spec import SETTINGS, check_epsilon
+from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, row_budget
+
+Floats = NDArray[np.float64]
+
+_MODEL = "logistic"
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):
+    """Logistic regression trained by any mechanism of dpviz. Of more than two classes, one model each shares the budget.
+
+    Rows are mapped into the unit ball by a fixed linear map: division by `data_norm`, or by declared `ranges`. Rows that do not
+    keep to it are clipped with a warning when training, as the guarantee needs. The number of rows and the classes are public.
+
+    Args:
+        mechanism: id, one of `dpviz.list_mechanisms()`.
+        epsilon: privacy budget of one fit.
+        delta: failure probability, below 1/n; None for `default_delta(n)`.
+        lam: l2 regularisation, > 0; of the intercept too.
+        data_norm: declared largest length of a row, in the rows' own units.
+        ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
+            "from data" reads them from the rows, which no epsilon covers; `guarantee_` says so.
+        fit_intercept: whether to add a constant feature.
+        random_state: None for randomness of the operating system; a model from a known seed must not be published.
+        knobs: of the mechanism, by name.
+
+    Attributes:
+        classes_: (K,) labels in order.
+        coef_: (1, d) or (K, d) weights in the rows' own units.
+        intercept_: (1,) or (K,) offsets.
+        n_features_in_, feature_names_in_: as in scikit-learn.
+        guarantee_: what is guaranteed, and how far it is proved.
+    """
+
+    def __init__(
+        self,
+        mechanism: str = "objective-tight",
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        lam: float = 1e-3,
+        data_norm: float | None = 1.0,
+        ranges: object = None,
+        fit_intercept: bool = True,
+        random_state: object = None,
+        **knobs: Any,
+    ) -> None:
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.delta = delta
+        self.lam = lam
+        self.data_norm = data_norm
+        self.ranges = ranges
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        for name, value in knobs.items():
+            if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
+                raise TypeError(f"unexpected argument {name!r}")
+            setattr(self, name, value)  # whether the mechanism has it is checked when fitting, as scikit-learn asks
+
+    def _knobs(self) -> dict[str, Any]:
+        """The knobs that were set."""
+        rest = set(vars(self)) - set(self._get_param_names())
+        return {name: getattr(self, name) for name in sorted(rest) if not name.startswith("_") and not name.endswith("_")}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All arguments, and the knobs that were set."""
+        return {**super().get_params(deep), **self._knobs()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments and knobs; a knob may be new, where some mechanism has it."""
+        known = _all_knobs() | self._knobs().keys()
+        knobs = {name: params.pop(name) for name in list(params) if name in known}
+        super().set_params(**params)
+        for name, value in knobs.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        from sklearn.base import _clone_parametrized  # what `clone` itself does; it is documented for this use
+
+        warn_of_searches(self.epsilon)
+        return _clone_parametrized(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise: on few rows at epsilon = 1 a model may be no better than chance
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Trains on (n, d) rows and (n,) labels. Each call spends the budget anew.
+
+        Raises:
+            InvalidInput: an argument that cannot be used, by name.
+        """
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise InvalidInput("y", f"holds one class only, {show(classes[0])}", "Give rows of at least two classes.")
+        intercept = truth("fit_intercept", self.fit_intercept)
+        mapped = self._map(rows, intercept)
+        x, outside = mapped.rows(rows, intercept)
+        if outside:
+            what = "data_norm" if self.ranges is None else "ranges"
+            warnings.warn(f"Rows outside {what} were clipped, as the guarantee needs.", PrivacyWarning, stacklevel=2)
+        theta, constant, self.guarantee_ = self._train(x, codes, len(classes), mapped.looked_at)
+        self.classes_ = classes
+        self.coef_, self.intercept_ = mapped.coefficients(theta, intercept)
+        self.intercept_ += constant
+        return self
+
+    def _map(self, rows: Floats, intercept: bool) -> LinearMap:
+        d = rows.shape[1]
+        if self.ranges is None:
+            if self.data_norm is None:
+                cause = "neither it nor ranges are given, and nothing is read from the rows unless you say so"
+                raise InvalidInput("data_norm", cause, 'Give one of them, or ranges="from data" and a weaker guarantee.')
+            return by_norm(d, self.data_norm)
+        if self.data_norm not in (None, 1.0):
+            raise InvalidInput("data_norm", "cannot go with ranges", "Give one of them.")
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))
+        return by_ranges(rows, self.ranges, names, intercept)
+
+    def _train(
+        self, x: Floats, codes: NDArray[np.intp], classes: int, looked_at: tuple[str, ...]
+    ) -> tuple[Floats, Floats, Guarantee]:
+        """((models, m) parameters, (models,) labels where those are released instead, else 0, their guarantee).
+
+        One binary model for two classes, else one for each.
+        """
+        model, lam, models = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam), 1 if classes == 2 else classes
+        setting = model.setting(len(x), x.shape[1], lam)
+        built = get_mechanism(self.mechanism).from_params(self._knobs())
+        refusal = built.refusal(setting)
+        if refusal:
+            raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
+        budget = row_budget(check_epsilon(self.epsilon), self.delta, len(x))
+        each, how = share(built, setting, budget, models)
+        cal = built.calibrate(setting, each)
+        theta, constant = [], np.zeros(models)
+        for k, stream in enumerate(self._streams(models)):
+            positive = codes == (1 if models == 1 else k)
+            problem = Problem(Rows(x, np.where(positive, 1.0, -1.0)), model, lam)
+            fit = train(built, Training(problem, [cal], [stream], record=False)).fit
+            theta.append(fit.theta[0, 0])
+            if fit.constant_label is not None:
+                constant[k] = fit.constant_label[0, 0]
+        return np.array(theta), constant, _guarantee(built, cal, each, budget, models, how, looked_at)
+
+    def _streams(self, count: int) -> list[np.random.SeedSequence]:
+        if self.random_state is None:  # not the global generator, whose state somebody may know
+            return np.random.SeedSequence().spawn(count)
+        words = check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)
+        return np.random.SeedSequence([int(w) for w in words]).spawn(count)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """(n,) scores of two classes, above 0 for the second, or (n, K)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        scores = rows @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """(n,) labels."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """(n, K) probabilities of the classes. Of more than two: the odds of one model each, divided by their sum."""
+        scores = self.decision_function(X)
+        return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else np.asarray(softmax(scores, axis=1))
+
+
+@cache
+def _all_knobs() -> frozenset[str]:
+    return frozenset(name for cls in list_mechanisms().values() for name in cls.knobs())
+
+
+def _guarantee(
+    built: Mechanism, cal: Calibration, each: Budget, budget: Budget, models: int, how: str, looked_at: tuple[str, ...]
+) -> Guarantee:
+    claimed, proved = together(cal, each, budget, models, built.pure)
+    return Guarantee(
+        mechanism=built.id,
+        claimed=claimed,
+        proved=proved,
+        relation=cal.neighbouring,
+        accountant=cal.accountant,
+        status=cal.status,
+        conditions=cal.conditions,
+        looked_at=looked_at,
+        models=models,
+        composition=how,
+        notes=cal.notes,
+    )

@@ -1,0 +1,105 @@
+"""From a person's rows to the unit ball by a fixed linear map, and back to coefficients in the rows' own units.
+
+Every row is mapped by itself, so the map costs no privacy. Its constants are declared by the person; those read from the rows are
+named in the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, number, positive, show
+
+Floats = NDArray[np.float64]
+
+FROM_DATA = "from data"
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """x -> (x - centre) * scale, a vector of length at most 1 for every row that keeps to what was declared.
+
+    Attributes:
+        centre, scale: (d,).
+        low, high: (d,) declared ranges, infinite where whole rows are bounded.
+        looked_at: what was read from the rows.
+    """
+
+    centre: Floats
+    scale: Floats
+    low: Floats
+    high: Floats
+    looked_at: tuple[str, ...] = ()
+
+    def rows(self, X: Floats, intercept: bool) -> tuple[Floats, bool]:
+        """((n, d) or (n, d + 1) rows of length at most 1, whether some did not keep to what was declared)."""
+        inside = np.clip(X, self.low, self.high)
+        z = (inside - self.centre) * self.scale
+        norm = np.linalg.norm(z, axis=1, keepdims=True)
+        outside = bool((inside != X).any() or (norm > 1 + 1e-9).any())
+        z /= np.maximum(1.0, norm)
+        return (np.hstack([z, np.ones((len(z), 1))]) * np.sqrt(0.5) if intercept else z), outside
+
+    def coefficients(self, theta: Floats, intercept: bool) -> tuple[Floats, Floats]:
+        """((K, d) weights, (K,) offsets) in the rows' own units of parameters (K, d) or (K, d + 1)."""
+        offset = np.zeros(len(theta))
+        if intercept:
+            theta = theta * np.sqrt(0.5)
+            theta, offset = theta[:, :-1], theta[:, -1]
+        weights = theta * self.scale
+        return weights, offset - weights @ self.centre
+
+
+def by_norm(d: int, data_norm: object) -> LinearMap:
+    """Division by the declared largest length of a row."""
+    norm = positive("data_norm", data_norm, fix="Give the largest length that a row can have, without looking at the rows.")
+    return LinearMap(np.zeros(d), np.full(d, 1 / norm), np.full(d, -np.inf), np.full(d, np.inf))
+
+
+def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) -> LinearMap:
+    """Every feature to [-1, 1] by its range, then all divided by sqrt(d).
+
+    Args:
+        X: (n, d) rows, used for "from data" only.
+        ranges: (low, high) for all features, one pair for each, a mapping from names to pairs, or "from data".
+        intercept: whether there is a constant feature; without it 0 stays 0.
+
+    Raises:
+        InvalidInput: a range is missing or empty.
+    """
+    d = X.shape[1]
+    read: tuple[str, ...] = ()
+    if isinstance(ranges, str):
+        if ranges != FROM_DATA:
+            raise InvalidInput("ranges", f"unknown value {show(ranges)}", f'Give ranges, or "{FROM_DATA}".')
+        low, high, read = X.min(axis=0), X.max(axis=0), ("the range of every feature",)
+        high = np.where(high > low, high, low + 1.0)
+    else:
+        low, high = _declared(ranges, names)
+    for name, a, b in zip(names, low, high, strict=True):
+        if not a < b:
+            raise InvalidInput(f"ranges[{show(name)}]", f"low {a:g} is not below high {b:g}", "Give low < high.")
+    centre = (low + high) / 2 if intercept else np.zeros(d)
+    reach = np.maximum(high - centre, centre - low)
+    return LinearMap(centre, 1 / (reach * np.sqrt(d)), low, high, read)
+
+
+def _declared(ranges: object, names: Sequence[str]) -> tuple[Floats, Floats]:
+    if isinstance(ranges, Mapping):
+        missing = [name for name in names if name not in ranges]
+        if missing:
+            raise InvalidInput("ranges", f"has none for {show(missing[0])}", "Give one for each feature.")
+        pairs = [ranges[name] for name in names]
+    elif isinstance(ranges, Sequence | np.ndarray):
+        flat = len(ranges) == 2 and all(np.ndim(v) == 0 for v in ranges)
+        pairs = [ranges] * len(names) if flat else list(ranges)
+    else:
+        raise InvalidInput("ranges", f"must be (low, high) or one pair for each feature, got {show(ranges)}", "Give them.")
+    if len(pairs) != len(names) or any(np.shape(pair) != (2,) for pair in pairs):
+        raise InvalidInput("ranges", f"must be one (low, high) or {len(names)} of them", "Give one pair for each feature.")
+    ends = np.array([[number("ranges", v) for v in pair] for pair in pairs])
+    return ends[:, 0], ends[:, 1]

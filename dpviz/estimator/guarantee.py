@@ -1,0 +1,96 @@
+"""What an estimator's fit is worth: the guarantee of its model, and the division of one budget among classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.common.words import Words
+from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
+from dpviz.models import Setting
+from dpviz.privacy.accounting.division import composes, divided, divided_exactly
+from dpviz.privacy.accounting.events import Event
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+
+class PrivacyWarning(UserWarning):
+    """Something that a person who counts on privacy should know."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What was released, and what is known about it.
+
+    Attributes:
+        mechanism: its id.
+        claimed: the budget that the publication states for the whole model, None where it states none.
+        proved: the budget that a proof supports for the whole model, None where none does.
+        relation: which datasets are compared; the number of rows is public.
+        accountant: how the budget was turned into noise.
+        status: how far the guarantee can be trusted.
+        conditions: what must hold for `proved`.
+        looked_at: what was read from the rows before training, outside every epsilon.
+        models: binary models in the release, 1, or one for each class of three or more.
+        composition: how the budget was divided among them, "" for one.
+        notes: remarks for people.
+    """
+
+    mechanism: str
+    claimed: Budget | None
+    proved: Budget | None
+    relation: Neighbouring
+    accountant: Words
+    status: Status
+    conditions: tuple[Words, ...]
+    looked_at: tuple[str, ...]
+    models: int
+    composition: Words
+    notes: tuple[Words, ...]
+
+    def __str__(self) -> str:
+        said = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
+        if self.looked_at:
+            said += f"; read from the rows, outside ε: {', '.join(self.looked_at)}"
+        return said
+
+
+def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, Words]:
+    """(budget of each of several models, how it was divided).
+
+    Where the mechanism declares its releases as Gaussians, those of all models are composed exactly. Otherwise the composition
+    theorem that holds for all mechanisms is used.
+    """
+    if models == 1:
+        return budget, ""
+    if isinstance(mechanism, DeclaresEvent):
+        known: DeclaresEvent = mechanism
+
+        def released(each: Budget) -> Event | None:
+            cal = known.calibrate(setting, each)
+            usable = cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
+            return known.released(setting, cal) if usable else None
+
+        first = released(Budget(budget.epsilon / models, budget.delta)) if budget.delta > 0 else None
+        if first is not None and composes(first):
+
+            def again(each: Budget) -> Event:
+                event = released(each)
+                assert event is not None  # whether it is known does not depend on the budget
+                return event
+
+            each = divided_exactly(budget, models, again)
+            return each, f"{models} models of {each} each; their Gaussian releases are composed exactly"
+    each = divided(Budget(budget.epsilon) if mechanism.pure else budget, models)
+    return each, f"{models} models of {each} each, by the composition theorem of Kairouz, Oh and Viswanath (2015)"
+
+
+def together(cal: Calibration, each: Budget, whole: Budget, models: int, pure: bool) -> tuple[Budget | None, Budget | None]:
+    """(claimed, proved) of all models together: the whole budget where each keeps to its share, else plain addition."""
+
+    def total(one: Budget | None) -> Budget | None:
+        if one is None or models == 1:
+            return one
+        if one.epsilon <= each.epsilon * (1 + 1e-12) and one.delta <= each.delta * (1 + 1e-12):
+            return Budget(whole.epsilon) if pure else whole
+        return Budget(models * one.epsilon, min(models * one.delta, 1 - 1e-16))
+
+    return total(cal.claimed_budget), total(cal.proved_budget)

@@ -1,0 +1,206 @@
+"""`PrivateClassifier`: scikit-learn's own checks, and what it promises beyond them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dpviz
+from dpviz import PrivacyWarning, PrivateClassifier
+from dpviz.common.validate import InvalidInput
+
+
+def expected(estimator: PrivateClassifier) -> dict[str, str]:
+    """Checks of scikit-learn that cannot hold, and why."""
+    knobs = "the knobs of a mechanism are arguments beyond the signature, kept under their own names as scikit-learn's params are"
+    return {"check_no_attributes_set_in_init": knobs} if "steps" in estimator.get_params() else {}
+
+
+@parametrize_with_checks([PrivateClassifier("output-gaussian")], expected_failed_checks=expected)
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
+def test_scikit_learns_checks(estimator: PrivateClassifier, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+@pytest.mark.long
+@parametrize_with_checks(
+    [PrivateClassifier(), PrivateClassifier("dp-gd", steps=5), PrivateClassifier("cms-output", ranges=(-5, 5))],
+    expected_failed_checks=expected,
+)
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
+def test_scikit_learns_checks_of_other_methods(estimator: PrivateClassifier, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+def rows(n: int = 400, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.6, 0.0], [-0.6, 0.0], [0.0, 0.6]])[:classes]
+    y = np.arange(n) % classes
+    x = centres[y] + rng.normal(scale=0.1, size=(n, 2))
+    return x / np.maximum(1, np.linalg.norm(x, axis=1))[:, None], np.array(["a", "b", "c"])[y]
+
+
+def test_it_learns_and_says_what_is_guaranteed() -> None:
+    x, y = rows()
+    model = PrivateClassifier(epsilon=1.0, random_state=0).fit(x, y)
+    assert model.score(x, y) > 0.95
+    assert model.guarantee_.proved == dpviz.Budget(1.0, 1e-5)
+    assert model.guarantee_.status is dpviz.Status.PROVED_IF
+    assert model.guarantee_.looked_at == ()
+    np.testing.assert_array_equal(model.predict(x), model.classes_[(model.decision_function(x) > 0).astype(int)])
+    np.testing.assert_allclose(model.predict_proba(x).sum(axis=1), 1)
+
+
+def test_coefficients_are_those_of_the_engine() -> None:
+    """Without noise the fit is the minimiser over the mapped rows, in the rows' own units."""
+    x, y = rows()
+    for scale, options in ((7.0, {"data_norm": 7.0}), (7.0, {"ranges": {"u": (-7, 7), "v": (-7, 7)}})):
+        frame = pd.DataFrame(x * scale, columns=["u", "v"])
+        model = PrivateClassifier("non-private", lam=0.01, **options).fit(frame, y)
+        z = x / (1.0 if "data_norm" in options else np.sqrt(2))
+        engine = dpviz.models.LinearModel("logistic", "", dpviz.models.get_model("logistic").loss)
+        signs = np.where(y == "b", 1.0, -1.0)
+        theta = engine.minimise(dpviz.models.Rows(np.column_stack([z, np.ones(len(z))]) / np.sqrt(2), signs), 0.01)
+        np.testing.assert_allclose(
+            model.decision_function(frame), np.column_stack([z, np.ones(len(z))]) / np.sqrt(2) @ theta, atol=1e-6
+        )
+        assert list(model.feature_names_in_) == ["u", "v"]
+
+
+def test_without_randomness_of_its_own_two_fits_differ_and_a_seed_repeats() -> None:
+    x, y = rows()
+    np.random.seed(0)  # noqa: NPY002
+    first = PrivateClassifier().fit(x, y).coef_
+    np.random.seed(0)  # noqa: NPY002
+    assert (PrivateClassifier().fit(x, y).coef_ != first).all()  # the global generator decides nothing
+    seeded = PrivateClassifier(random_state=3)
+    np.testing.assert_array_equal(seeded.fit(x, y).coef_, clone(seeded).fit(x, y).coef_)
+
+
+def test_rows_outside_are_clipped_with_a_warning() -> None:
+    x, y = rows()
+    long = x.copy()
+    long[0] *= 100 / np.linalg.norm(long[0])
+    short = long.copy()
+    short[0] /= 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        within = PrivateClassifier(random_state=0).fit(short, y)
+    for options in ({}, {"ranges": (-1, 1)}):
+        with pytest.warns(PrivacyWarning, match="clipped"):
+            clipped = PrivateClassifier(random_state=0, **options).fit(long, y)
+        if not options:
+            np.testing.assert_allclose(clipped.coef_, within.coef_, atol=1e-9)
+
+
+def test_nothing_is_read_from_the_rows_unless_it_is_written_out() -> None:
+    x, y = rows()
+    with pytest.raises(InvalidInput, match="from data"):
+        PrivateClassifier(data_norm=None).fit(x, y)
+    model = PrivateClassifier(ranges="from data").fit(x, y)
+    assert model.guarantee_.looked_at == ("the range of every feature",)
+    assert "outside ε" in str(model.guarantee_)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 0.5}, "delta"),
+        ({"lam": -1}, "lam"),
+        ({"mechanism": "none"}, "mechanism"),
+        ({"data_norm": -1}, "data_norm"),
+        ({"data_norm": 2.0, "ranges": (0, 1)}, "data_norm"),
+        ({"ranges": "data"}, "ranges"),
+        ({"ranges": (1, 0)}, "ranges"),
+        ({"ranges": [(0, 1)]}, "ranges"),
+        ({"ranges": {"x0": (0, 1)}}, "ranges"),
+        ({"ranges": 3}, "ranges"),
+        ({"steps": 5}, "params"),
+        ({"nonsense": 5}, "params"),
+        ({"fit_intercept": 2}, "fit_intercept"),
+    ],
+)
+def test_bad_arguments_are_named_when_fitting(options: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        PrivateClassifier(**options).fit(*rows())  # type: ignore[arg-type]
+    assert refused.value.field.startswith(field)
+
+
+def test_no_knob_has_the_name_of_an_argument() -> None:
+    arguments = {"mechanism", "epsilon", "delta", "lam", "data_norm", "ranges", "fit_intercept", "random_state"}
+    for cls in dpviz.list_mechanisms().values():
+        assert not {name for name in cls.knobs() if name in arguments or hasattr(PrivateClassifier, name)}
+
+
+def test_knobs_are_parameters() -> None:
+    model = PrivateClassifier("dp-gd", steps=7)
+    assert clone(model).get_params()["steps"] == 7
+    assert "steps=7" in repr(model)
+    assert model.set_params(mechanism="output-gaussian", refined=True).get_params()["refined"] is True
+    with pytest.raises(TypeError, match="fit"):
+        PrivateClassifier(fit=1)
+    with pytest.raises(ValueError, match="nonsense"):
+        model.set_params(nonsense=1)
+
+
+def test_pipelines_and_cross_validation() -> None:
+    x, y = rows()
+    frame = pd.DataFrame({"u": x[:, 0], "v": x[:, 1], "kind": np.where(x[:, 0] > 0, "left", "right")})
+    encoder = OneHotEncoder(categories=[["left", "right"]], handle_unknown="ignore")
+    columns = ColumnTransformer([("kind", encoder, ["kind"])], remainder="passthrough")
+    pipe = make_pipeline(columns, PrivateClassifier(epsilon=2.0, data_norm=2.0, random_state=0))
+    assert cross_val_score(pipe, frame, y, cv=3).mean() > 0.9
+    with pytest.raises(NotFittedError):
+        PrivateClassifier().predict(x)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_search_names_what_it_spends(inside: bool) -> None:
+    x, y = rows(90)
+    model = PrivateClassifier("output-gaussian", epsilon=0.5, random_state=0)
+    name = "privateclassifier__" if inside else ""
+    search = GridSearchCV(make_pipeline(model) if inside else model, {f"{name}lam": [0.1, 0.01]}, cv=3)
+    with pytest.warns(PrivacyWarning) as said:
+        search.fit(x, y)
+    texts = [str(w.message) for w in said if "search" in str(w.message)]
+    assert len(texts) == 1
+    assert "7 fits" in texts[0]
+    assert "ε = 3.5 in all" in texts[0]  # 2 settings x 3 folds x 0.5, and the last fit
+
+
+def test_searches_over_epsilon_and_at_random_name_theirs() -> None:
+    x, y = rows(90)
+    model = PrivateClassifier("output-gaussian", random_state=0)
+    with pytest.warns(PrivacyWarning, match="ε = 9 in all"):
+        GridSearchCV(model, {"epsilon": [1.0, 2.0]}, cv=3, refit=False).fit(x, y)
+    with pytest.warns(PrivacyWarning, match="5 fits, ε = 5 in all"):
+        RandomizedSearchCV(model, {"lam": [0.1, 0.2, 0.3]}, n_iter=2, cv=2, random_state=0).fit(x, y)
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output", "objective-tight"])
+def test_three_classes_share_the_budget(mechanism: str) -> None:
+    x, y = rows(classes=3)
+    model = PrivateClassifier(mechanism, epsilon=6.0, lam=0.01, random_state=0).fit(x, y)
+    assert model.coef_.shape == (3, 2)
+    assert model.guarantee_.models == 3
+    assert model.guarantee_.proved is not None
+    assert model.guarantee_.proved.epsilon == 6.0
+    assert model.score(x, y) > 0.5
+    assert model.predict_proba(x).shape == (len(x), 3)
+
+
+def test_a_label_in_the_place_of_a_model() -> None:
+    x, y = rows(401)
+    model = PrivateClassifier("majority", private=True, random_state=0).fit(x, y)
+    assert len(set(model.predict(x))) == 1
