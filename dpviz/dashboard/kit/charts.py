@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.kit import glossary, tables, words
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
 
@@ -62,7 +62,7 @@ def chart(
         points = list(state.selection.points)
     else:
         st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
-    st.caption(words.markdown(summary))
+    st.caption(words.markdown(summary), help=glossary.explain(summary))
     if data is not None:
         tables.download(data, key)
     return _customdata(points)

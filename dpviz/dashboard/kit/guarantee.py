@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import glossary, words
 from dpviz.mechanisms import Calibration
 
 ABOUT = "About this guarantee"
@@ -21,7 +21,8 @@ def badge(cal: Calibration, *, fold: bool = True) -> None:
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
         lines.append(f"The paper claims {words.budget(cal.claimed_budget)}; {proved}")
-    st.caption(words.markdown(". ".join(lines)) + ".")
+    said = ". ".join(lines) + "."
+    st.caption(words.markdown(said), help=glossary.explain(words.guarantee(cal), said))
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
     if cal.notes:

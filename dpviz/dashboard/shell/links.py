@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.dashboard.shell import address
+from dpviz.experiments.spec import RunSpec
 from dpviz.papers.claims import concerning
 
 FIRST = "One private model"
@@ -34,11 +35,16 @@ def title(stem: str) -> str:
     return re.sub(r"^\d+[_ -]*", "", stem).replace("_", " ").strip()
 
 
-def to(name: str, label: str, **more: str) -> None:
-    """A link to the page with this title that carries the run, and more; nothing where there is no such page."""
+def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> None:
+    """A link to the page with this title that carries the run, and more; nothing where there is no such page.
+
+    Args:
+        run: another one than the page's own.
+    """
     path = next((path for path, known in pages().items() if known == name), None)
     if path is not None:
-        st.page_link(path, label=label, query_params=address.full(st.query_params.to_dict() | more))
+        given = st.query_params.to_dict() if run is None else run.to_query()
+        st.page_link(path, label=label, query_params=address.full(given | more))
 
 
 def links(query: Mapping[str, str]) -> None:

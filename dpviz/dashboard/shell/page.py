@@ -25,6 +25,10 @@ _CSS = """<style>
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
 [class*="st-key-buttons-"] a {border: 1px solid currentColor; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
+@media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .modebar {display: none !important}
+.stMainBlockContainer {padding: 0; max-width: none} .stPlotlyChart, [class*="st-key-sheet-"] {break-inside: avoid}
+.stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
+height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.25rem}}

@@ -1,0 +1,188 @@
+"""Eight lessons as data. A new lesson is one more entry in `LESSONS`.
+
+A run's settings are written out where a lesson depends on them, so that other defaults leave its answer as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from dpviz.experiments import answers
+from dpviz.experiments.answers import Answer
+from dpviz.experiments.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A question that a page answers.
+
+    Attributes:
+        id: in the address.
+        title: a few words.
+        page: title of the page that the link opens.
+        spec: the run that the link sets.
+        question: one sentence.
+        answer: the right number or name, as the sheet has it; a test holds it against `measure`.
+        measure: the engine's answer for the run, with the range in which a number is right.
+        explanation: why it is so, in two to four sentences.
+        pitfall: the usual mistake.
+        more: what the page keeps in the address beside the run.
+        unit: of a number.
+        options: names to choose from, by value; none where a number is asked for.
+        private: False where the answer or its picture shows data without noise.
+    """
+
+    id: str
+    title: str
+    page: str
+    spec: RunSpec
+    question: str
+    answer: float | str
+    measure: Callable[[RunSpec], Answer]
+    explanation: str
+    pitfall: str
+    more: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    private: bool = True
+
+    def query(self) -> dict[str, str]:
+        """The address that the link opens."""
+        return self.spec.to_query() | dict(self.more)
+
+
+_DP_GD = {"steps": 50, "step_size": 1.9, "clip_norm": 1.0}
+_METHODS = {
+    "dp-gd": "DP-GD",
+    "output-gaussian": "Output perturbation (Gaussian)",
+    "amp": "Approximate minima perturbation",
+    "ldp-gaussian": "Local Gaussian reports",
+}
+_GUARANTEES = {
+    "dp-gd": "DP-GD",
+    "output-gaussian": "Output perturbation (Gaussian)",
+    "cms-objective": "Objective perturbation (CMS)",
+    "pidp-sgd": "PIDP-SGD",
+}
+
+LESSONS = (
+    Lesson(
+        id="cost",
+        title="The cost of ε",
+        page="One private model",
+        spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.5, params=_DP_GD),
+        question="How many points of test accuracy does the noise of ε = 0.5 cost on a census of 2,000 people?",
+        answer=11.1,
+        unit="points",
+        measure=answers.cost_of_noise,
+        explanation="The private model is compared with the same training without noise: same batches, same seeds. The "
+        "difference has one cause, the noise. What is left up to the non-private optimum is lost to short training and clipping.",
+        pitfall="The whole distance to the non-private optimum is not the cost of noise: at ε = 1000 a part of it remains.",
+    ),
+    Lesson(
+        id="best",
+        title="The best method",
+        page="Trade-off",
+        spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.1),
+        more={"methods": ",".join(_METHODS)},
+        question="Which of these four methods has the highest mean accuracy at ε = 0.1?",
+        answer="amp",
+        options=_METHODS,
+        measure=partial(answers.best_method, methods=tuple(_METHODS)),
+        explanation="Each method adds its noise at another place: to the result, the objective, the gradients or the rows. "
+        "Methods whose means are closer than two standard errors count as equally good.",
+        pitfall="One noise draw decides nothing: the order of two methods can change with the noise seed. It also depends on the "
+        "dataset and on ε.",
+    ),
+    Lesson(
+        id="needed",
+        title="The ε for an accuracy",
+        page="Trade-off",
+        spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=1.0, params=_DP_GD),
+        more={"methods": "dp-gd", "want": "80", "from": "0.01", "to": "10.0", "points": "7"},
+        question="Which ε does DP-GD need for 80 % mean accuracy on a census of 2,000 people?",
+        answer=1.06,
+        measure=partial(answers.epsilon_for, target=0.8),
+        explanation="The curve of accuracy over ε is made monotone and read the other way round: from 80 % on the vertical axis "
+        "to ε on the horizontal one. The range that counts as right is the 95 % interval of the curve.",
+        pitfall="A value between two computed points is interpolated on a logarithmic axis. Reading it off a linear axis gives "
+        "another number.",
+    ),
+    Lesson(
+        id="person",
+        title="The most influential person",
+        page="Influence and noise",
+        spec=RunSpec("breast-cancer", mechanism="dp-gd", params=_DP_GD),
+        more={"row": "", "other": ""},
+        question="What is the row id of the patient whose removal changes the non-private model most?",
+        answer=213.0,
+        measure=answers.most_influential,
+        explanation="Influence is how far the parameters change when the model is trained without the row. It is large where a "
+        "row has unusual features and a label that the model finds unlikely. The card on the page shows both.",
+        pitfall="Influence is computed from the private rows without noise. Publishing this id is itself a leak.",
+        private=False,
+    ),
+    Lesson(
+        id="noised",
+        title="The rows that receive noise",
+        page="Influence and noise",
+        spec=RunSpec(
+            "teaching",
+            mechanism="pidp-sgd",
+            params={"rule": "fraction", "fraction": 0.1, "rounds": 5, "local_steps": 40, "share": 0.75},
+            seeds=1,
+        ),
+        question="PIDP-SGD draws 200 times from 320 points. How many different points receive noise?",
+        answer=22.0,
+        unit="points",
+        measure=answers.rows_with_noise,
+        explanation="The rule gives noise to the tenth of the rows that have the largest influence. Only rows that are drawn can "
+        "receive it, and 200 draws with replacement miss many rows.",
+        pitfall="A row without noise is not always one that the rule let pass: most of these rows were never used.",
+        private=False,
+    ),
+    Lesson(
+        id="sensitivity",
+        title="Sensitivity and n",
+        page="Sensitivity and rates",
+        spec=RunSpec("breast-cancer", mechanism="output-gaussian"),
+        more={"over": "n"},
+        question="By which factor does the sensitivity of output perturbation fall with ten times as many rows?",
+        answer=10.0,
+        unit="times",
+        measure=answers.sensitivity_ratio,
+        explanation="One row is one of n terms of the mean loss. Strong convexity with λ limits how far the minimum can move: "
+        "2G/(nλ), where G bounds the gradient of one row. On logarithmic axes this is a line of slope −1.",
+        pitfall="The noise falls by the same factor only while λ stays. Who lowers λ as n grows loses part of the gain.",
+    ),
+    Lesson(
+        id="attack",
+        title="Was row 17 in the data?",
+        page="Audit",
+        spec=RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0),
+        more={"pair": "label-flip", "row": "17", "runs": "200"},
+        question="At most how often, in percent, is an attacker right about row 17 at ε = 1 and δ = 1e-5?",
+        answer=55.3,
+        unit="%",
+        measure=answers.attack_bound,
+        explanation="The attacker knows all other rows and sees the model. The noise is Gaussian, so the whole trade-off between "
+        "false alarms and detections is known; a coin toss is right half of the time.",
+        pitfall="(ε, δ) alone would allow 73.1 %. That bound is true but loose: it ignores the distribution of the noise.",
+    ),
+    Lesson(
+        id="proved",
+        title="Proved or claimed?",
+        page="Trade-off",
+        spec=RunSpec("teaching", mechanism="pidp-sgd", epsilon=1.0),
+        more={"methods": ",".join(_GUARANTEES)},
+        question="One of these four guarantees is only claimed by its paper. Which one?",
+        answer="pidp-sgd",
+        options=_GUARANTEES,
+        measure=partial(answers.only_claimed, methods=tuple(_GUARANTEES)),
+        explanation="A badge says how far an ε is proved: proved, proved under stated conditions, or claimed. A method whose "
+        "noise depends on the data needs a proof that the choice itself leaks nothing.",
+        pitfall="A claimed ε cannot be compared with a proved one, even where both carry the same number.",
+    ),
+)

@@ -1,0 +1,135 @@
+"""One lesson at a time: its question, the page that answers it, the reader's answer, and why; and all of them for print."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import charts, glossary, panels, progress, tables, words
+from dpviz.dashboard.lessons.entries import LESSONS, Lesson
+from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.experiments.answers import Answer
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import lines
+from dpviz.figures.style import Look, Theme
+
+SHEET = "sheet"
+_ANSWERS = "dpviz.lesson-answers"  # the engine's answers by lesson, once they were asked for
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """Which lesson is shown, or the sheet of all."""
+    names = {lesson.id: f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
+    return (fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=0),)
+
+
+def draw(own: Group, theme: Theme) -> None:
+    """The lesson that is chosen, or the sheet."""
+    chosen = own["lesson"].draw()
+    if chosen == SHEET:
+        sheet()
+        return
+    lesson = next(one for one in LESSONS if one.id == chosen)
+    with st.container(key="headline"):
+        st.markdown(words.markdown(lesson.question))
+    with st.container(key="buttons-lesson"):
+        links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more)
+    with st.form(f"answer-{lesson.id}", border=False):
+        given = _field(lesson)
+        left, right, _ = st.columns([1, 1, 2])
+        check = left.form_submit_button("Check my answer", type="primary", width="stretch")
+        show = right.form_submit_button("Show the answer", width="stretch")
+    if show or (check and given is not None):
+        _result(lesson, given if check else None, theme)
+    elif check:
+        st.caption("Give an answer first.")
+
+
+def terms() -> None:
+    """The glossary, folded away."""
+    with st.expander(f"Glossary: {len(glossary.GLOSSARY)} terms, each with a source"):
+        entries = sorted(glossary.GLOSSARY, key=lambda entry: entry.term.lower())
+        tables.table([(e.term, e.text, e.source) for e in entries], ("Term", "Meaning", "Source"))
+
+
+def _field(lesson: Lesson) -> float | str | None:
+    """The reader's answer; None while there is none."""
+    key = f"given-{lesson.id}"
+    if lesson.options:
+        chosen: str | None = st.radio("Your answer", lesson.options, index=None, format_func=lesson.options.__getitem__, key=key)
+        return chosen
+    label = f"Your answer ({lesson.unit})" if lesson.unit else "Your answer"
+    return st.number_input(label, value=None, format="%.6g", step=None, key=key, width=260)
+
+
+def _result(lesson: Lesson, given: float | str | None, theme: Theme) -> None:
+    """Whether the reader is right, the engine's answer, its picture, why, and the pitfall."""
+    known: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
+    if lesson.id not in known:
+
+        def compute(spec: RunSpec, _: Monitor) -> Answer:
+            return lesson.measure(spec)
+
+        made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}")
+        if made is None:
+            return
+        known[lesson.id] = made
+    found = known[lesson.id]
+    if given is not None:
+        right = found.accepts(given)
+        verdict = "✓ **Right.**" if right else "✗ **Not yet.**"
+        st.markdown(f"{verdict} The answer is {words.markdown(said(lesson, found))}.")
+    else:
+        st.markdown(f"**The answer is {words.markdown(said(lesson, found))}.**")
+    picture(lesson, found, theme)
+    st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
+    st.markdown(f"**⚠ Pitfall.** {words.markdown(lesson.pitfall)}")
+    if not lesson.private:
+        panels.not_private("This answer is computed from the rows without noise.")
+
+
+def said(lesson: Lesson, found: Answer) -> str:
+    """The engine's answer in words, with the range in which a number is right."""
+    if isinstance(found.value, str):
+        names = [lesson.options[name] for name in found.right]
+        also = [name for name in names if name != lesson.options[found.value]]
+        return lesson.options[found.value] + (f" (not to be told apart: {', '.join(also)})" if also else "")
+    unit = f" {lesson.unit}" if lesson.unit else ""
+    exact = found.high - found.low < 0.002 * max(abs(found.value), 1.0)
+    shown = f"{words.three(found.value)}{unit}"
+    return shown if exact else f"{shown} ({words.three(found.low)} to {words.three(found.high)} counts as right)"
+
+
+def picture(lesson: Lesson, found: Answer, theme: Theme) -> None:
+    """The numbers that the answer is read off, as bars."""
+    table = found.evidence
+    bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in table.itertuples()]
+    known = charts.method_look(lesson.spec.mechanism, theme)
+    look = Look(known.name, known.colour, "solid", "circle")
+    text = ", ".join(f"{r.name} {words.three(r.value)}" for r in table.itertuples())
+    figure = lines.bars(bars, look, theme, x=found.quantity)
+    charts.chart(figure, f"lesson-{lesson.id}", f"{found.quantity}: {text}.", lambda: table)
+
+
+def sheet() -> None:
+    """All lessons below each other, with the answers: the lecturer's sheet."""
+    st.caption("The lecturer’s sheet: print this page with the browser (Ctrl P). A test compares every answer with the engine.")
+    for k, lesson in enumerate(LESSONS, 1):
+        with st.container(key=f"sheet-{lesson.id}"):
+            st.subheader(f"{k}. {lesson.title}", anchor=False)
+            st.markdown(f"**{words.markdown(lesson.question)}**")
+            st.markdown(f"Answer: **{words.markdown(stated(lesson))}**. {words.markdown(lesson.explanation)}")
+            st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
+            links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
+            st.caption(words.markdown(f"{lesson.page}: ?{urlencode(lesson.query())}"))
+
+
+def stated(lesson: Lesson) -> str:
+    """The answer as the sheet has it."""
+    if isinstance(lesson.answer, str):
+        return lesson.options[lesson.answer]
+    return f"{words.three(lesson.answer)} {lesson.unit}".strip()

@@ -1,0 +1,11 @@
+"""Lessons: eight questions with a link to the page that answers each, a check of the reader's answer, and why."""
+
+from dpviz.dashboard.lessons import KEYS, view
+from dpviz.dashboard.shell import fields, page, sidebar
+
+theme = page.start("Lessons")
+own = fields.Group(KEYS, view.of)
+sidebar.sidebar(own)
+page.problems()
+view.draw(own, theme)
+view.terms()

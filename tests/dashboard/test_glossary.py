@@ -1,0 +1,118 @@
+"""The glossary: every term that pages use has an entry."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import dpviz
+from dpviz.dashboard.kit import glossary
+from dpviz.experiments.spec import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
+
+#: abbreviations that are no terms of the field, and signs that only stand in formulas
+PLAIN = {"CSV", "MB", "GB", "TOML", "UTF", "URL", "HTML", "ID", "PDF", "PNG", "ZIP", "JSON", "OK", "OR", "AND", "NOT"}
+#: words of the field; where one is used on a page, it has an entry
+FIELD = (
+    "accountant",
+    "add-remove",
+    "audit",
+    "batch size",
+    "bootstrap",
+    "canary",
+    "clip norm",
+    "clipping",
+    "composition",
+    "curvature",
+    "delta",
+    "differential privacy",
+    "excess risk",
+    "gamma-sphere",
+    "gradient",
+    "Hessian",
+    "influence",
+    "intercept",
+    "leave-one-out",
+    "leverage",
+    "Lipschitz",
+    "local privacy",
+    "majority",
+    "neighbour",
+    "Newton step",
+    "noise draw",
+    "noise multiplier",
+    "non-private",
+    "optimality gap",
+    "principal component",
+    "privacy budget",
+    "privacy filter",
+    "regularisation",
+    "replace-one",
+    "sampling rate",
+    "sensitivity",
+    "shuffling",
+    "step size",
+    "strongly convex",
+    "subsampling",
+    "trade-off curve",
+    "unit ball",
+    "objective perturbation",
+    "output perturbation",
+    "input perturbation",
+)
+
+
+def sentences(source: str) -> list[str]:
+    """The texts of a file that hold a space, without docstrings and style sheets."""
+    tree = ast.parse(source)
+    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    notes = {id(n.body[0].value) for n in ast.walk(tree) if isinstance(n, documented) and isinstance(n.body[0], ast.Expr)}
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in notes]
+    return [text for text in texts if " " in text and "<style" not in text and "<div" not in text and "\\" not in text]
+
+
+def missing(text: str) -> list[str]:
+    """Abbreviations, Greek letters and words of the field in a text that have no entry."""
+    methods = {part for cls in dpviz.list_mechanisms().values() for part in re.split(r"[\W_]+", cls.label)}
+    signs = re.findall(r"\b[A-Z]{2,}[A-Za-z]*\b|[α-ωΑ-Ω]", text)
+    used = [*signs, *(word for word in FIELD if re.search(rf"\b{re.escape(word)}\b", text))]
+    return [term for term in used if term not in PLAIN | methods and not glossary.found(term)]
+
+
+def test_every_term_on_a_page_has_an_entry() -> None:
+    texts = [(path.name, text) for path in FILES if path.name != "glossary.py" for text in sentences(path.read_text())]
+    knobs = [*SETTINGS.values(), *(knob for cls in dpviz.list_mechanisms().values() for knob in cls.knobs().values())]
+    texts += [("knob", f"{knob.label}. {knob.help}") for knob in knobs]
+    assert len(texts) > 500
+    assert [(where, lacks) for where, text in texts if (lacks := missing(text))] == []
+
+
+@pytest.mark.parametrize("text", ["Noise by XYZQ is smaller.", "It grows with ω here."])
+def test_a_term_without_an_entry_is_noticed(text: str) -> None:
+    assert missing(text)
+
+
+def test_sentences_of_a_page_are_read_and_its_docstrings_are_not() -> None:
+    assert sentences('"""The QQQ of it."""\nx = f"At {x} the QQQ"\ny = "key"\n') == ["At ", " the QQQ"]
+
+
+def test_entries_are_short_sourced_and_unique() -> None:
+    terms = [entry.term for entry in glossary.GLOSSARY]
+    assert len(set(terms)) == len(terms) > 40
+    for entry in glossary.GLOSSARY:
+        assert entry.source
+        assert 1 <= len(re.findall(r"[.](?:\s|$)", entry.text)) <= 2, entry.term
+        assert all(len(part.split()) <= 22 for part in entry.text.split(". ")), entry.term
+        assert glossary.found(f"The {entry.term} here.")[0] is entry
+
+
+def test_a_sentence_is_explained_by_its_terms() -> None:
+    said = glossary.explain("Two attackers at δ = 1e-5, replace-one: sensitivities.")
+    assert said is not None
+    assert [part.split("**")[1] for part in said.split("\n\n")] == ["best possible attack", "δ", "replace-one", "sensitivity"]
+    assert glossary.explain("Nothing to see.") is None

@@ -1,0 +1,97 @@
+"""Lessons: every link opens its page, every answer is the engine's, and the page says so."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT, mostly_long
+from support_pages import PAGES, ROOT, opened, text
+
+import dpviz
+from dpviz.dashboard.lessons.entries import LESSONS, Lesson
+from dpviz.dashboard.shell import links
+
+BY_ID = {lesson.id: lesson for lesson in LESSONS}
+
+
+def same_run(address: dict[str, str], spec: dpviz.RunSpec) -> bool:
+    """Whether an address stands for a run; knobs at their default may be left out of it."""
+    read = dpviz.RunSpec.from_query(address)
+    return read.build() == spec.build() and dataclasses.replace(read, params={}) == dataclasses.replace(spec, params={})
+
+
+def test_there_is_a_lesson_for_each_question_and_each_leads_to_a_page() -> None:
+    assert len(BY_ID) == len(LESSONS) == 8
+    titles = {links.FIRST, *(path.stem.split("_", 1)[1].replace("_", " ") for path in PAGES.values())}
+    for lesson in LESSONS:
+        assert lesson.page in titles
+        assert same_run(lesson.query(), lesson.spec)
+        assert not isinstance(lesson.answer, str) or lesson.answer in lesson.options
+        assert lesson.spec.dataset in dpviz.list_datasets() or lesson.spec.dataset.startswith("census-")
+
+
+def test_a_wrong_answer_is_noticed() -> None:
+    lesson = BY_ID["attack"]
+    found = lesson.measure(lesson.spec)
+    assert found.accepts(55.3)
+    assert not found.accepts(55.9)
+    assert not found.accepts(73.1)
+    more = dataclasses.replace(lesson.spec, epsilon=2.0)
+    assert not lesson.measure(more).accepts(55.3)
+
+
+@pytest.mark.parametrize("name", mostly_long(BY_ID, "attack", "sensitivity", "proved"))
+def test_the_sheet_has_the_engines_answer(name: str) -> None:
+    lesson = BY_ID[name]
+    found = lesson.measure(lesson.spec)
+    assert found.accepts(lesson.answer)
+    if isinstance(found.value, float):
+        assert found.low <= found.value <= found.high
+        assert not found.accepts(found.value * 1.5 + 1)
+    else:
+        assert set(found.right) < set(lesson.options)
+    assert found.evidence["value"].notna().all()
+
+
+def _page(lesson: Lesson) -> AppTest:
+    stem = lesson.page.replace(" ", "_")
+    page = AppTest.from_file(str(PAGES.get(stem, ROOT / "app.py")), default_timeout=LIMIT)
+    for key, value in lesson.query().items():
+        page.query_params[key] = value
+    return page.run()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BY_ID)
+def test_every_link_opens_its_page(name: str) -> None:
+    lesson = BY_ID[name]
+    page = _page(lesson)
+    assert not page.exception
+    assert not page.error
+    assert [w.value for w in page.warning if w.value.startswith("**")] == []  # bad values in the address
+    address = {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
+    assert same_run(address, lesson.spec)
+
+
+def test_a_right_and_a_wrong_answer_on_the_page() -> None:
+    page = opened("Lessons", lesson="sensitivity")
+    page.number_input(key="given-sensitivity").set_value(2.0)
+    next(b for b in page.button if b.label == "Check my answer").click().run()
+    assert "✗ **Not yet.** The answer is 10 times" in text(page)
+    page.number_input(key="given-sensitivity").set_value(10.0)
+    next(b for b in page.button if b.label == "Check my answer").click().run()
+    assert not page.exception
+    assert "✓ **Right.**" in text(page)
+    assert "Pitfall" in text(page)
+
+
+def test_the_sheet_holds_every_lesson() -> None:
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    page.query_params["dataset"] = "teaching"
+    page.run().switch_page("pages/9_Lessons.py")
+    page.query_params["lesson"] = "sheet"
+    page.run()
+    assert not page.exception
+    assert [s.value for s in page.subheader] == [f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)]
