@@ -27,7 +27,7 @@ def test_there_is_a_lesson_for_each_question_and_each_leads_to_a_page() -> None:
     titles = {links.FIRST, *(path.stem.split("_", 1)[1].replace("_", " ") for path in PAGES.values())}
     for lesson in LESSONS:
         assert lesson.page in titles
-        assert same_run(lesson.query(), lesson.spec)
+        assert same_run(lesson.address(), lesson.spec)
         assert not isinstance(lesson.answer, str) or lesson.answer in lesson.options
         assert lesson.spec.dataset in dpviz.list_datasets() or lesson.spec.dataset.startswith("census-")
 
@@ -58,7 +58,7 @@ def test_the_sheet_has_the_engines_answer(name: str) -> None:
 def _page(lesson: Lesson) -> AppTest:
     stem = lesson.page.replace(" ", "_")
     page = AppTest.from_file(str(PAGES.get(stem, ROOT / "app.py")), default_timeout=LIMIT)
-    for key, value in lesson.query().items():
+    for key, value in lesson.address().items():
         page.query_params[key] = value
     return page.run()
 

@@ -48,7 +48,7 @@ class Lesson:
     options: Mapping[str, str] = field(default_factory=dict)
     private: bool = True
 
-    def query(self) -> dict[str, str]:
+    def address(self) -> dict[str, str]:
         """The address that the link opens."""
         return self.spec.to_query() | dict(self.more)
 

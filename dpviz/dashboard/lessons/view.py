@@ -125,7 +125,7 @@ def sheet() -> None:
             st.markdown(f"Answer: **{words.markdown(stated(lesson))}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
             links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
-            st.caption(words.markdown(f"{lesson.page}: ?{urlencode(lesson.query())}"))
+            st.caption(words.markdown(f"{lesson.page}: ?{urlencode(lesson.address())}"))
 
 
 def stated(lesson: Lesson) -> str:
