@@ -1,14 +1,21 @@
-"""Audit: an attacker bets on one row, and claimed, proved and audited epsilon stand side by side."""
+"""Audit: how often an attacker guesses right which of two neighbouring datasets was used, and what epsilon allows."""
+
+import streamlit as st
 
 from dpviz.dashboard.audit import KEYS, all_mechanisms, attack
 from dpviz.dashboard.shell import fields, links, page, sidebar
 
 theme = page.start("Audit")
+answer = st.container()
 own = fields.Group(KEYS, attack.of)
 spec = sidebar.sidebar(own)
 pair, row, other, runs = attack.controls(own)
 page.problems()
 task = attack.attack(spec, pair, row, other, runs)
-attack.show(task, spec, theme)
-links.claims_about(spec.mechanism)
+with answer:
+    attack.headline(task, spec)
+attack.show(task, theme)
+attack.details(task, spec, theme)
+with st.container(key="buttons-next"):
+    links.claims_about(spec.mechanism)
 all_mechanisms.board(spec, theme)

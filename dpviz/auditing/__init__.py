@@ -1,7 +1,7 @@
 """The distinguishing game: an attacker who knows two neighbouring datasets guesses which one a model was trained on."""
 
 from dpviz.auditing.game import audit, audit_pairs, watch
-from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, worst_case
+from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
 from dpviz.auditing.scores import SCORES
 from dpviz.auditing.survey import Surveyed
@@ -22,5 +22,6 @@ __all__ = [
     "most_influential",
     "replace_by",
     "watch",
+    "without",
     "worst_case",
 ]

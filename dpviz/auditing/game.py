@@ -15,6 +15,7 @@ from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
+from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -146,7 +147,8 @@ def _prepare(
     versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
     sides = (_known_start(problem, seed), _known_start(neighbour, seed))
     line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
-    return Game(mechanism, calibration, sides, row, versions, runs, seed, score, confidence, line)
+    allowed = allowed_accuracy(mechanism, problem.setting, calibration)
+    return Game(mechanism, calibration, sides, row, versions, runs, seed, score, confidence, allowed, line)
 
 
 def _check_relation(mechanism: Mechanism, calibration: Calibration, problem: Problem, neighbour: Problem, row: int) -> None:

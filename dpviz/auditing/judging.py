@@ -34,6 +34,7 @@ class Game:
         seed: of the game.
         score: what the attacker computes, a key of `SCORES`.
         confidence: of the bounds.
+        allowed: largest share of correct guesses that the guarantee allows, None where nothing is claimed.
         line: direction and mid-point between both models without noise, where the guarantee is a Gaussian one; or None.
     """
 
@@ -46,6 +47,7 @@ class Game:
     seed: int
     score: str
     confidence: float
+    allowed: float | None
     line: tuple[Floats, float] | None
 
 
@@ -102,6 +104,7 @@ def judge(game: Game, first: Floats, second: Floats, distributions: Distribution
         counts_confidence=best.level,
         middle=middle,
         assumption=_assumption(game.calibration, exact),
+        allowed=game.allowed,
         curve=roc(best.first, best.second, game.confidence),
         cloud=_cloud(first, second, best.score, exact),
         noise=None if distributions is None else distributions.residuals(first, second),

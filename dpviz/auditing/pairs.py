@@ -156,6 +156,13 @@ def label_flip(problem: Problem, index: int) -> Pair:
     return Pair("label-flip", problem, problem.replace_row(index, x, -y), f"Row {index} with its label flipped.")
 
 
+def without(problem: Problem, index: int) -> Pair:
+    """Training row `index` against a row of zeros, which has no gradient in a linear model: with and without that person."""
+    index = whole("index", index, 0, problem.n - 1)
+    x, y = np.zeros(problem.rows.X.shape[1]), float(problem.rows.y[index])
+    return Pair("without", problem, problem.replace_row(index, x, y), f"With row {index}, and with a row of zeros in its place.")
+
+
 def replace_by(problem: Problem, index: int, x: Floats, y: float) -> Pair:
     """Training row `index` against any other row (x, y) with |x| <= 1 and y in {-1, +1}."""
     index = whole("index", index, 0, problem.n - 1)

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpviz.mechanisms import Calibration
-from dpviz.privacy.audit_bounds import Counts, Residuals, epsilon_ceiling, gaussian_claim
+from dpviz.privacy.audit_bounds import (
+    Counts,
+    Residuals,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    epsilon_ceiling,
+    gaussian_claim,
+)
 from dpviz.privacy.budget import Budget
 
 NO_VIOLATION, EXCEEDED, NO_CLAIM = "no violation found", "claim exceeded", "nothing is claimed"
@@ -32,6 +39,7 @@ class AuditResult:
         middle: its errors at the cut half-way between both sides, for the Gaussian bound.
         assumption: why the Gaussian bound may be used here, "" where it may not.
         noise: the noise measured around the declared centres, None where the distribution does not have two fixed ones.
+        allowed: largest share of correct guesses that the guarantee allows, None where nothing is claimed.
         curve: the attacker's ROC with limits (`roc`).
         cloud: outputs projected to a plane, up to 1,000 a side: side (0, 1), u along the attacker's direction, v
             across it (largest remaining spread), score.
@@ -49,10 +57,30 @@ class AuditResult:
     counts_confidence: float
     middle: Counts
     assumption: str
+    allowed: float | None
     curve: pd.DataFrame = field(repr=False)
     cloud: pd.DataFrame = field(repr=False)
     noise: Residuals | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def guessed_right(self) -> float:
+        """Share of correct guesses at the cut half-way between both sides, both equally likely, in [0, 1]."""
+        return 1 - self._wrong / (2 * self.middle.trials)
+
+    @property
+    def guessed_right_limits(self) -> tuple[float, float]:
+        """Limits of `guessed_right` at `confidence` (Clopper-Pearson: the guesses are independent).
+
+        Both sides have as many trials, so the number of errors is nearly binomial and never spreads more (Hoeffding 1956).
+        """
+        trials, side = 2 * self.middle.trials, 1 - (1 - self.confidence) / 2
+        low = 1 - float(clopper_pearson_upper(self._wrong, trials, side))
+        return low, 1 - float(clopper_pearson_lower(self._wrong, trials, side))
+
+    @property
+    def _wrong(self) -> float:
+        return self.middle.false_positives + self.middle.false_negatives
 
     def epsilon_lower_at(self, delta: float) -> float:
         """Lower bound on epsilon at any delta in [0, 1), free of assumptions."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Theme, Trace, figure, margin, shorten
+from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
 
-_SIDES = (("without the change", "circle"), ("with the change", "diamond-open"))
+_ROW = 27  # pixels of one mechanism
+_ABOVE = 150  # pixels of the legend and the axis above the board
+_BAD = "#d62728"  # a claim that is exceeded; its sign and words say so too
+_SIDES = ("circle", "diamond-open")
 
 
-def clouds(cloud: pd.DataFrame, theme: Theme) -> go.Figure:
+def clouds(cloud: pd.DataFrame, theme: Theme, sides: tuple[str, str]) -> go.Figure:
     """Outputs of both sides in the plane that the attacker looks at.
 
     Args:
         cloud: columns side (0, 1), u, v.
+        sides: what the two datasets are called.
     """
     u, v = cloud["u"].to_numpy(), cloud["v"].to_numpy()
     traces: list[Trace] = [
@@ -30,16 +35,80 @@ def clouds(cloud: pd.DataFrame, theme: Theme) -> go.Figure:
             "hoverinfo": "skip",
             "marker": {"size": 7, "symbol": symbol, "color": theme.labels[side], "opacity": 0.7},
         }
-        for side, (name, symbol) in enumerate(_SIDES)
+        for side, (name, symbol) in enumerate(zip(sides, _SIDES, strict=True))
         for at in [(cloud["side"] == side).to_numpy()]
     ]
     return figure(
         theme,
         traces,
-        height=400,
+        height=360,
         margin=margin(left=86, top=64),
-        x={"title": "along the attacker's direction", "nticks": 5},
+        x={"title": "attacker's direction", "nticks": 5},
         y={"title": "across", "nticks": 6},
+    )
+
+
+def guesses(right: float, limits: tuple[float, float], allowed: float | None, theme: Theme, exceeded: bool) -> go.Figure:
+    """Share of correct guesses with its limits, between a coin toss and what the guarantee allows, on one scale.
+
+    Args:
+        right, limits: shares in [0, 1].
+        allowed: the same, None where nothing is claimed.
+        exceeded: whether the claim is exceeded, which colours the bar.
+    """
+    top = max(limits[1], allowed or 0.0)
+    high = min(100.0, 10.0 * np.ceil(10 * top + 0.3))
+    low = min(50.0, 10.0 * np.floor(10 * limits[0]))
+    traces: list[Trace] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "x": [100 * right - 50],
+            "base": [50],
+            "y": [0],
+            "width": 0.5,
+            "name": "guessed right",
+            "showlegend": False,
+            "marker": {"color": _BAD if exceeded else faint(theme.majority, 0.7), "line": {"color": theme.ink, "width": 1}},
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "array": [100 * (limits[1] - right)],
+                "arrayminus": [100 * (right - limits[0])],
+                "color": theme.ink,
+                "thickness": 3,
+                "width": 10,
+            },
+            "hovertemplate": f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to "
+            f"{100 * limits[1]:.1f} %)<extra></extra>",
+        }
+    ]
+    places = [(50.0, "coin toss", "dot", -0.62)]
+    if allowed is not None:
+        places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
+    lines = [
+        {"type": "line", "x0": x, "x1": x, "y0": -0.45, "y1": 0.45, "line": {"color": theme.ink, "width": 3, "dash": dash}}
+        for x, _, dash, _ in places
+    ]
+    notes = [
+        {
+            "x": x,
+            "y": y,
+            "text": text,
+            "showarrow": False,
+            "xanchor": "left" if x < low + 0.3 * (high - low) else "right" if x > low + 0.7 * (high - low) else "center",
+        }
+        for x, text, _, y in places
+    ]
+    return figure(
+        theme,
+        traces,
+        height=180,
+        shapes=lines,
+        annotations=notes,
+        margin=margin(top=4),
+        x={"title": "guesses that were right", "range": [low - 1, high + 1], "ticksuffix": " %", "nticks": 6},
+        y={"visible": False, "range": [-0.9, 0.9]},
     )
 
 
@@ -100,43 +169,45 @@ def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndar
     )
 
 
-def board(rows: Sequence[tuple[str, float, float, bool]], theme: Theme) -> go.Figure:
-    """Claimed and audited epsilon of many mechanisms.
+def board(rows: Sequence[tuple[str, float, float, bool, bool]], theme: Theme) -> go.Figure:
+    """Claimed and audited epsilon of many mechanisms, with the axis on top, where one looks first.
 
     Args:
-        rows: (label, claimed epsilon or NaN, audited lower bound, whether it exceeds the claim).
+        rows: (label, claimed epsilon or NaN, audited lower bound, whether it exceeds the claim, whether the claim is proved).
     """
-    names = [shorten(r[0], 26) for r in rows]
+    names = [_lines(name) + ("" if proved or np.isnan(claimed) else " ✎") for name, claimed, _, _, proved in rows]
     bad = np.array([r[3] for r in rows], bool)
-    audited = np.array([r[2] for r in rows], float)
+    proved = np.array([r[4] for r in rows], bool)
+    claimed, audited = (np.array([r[k] for r in rows], float) for k in (1, 2))
+    tick = {"size": 15, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
+    parts = (
+        (claimed, proved, "proved ε", tick | {"symbol": "line-ns-open"}),
+        (claimed, ~proved, "✎ paper's claim, not proved", tick | {"symbol": "y-down-open"}),
+        (audited, ~bad, "audited, at least", {"size": 11, "symbol": "circle", "color": theme.majority}),
+        (audited, bad, "audited, claim exceeded", {"size": 12, "symbol": "x", "color": _BAD}),
+    )
     traces: list[Trace] = [
-        {
-            "x": [r[1] for r in rows],
-            "y": names,
-            "mode": "markers",
-            "name": "claimed ε",
-            "marker": {"size": 16, "symbol": "line-ns-open", "color": theme.ink, "line": {"width": 3, "color": theme.ink}},
-        },
-        *(
-            {
-                "x": audited[at],
-                "y": [n for n, a in zip(names, at, strict=True) if a],
-                "mode": "markers",
-                "name": name,
-                "marker": {"size": 13, "symbol": symbol, "color": colour},
-            }
-            for at, name, symbol, colour in (
-                (~bad, "audited, at least", "circle", theme.majority),
-                (bad, "audited, claim exceeded", "x", "#d62728"),
-            )
-            if at.any()
-        ),
+        {"x": x[at], "y": np.flatnonzero(at), "mode": "markers", "name": name, "marker": marker}
+        for x, at, name, marker in parts
+        if (at & np.isfinite(x)).any()
     ]
     return figure(
         theme,
         traces,
-        height=150 + 28 * len(rows),
-        margin=margin(left=230, top=96),
-        x={"title": "ε", "rangemode": "tozero"},
-        y={"title": "", "autorange": "reversed", "ticks": ""},
+        height=_ABOVE + _ROW * len(rows),
+        margin=margin(left=178, top=_ABOVE - 10, bottom=10),
+        x={"title": "ε", "rangemode": "tozero", "side": "top"},
+        y={
+            "title": "",
+            "range": [len(rows) - 0.4, -0.6],
+            "ticks": "",
+            "tickvals": list(range(len(rows))),
+            "ticktext": names,
+            "tickfont": {"size": 13},
+        },
     )
+
+
+def _lines(name: str, width: int = 24) -> str:
+    """A whole name on as many lines as it needs."""
+    return "<br>".join(map(plain, wrap(name, width)))

@@ -82,6 +82,18 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     return _attack(alarms, alone, alone, budget, 1.0, "(ε, δ) alone")
 
 
+def allowed_accuracy(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float | None:
+    """Largest share of correct guesses that the guarantee allows; None where nothing is claimed or proved.
+
+    What is claimed comes first. It is the tightest bound where the claim is proved, and (epsilon, delta) alone otherwise.
+    """
+    claim = calibration.claimed_budget or calibration.proved_budget
+    if claim is None:
+        return None
+    proved = strongest_attack(mechanism, setting, calibration) if claim == calibration.proved_budget else None
+    return attack_accuracy(claim) if proved is None else proved.accuracy
+
+
 def _attack(alarms: Floats, reached: Floats, alone: Floats, budget: Budget, accuracy: float, basis: Words) -> Attack:
     """The smaller of two bounds at every rate of false alarms, and of both shares of correct guesses."""
     detections = np.minimum(np.minimum(reached, alone), 1.0)

@@ -20,6 +20,7 @@ from dpviz.auditing import (
     most_influential,
     replace_by,
     watch,
+    without,
     worst_case,
 )
 from dpviz.auditing.pairs import differing_row, make
@@ -234,3 +235,25 @@ def test_input_perturbation_exceeds_its_claim() -> None:
     result = audit(mechanism, pair.first, pair.second, budget, runs=2000, seed=0)
     assert result.epsilon_lower > 5
     assert result.verdict == EXCEEDED
+
+
+def test_correct_guesses_reach_what_is_allowed_and_no_more_unless_noise_is_missing() -> None:
+    budget = Budget(1.0, 1e-5)
+    good = audit(*quiet(OutputGaussian(), budget), budget, runs=5000)
+    low, high = good.guessed_right_limits
+    assert good.allowed == pytest.approx(0.5529, abs=2e-3)  # Phi(mu/2) of exact Gaussian noise at ε = 1, δ = 1e-5
+    assert low < good.guessed_right < high
+    assert low < good.allowed < high  # the pair is the worst one, so the attack is as good as it can be
+    weak = audit(*quiet(WeakNoise(share=0.6), budget), budget, runs=5000)
+    assert weak.allowed is not None
+    assert weak.guessed_right_limits[0] > weak.allowed
+    assert audit(*quiet(NonPrivate(), budget), budget, runs=40).allowed is None
+
+
+def test_with_and_without_a_row_is_a_pair_for_both_relations() -> None:
+    problem = make_problem(n=30, d=3)
+    pair = without(problem, 4)
+    assert differing_row(pair.first, pair.second) == 4
+    assert not pair.second.rows.X[4].any()
+    with pytest.raises(InvalidInput):
+        without(problem, 30)

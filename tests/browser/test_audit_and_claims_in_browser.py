@@ -16,7 +16,9 @@ def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width
     page.goto(f"{one.address}/Audit?dataset=teaching&mechanism=dbdp-pi&runs=200")
     page.get_by_text("claim exceeded").first.wait_for()
     page.wait_for_selector(".js-plotly-plot .main-svg")
-    assert "shows that ε is at least" in one.sentence
+    assert "The attacker guessed right" in one.sentence
+    assert "claim exceeded, ε is at least" in one.sentence
+    page.get_by_text("Lower bounds on ε").click()
     assert page.get_by_text("✗ above the claim").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 

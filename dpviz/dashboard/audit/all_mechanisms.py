@@ -59,7 +59,10 @@ def _show(rows: list[Surveyed], theme: Theme) -> None:
         f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim "
         "anything: no violation found."
     )
-    shown = [(r.label, r.claimed if math.isfinite(r.claimed) else math.nan, r.audited, r.exceeded) for r in rows]
+    shown = []
+    for r in rows:
+        proved = math.isfinite(r.proved)
+        shown.append((r.label, r.claimed if math.isfinite(r.claimed) else r.proved, r.audited, r.exceeded, proved))
     charts.chart(pictures.board(shown, theme), "board", summary, lambda: survey.table(rows))
     with st.expander("As a table"):
         tables.table([_line(row) for row in rows], _COLUMNS)
@@ -67,7 +70,8 @@ def _show(rows: list[Surveyed], theme: Theme) -> None:
 
 def _line(row: Surveyed) -> tuple[str, ...]:
     numbers = (words.three(v) for v in (row.claimed, row.proved, row.audited, row.gaussian))
-    return row.label, *numbers, f"{row.verdict}: {row.by}" if row.by else row.verdict
+    label = row.label if math.isfinite(row.proved) or math.isnan(row.claimed) else f"{row.label} (claim only)"
+    return label, *numbers, f"{row.verdict}: {row.by}" if row.by else row.verdict
 
 
 def _start(key: str, spec: RunSpec) -> None:

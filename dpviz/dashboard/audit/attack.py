@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, worst_case
+from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, without, worst_case
 from dpviz.auditing.pairs import differing_row
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.scores import SCORES
@@ -33,6 +33,7 @@ from dpviz.privacy.budget import Budget, corner, trade_off
 
 PAIRS = {
     "": "Worst case for this mechanism",
+    "without": "With and without a row",
     "most-influential": "The most influential row, label flipped",
     "label-flip": "A row of your choice, label flipped",
     "two-rows": "A row of your choice, replaced by another",
@@ -41,7 +42,7 @@ RUNS = ("200", "1000", "5000", "20000")
 WEAK = 0.8  # share of the noise in the example of what N can see
 ROWS, FEATURES = 1000, 2  # of the made-up pairs
 _power = lru_cache(256)(power)
-_REAL = ("most-influential", "label-flip", "replace")
+_REAL = ("most-influential", "label-flip", "replace", "without")
 #: verdicts in words, sign and colour, never colour alone; an audit never confirms
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
@@ -52,24 +53,24 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     ids = "As in the tables of the other pages; a training row."
     return (
         fields.choice("pair", "Neighbouring pair", PAIRS, "", few=0),
-        fields.choice("runs", "Trainings a side, N", {n: f"{int(n):,}" for n in RUNS}, "1000", most, few=0),
+        fields.choice("runs", "Trainings a side", {n: f"{int(n):,}" for n in RUNS}, "1000", most, few=0),
         fields.row("row", "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )
 
 
 def controls(own: Group) -> tuple[str, int | None, int | None, int]:
-    """Draws them; returns pair, row, other row and N."""
+    """Draws them, rows only where the pair uses them; returns pair, row, other row and N."""
     columns = st.columns([3, 2, 2, 2])
     with columns[0]:
         pair = own["pair"].draw()
     with columns[1]:
         runs = int(own["runs"].draw())
-    chosen: list[int | None] = []
-    for column, key, used in zip(columns[2:], ("row", "other"), (("label-flip", "two-rows"), ("two-rows",)), strict=True):
-        with column:
-            row = own[key].draw(disabled=pair not in used, placeholder="row id")
-            chosen.append(row if pair in used else None)
+    chosen: list[int | None] = [None, None]
+    for k, (key, used) in enumerate((("row", ("without", "label-flip", "two-rows")), ("other", ("two-rows",)))):
+        if pair in used:
+            with columns[2 + k]:
+                chosen[k] = own[key].draw(placeholder="row id")
     return pair, chosen[0], chosen[1], runs
 
 
@@ -84,6 +85,8 @@ def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pa
         at = differing_row(made.first, made.second)
         return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
     at = _position("row", ids, row, 0)
+    if pair == "without":
+        return replace(without(problem, at), why=f"With and without row {ids[at]}; a row of zeros takes its place.")
     if pair == "label-flip":
         return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
     by = _position("other", ids, other, 1)
@@ -118,44 +121,88 @@ def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: i
     return task
 
 
-def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
-    """The attack so far, redrawn while it goes on."""
+def headline(task: tasks.Task[Any], spec: RunSpec) -> None:
+    """What the attacker achieved, in one sentence, redrawn while it goes on."""
+
+    def draw() -> None:
+        with st.container(key="headline"):
+            if task.results:
+                st.markdown(words.markdown(sentence(task.results[-1][1], task.over)))
+            else:
+                st.markdown("The attacker trains models on two datasets that differ in one row.")
+
+    watching.live(task, draw, every=1.0)
+
+
+def show(task: tasks.Task[Any], theme: Theme) -> None:
+    """The attack so far as two pictures, redrawn while it goes on."""
 
     def draw() -> None:
         tasks.controls(task, "Training")
         if task.results:
             chosen, result = task.results[-1]
-            _numbers(result, chosen, task.over)
             left, right = st.columns(2, gap="large")
             with left:
-                _clouds(result, theme)
+                _guesses(result, chosen, task.over, theme)
             with right:
-                _curve(result, theme)
-            _how(spec, result, chosen)
+                _clouds(result, chosen, theme)
 
     watching.live(task, draw, every=1.0)
 
 
-def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
-    cal = result.calibration
-    found = result.epsilon_lower
+def details(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+    """What explains the verdict, folded away; the bounds count when the attack is over."""
+
+    def draw() -> None:
+        if task.results and task.over:
+            chosen, result = task.results[-1]
+            with st.expander("Lower bounds on ε"):
+                _numbers(result, chosen)
+            with st.expander("False alarms and detections"):
+                _curve(result, theme)
+            _how(spec, result, chosen)
+
+    watching.live(task, draw)
+
+
+def sentence(result: AuditResult, over: bool) -> str:
+    """The share of correct guesses, what the guarantee allows, and the verdict, in about 20 words."""
+    cal, right = result.calibration, words.percent(result.guessed_right)
     claim = cal.claimed_budget or cal.proved_budget
+    allowed = ""
+    if claim is not None and result.allowed is not None:
+        allowed = f"; ε = {words.three(claim.epsilon)} allows up to {words.percent(result.allowed)}"
+    if not (over and result.runs == result.requested):
+        return f"After {result.runs:,} of {result.requested:,} trainings the attacker guessed right {right} of the time{allowed}."
+    if result.verdict == NO_CLAIM:
+        return f"The attacker guessed right {right} of the time; this method claims no privacy."
+    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
+    how = f", ε is at least {words.three(result.epsilon_lower)}" if by == BY_BOUND else f" by {by}" if by else ""
+    return f"The attacker guessed right {right} of the time{allowed}: {result.verdict}{how}."
+
+
+def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme) -> None:
+    """The share of correct guesses beside what is allowed, with the verdict."""
     final = over and result.runs == result.requested
     sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
-    said = f"the claim is ε = {words.three(claim.epsilon)}" if claim else "nothing is claimed"
-    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
-    how = "" if not by or by == BY_BOUND else f" by {by}, under the assumption below"
-    sentence = (
-        f"An attacker who sees {result.runs:,} trainings on each side shows that ε is at least {words.three(found)}; {said}: "
-        f"{result.verdict}{how}."
-        if final
-        else f"After {result.runs:,} of {result.requested:,} trainings on each side the attacker reaches ε = "
-        f"{words.three(found)}; {said}. "
-        "Only the bound at the end counts."
-    )
-    with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
+    low, high = result.guessed_right_limits
+    st.header("How often it guesses right", anchor=False)
     st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
+    fig = pictures.guesses(
+        result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED
+    )
+    summary = (
+        f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({result.confidence:.0%} "
+        f"limits {words.percent(low)} to {words.percent(high)}); a coin toss is right in 50 %. Pair: {pair.why}"
+    )
+    charts.chart(fig, "guesses", summary)
+
+
+def _numbers(result: AuditResult, pair: Pair) -> None:
+    cal = result.calibration
+    final = result.runs == result.requested
+    claim = cal.claimed_budget or cal.proved_budget
+    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
     columns = st.columns(4)
     for column, (name, budget) in zip(
         columns, (("Claimed ε", cal.claimed_budget), ("Proved ε", cal.proved_budget)), strict=False
@@ -163,7 +210,7 @@ def _numbers(result: AuditResult, pair: Pair, over: bool) -> None:
         column.metric(name, words.three(budget.epsilon) if budget else "none")
     columns[2].metric(
         "Audited ε, at least" if final else "Audited ε, so far",
-        words.three(found),
+        words.three(result.epsilon_lower),
         delta=("✗ above the claim" if by == BY_BOUND else f"✗ {by}") if by and final else None,
         delta_color="inverse",
         help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
@@ -231,20 +278,20 @@ def _ceiling(result: AuditResult) -> float:
     return epsilon_ceiling(max(counted, 1), result.calibration.budget.delta, result.counts_confidence)
 
 
-def _clouds(result: AuditResult, theme: Theme) -> None:
+def _clouds(result: AuditResult, pair: Pair, theme: Theme) -> None:
     st.header("What the attacker sees", anchor=False)
+    sides = ("with the row", "without it") if pair.name == "without" else ("first dataset", "second dataset")
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
     summary = (
-        f"Each mark is one trained model, up to 1,000 a side. Along the attacker's direction the two clouds lie "
+        f"Each mark is one trained model, up to 1,000 a side. Along the attacker's direction the clouds lie "
         f"{apart:.2g} standard "
         "deviations apart."
     )
-    charts.chart(pictures.clouds(result.cloud, theme), "clouds", summary, lambda: result.cloud)
+    charts.chart(pictures.clouds(result.cloud, theme, sides), "clouds", summary, lambda: result.cloud)
 
 
 def _curve(result: AuditResult, theme: Theme) -> None:
-    st.header("How well it tells them apart", anchor=False)
     claim = result.calibration.claimed_budget or result.calibration.proved_budget
     allowed, label = None, ""
     if claim is not None:
