@@ -95,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
         ("split-seed", "seed of the 80/20 split"),
         ("seed", "seed of the noise"),
         ("intercept", "true or false"),
+        ("scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
     ):
         run.add_argument(f"--{name}", help=meaning, metavar="VALUE")
     run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
@@ -151,7 +152,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     from dpviz.experiments.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
-    names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept")
+    names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept", "scaling")
     query = {name: value for name in names if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, options.file)
     if dataset is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.common.words import Words
-from dpviz.datasets.table.encoding import INTERCEPT, add_intercept
+from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
 from dpviz.datasets.table.lost import Lost
 
 TRAIN_SHARE = 0.8
+#: what `looked_at` says where the rows were divided by their largest norm
+LARGEST = "the largest row norm"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class Dataset:
             values, outside every epsilon; none where all that was declared in advance.
         notes: what was done to the rows before, one sentence each.
         lost: rows, columns and values that the table lost before that.
+        norms: (n,) row norms before the rows were brought into the ball, the constant feature left out; None where they
+            were in it from the start, so that no scaling changes them.
+        scaling: how they were brought into the ball, one of `dpviz.datasets.table.encoding.SCALINGS`.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -62,6 +67,8 @@ class Dataset:
     looked_at: tuple[str, ...] = ()
     notes: tuple[Words, ...] = ()
     lost: tuple[Lost, ...] = ()
+    norms: NDArray[np.float64] | None = None
+    scaling: str = "unit"
     session_only: bool = False
 
     def __post_init__(self) -> None:
@@ -110,6 +117,37 @@ class Dataset:
         digest.update(np.ascontiguousarray(self.y).data)
         return digest.hexdigest()
 
+    def scaled(self, scaling: str) -> Dataset:
+        """The same rows, brought into the unit ball in another way; the rows as they are where they need none.
+
+        Args:
+            scaling: one of `dpviz.datasets.table.encoding.SCALINGS`.
+
+        Raises:
+            InvalidInput: an unknown way.
+        """
+        one_of("scaling", scaling, SCALINGS)
+        if self.norms is None or scaling == self.scaling:
+            return self
+        factors = self.row_factors(scaling) / self.row_factors(self.scaling)
+        X = self.X * factors[:, None]
+        if self.intercept:
+            X[:, -1] = self.X[:, -1]
+        notes, looked_at = list(self.notes), self.looked_at
+        if scaling == "clip":
+            longer = int((self.norms > 1).sum())
+            notes.append(f"{longer:,} of {self.n:,} rows were longer than 1 and were shortened to 1; the others kept theirs.")
+        if scaling == "largest":
+            notes.append(f"All rows were divided by the largest norm, {self.norms.max():.4g}, which was read from the rows.")
+            looked_at = (*looked_at, LARGEST)
+        return replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at)
+
+    def row_factors(self, scaling: str) -> NDArray[np.float64]:
+        """(n,) factors that bring the rows, as they were before, into the ball; ones where they were in it."""
+        if self.norms is None:
+            return np.ones(self.n)
+        return row_factors(self.norms, scaling, self.frame.shape[1] - 1)
+
     def split(self, seed: int = 0) -> Split:
         """A seeded 80/20 split by row id; n_train = floor(0.8 n).
 
@@ -139,9 +177,14 @@ def build(
     feature_names: list[str],
     frame: pd.DataFrame,
     intercept: bool,
+    norms: NDArray[np.float64] | None = None,
     **words: Any,
 ) -> Dataset:
-    """A `Dataset` from rows in the unit ball, with the constant feature added where it is wanted."""
+    """A `Dataset` from rows in the unit ball, with the constant feature added where it is wanted.
+
+    Args:
+        norms: (n,) norms that the rows had before they were given unit length; None where they were in the ball.
+    """
     if intercept:
         x, feature_names = add_intercept(x), [*feature_names, INTERCEPT]
     return Dataset(
@@ -150,5 +193,6 @@ def build(
         y=np.asarray(y, dtype=np.float64),
         feature_names=tuple(feature_names),
         frame=frame.reset_index(drop=True),
+        norms=norms,
         **words,
     )

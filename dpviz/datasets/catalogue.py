@@ -15,6 +15,7 @@ from dpviz.datasets.base import Dataset
 from dpviz.datasets.sources import folder, own, remote, uploads
 from dpviz.datasets.sources.bundled import BUNDLED
 from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
+from dpviz.datasets.table.encoding import SCALINGS
 
 _CACHE_BYTES = 1 << 30
 
@@ -159,7 +160,7 @@ def name_of(value: object) -> object:
     """
     if not isinstance(value, Dataset):
         return value
-    kept = load_dataset(value.name, intercept=value.intercept)
+    kept = load_dataset(value.name, intercept=value.intercept, scaling=value.scaling)
     if kept is not value and kept.sha256 != value.sha256:
         raise InvalidInput("dataset", f"{value.name!r} stands for other rows", "Make it with dpviz.dataset(...).")
     return value.name
@@ -179,12 +180,13 @@ def rows_of(name: str) -> int:
     return known if known is not None else load_dataset(name).n
 
 
-def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> Dataset:
+def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n: int | None = None) -> Dataset:
     """A dataset by name.
 
     Args:
         name: one of `list_datasets()`, or "census-N" for N people.
         intercept: add the constant feature, (x, 1)/sqrt 2.
+        scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
         n: number of rows, for "census" only (100 to 1,000,000).
 
     Raises:
@@ -192,6 +194,13 @@ def load_dataset(name: str, *, intercept: bool = True, n: int | None = None) -> 
     """
     name = canonical_name(name, n)
     truth("intercept", intercept)
+    if one_of("scaling", scaling, SCALINGS) != "unit":
+        plain = load_dataset(name, intercept=intercept)
+        version = (plain.sha256, None if uploads.is_upload(name) else _source(name).stamp(name))
+        key = (name, intercept, scaling)
+        found = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
+        assert isinstance(found, Dataset)
+        return found
     if uploads.is_upload(name):
         return uploads.get(name).dataset(intercept)
     source = _source(name)

@@ -127,7 +127,13 @@ def clear() -> None:
 def fit_key(spec: RunSpec) -> str:
     """Key of what depends on the non-private fit alone: no mechanism, budget or noise seed."""
     fit = RunSpec(
-        dataset=spec.dataset, model=spec.model, lam=spec.lam, split_seed=spec.split_seed, intercept=spec.intercept, seeds=1
+        dataset=spec.dataset,
+        model=spec.model,
+        lam=spec.lam,
+        split_seed=spec.split_seed,
+        intercept=spec.intercept,
+        scaling=spec.scaling,
+        seeds=1,
     )
     return resolve(fit).key()
 

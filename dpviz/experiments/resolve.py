@@ -12,7 +12,7 @@ from typing import Any
 
 from dpviz.common.fingerprint import engine_version, foreign_code
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets import canonical_name, load_dataset, rows_of
+from dpviz.datasets import Dataset, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.spec import RunSpec
 from dpviz.models import get_model
@@ -42,10 +42,19 @@ class ResolvedRun:
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
             "params": {name: getattr(built, name) for name in built.knobs()},
-            "sha256": load_dataset(self.spec.dataset, intercept=self.spec.intercept).sha256,
+            "sha256": dataset_of(self.spec).sha256,
             "engine": engine_version() + foreign_code(type(built)),
         }
         return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def dataset_of(spec: RunSpec) -> Dataset:
+    """The rows of a run, with the constant feature and in the scaling that it asks for.
+
+    Raises:
+        InvalidInput: they are not there or cannot be read.
+    """
+    return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.scaling)
 
 
 def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:

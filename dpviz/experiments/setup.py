@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
-from dpviz.datasets import Dataset, Split, load_dataset
+from dpviz.datasets import Dataset, Split
 from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.metrics import measure, measure_models
-from dpviz.experiments.resolve import resolve
+from dpviz.experiments.resolve import dataset_of, resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
@@ -132,8 +132,8 @@ def setup_for(spec: RunSpec) -> Setup:
         InvalidInput: the run does not fit what is there; see `dpviz.resolve`.
     """
     spec = resolve(spec).spec
-    dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.split_seed, spec.model, spec.lam)
+    dataset = dataset_of(spec)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.scaling, spec.split_seed, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
         split = dataset.split(spec.split_seed)

@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
 from dpviz.datasets.catalogue import name_of
+from dpviz.datasets.table.encoding import SCALINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.mechanisms.knobs import Knob, Number, Switch, Whole
+from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -45,6 +46,14 @@ SETTINGS: dict[str, Knob] = {
     "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
     "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
     "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
+    "scaling": Choice(
+        label="Row scaling",
+        help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
+        "its own and cost no privacy; clipping keeps the length of short rows. The largest possible norm follows from the number "
+        "of columns. The largest norm is read from the rows, outside every ε.",
+        options=tuple(SCALINGS),
+        names=SCALINGS,
+    ),
 }
 
 
@@ -66,6 +75,7 @@ class RunSpec:
         seed: seed of the noise; replica s uses its s-th child stream.
         params: knobs of the mechanism; what is left out is at its default.
         intercept: whether the data has the constant feature.
+        scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
 
     Raises:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
@@ -82,6 +92,7 @@ class RunSpec:
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
     intercept: bool = True
+    scaling: str = "unit"
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -94,7 +105,7 @@ class RunSpec:
         get_mechanism(self.mechanism)
         put("epsilon", check_epsilon(self.epsilon))
         put("delta", None if self.delta is None else _check_delta(self.delta))
-        for name in ("lam", "seeds", "split_seed", "seed", "intercept"):
+        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "scaling"):
             put(name, SETTINGS[name].check(name, getattr(self, name)))
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")

@@ -48,6 +48,7 @@ class SweepSpec:
     split_seed: int = 0
     seed: int = 0
     intercept: bool = True
+    scaling: str = "unit"
 
     def __post_init__(self) -> None:
         named = _named(self.mechanisms)
@@ -78,6 +79,7 @@ class SweepSpec:
             seed=self.seed,
             params=params,
             intercept=self.intercept,
+            scaling=self.scaling,
         )
 
     @property

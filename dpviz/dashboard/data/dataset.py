@@ -12,16 +12,24 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import session
-from dpviz.datasets import Dataset, load_dataset
+from dpviz.datasets import Dataset
 from dpviz.datasets.base import train_size
 from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
+from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
 
 _SHOWN = 8
+_SCALING_FORMULAS = {
+    "unit": r"x_i / \lVert x_i \rVert_2",
+    "bound": r"x_i / \sqrt{k}",
+    "clip": r"x_i / \max(1, \lVert x_i \rVert_2)",
+    "largest": r"x_i / \max_k \lVert x_k \rVert_2",
+}
 _FAILED = "dpviz.download"
 _STATES = {
     "here": ("✓ on this machine", "green"),
@@ -33,7 +41,7 @@ _STATES = {
 def chosen(spec: RunSpec) -> Dataset | None:
     """The dataset of the sidebar, or a panel that says why there is none."""
     try:
-        return load_dataset(spec.dataset, intercept=spec.intercept)
+        return dataset_of(spec)
     except InvalidInput as problem:
         panels.failed(f"{problem.field}: {problem.cause}", problem.fix)
     except MemoryError:
@@ -127,16 +135,24 @@ def story(dataset: Dataset) -> None:
         st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values that were lost on the way.")
         st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
     with st.expander("How is this computed?"):
-        st.latex(r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow x_i / \lVert x_i \rVert_2")
-        st.markdown(
-            "Text becomes one column per value (one-hot), numbers are scaled to [0, 1] by their range, then every row is divided "
-            "by its length. The last step works on each row alone, so it costs no privacy."
+        st.latex(
+            r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow "
+            + _SCALING_FORMULAS[dataset.scaling]
         )
+        st.markdown(
+            "Text becomes one column per value (one-hot), numbers are scaled to [0, 1] by their range. Then rows get into "
+            f"the unit ball by {words.markdown(SCALINGS[dataset.scaling])} (Advanced, row scaling)."
+        )
+        if dataset.scaling == "largest":
+            st.markdown("The largest norm is read from the rows: one person can change it, and no ε covers that.")
+        else:
+            st.markdown("That looks at no other row, so it costs no privacy.")
         if dataset.intercept:
             st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
             st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
         if held is None:
-            call = f"import dpviz\n\ndata = dpviz.load_dataset({dataset.name!r}, intercept={dataset.intercept})\ndata.X, data.y"
+            how = f"intercept={dataset.intercept}, scaling={dataset.scaling!r}"
+            call = f"import dpviz\n\ndata = dpviz.load_dataset({dataset.name!r}, {how})\ndata.X, data.y"
             st.code(call, language="python")
         else:
             stem = "the file's name"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.datasets import load_dataset
+from dpviz.experiments.resolve import dataset_of
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import Theme
@@ -66,7 +66,7 @@ def numbers(done: Outcome) -> None:
     st.caption(
         words.markdown(
             f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
-            + words.preprocessing(load_dataset(done.spec.dataset, intercept=done.spec.intercept).declared)
+            + words.preprocessing(dataset_of(done.spec).declared)
         )
     )
 
@@ -100,7 +100,7 @@ def attacker(done: Outcome, theme: Theme) -> None:
 def weights(done: Outcome, theme: Theme) -> None:
     """Weights without and with noise."""
     st.header("Weights without and with noise", anchor=False)
-    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    dataset = dataset_of(done.spec)
     names, base = dataset.feature_names, done.non_private.theta
     if base is None or len(names) != done.theta.shape[1]:
         panels.empty(

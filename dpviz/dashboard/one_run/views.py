@@ -12,8 +12,8 @@ from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.shell import links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.datasets import load_dataset
 from dpviz.datasets.table.encoding import add_intercept
+from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
@@ -168,7 +168,7 @@ def accuracies(done: Outcome, theme: Theme) -> None:
 
 def lines(done: Outcome, theme: Theme) -> bool:
     """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others."""
-    dataset = load_dataset(done.spec.dataset, intercept=done.spec.intercept)
+    dataset = dataset_of(done.spec)
     if dataset.plane is None:
         return False
     model = get_model(done.spec.model)

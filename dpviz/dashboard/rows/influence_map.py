@@ -11,9 +11,10 @@ from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell.fields import Group
-from dpviz.datasets import Dataset, load_dataset
+from dpviz.datasets import Dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.resolve import dataset_of as resolved_rows
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import training_map
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 
 def dataset_of(spec: RunSpec) -> Dataset:
     """The run's rows."""
-    return load_dataset(spec.dataset, intercept=spec.intercept)
+    return resolved_rows(spec)
 
 
 def label_of(seen: Inspected, position: int) -> str:

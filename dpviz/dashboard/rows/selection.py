@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.datasets import Dataset, load_dataset
+from dpviz.datasets import Dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice
 
@@ -60,7 +61,7 @@ class Chosen:
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """What the page keeps in the address, for a run's rows; nothing where they cannot be read, which the page says."""
     try:
-        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+        dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):
         return ()
     usual = dataset.plane or COMPONENTS

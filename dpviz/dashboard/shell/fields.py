@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.shell import address
-from dpviz.datasets import load_dataset
+from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Enter, Form, Knob, Number, Pick, Tick, Whole
 
@@ -247,7 +247,7 @@ def number(
 def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
     """The id of one of a run's training rows, or None."""
     try:
-        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+        dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
         return Field(key, RowId(label=label, help=help), None)
     return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed).train, n=dataset.n), None)

@@ -125,6 +125,9 @@ def _advanced(state: Any) -> list[str]:
             on_change=_units_typed,
             help="Width of the hidden layer; 0 takes as many units as the data has features.",
         )
+    st.markdown("**Data**")
+    for name in ("scaling", "intercept"):
+        fields.control(name, SETTINGS[name])
     st.markdown("**Budget and noise**")
     n = train_size(rows_of(state["dataset"]))
     st.text_input(
@@ -135,7 +138,7 @@ def _advanced(state: Any) -> list[str]:
         f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
     )
     st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
-    for name in ("seeds", "seed", "split_seed", "intercept"):
+    for name in ("seeds", "seed", "split_seed"):
         fields.control(name, SETTINGS[name])
     return [f"{mechanism.id}.{name}" for name in knobs]
 

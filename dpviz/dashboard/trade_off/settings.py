@@ -221,6 +221,7 @@ class Choices:
             split_seed=spec.split_seed,
             seed=spec.seed,
             intercept=spec.intercept,
+            scaling=spec.scaling,
         )
 
 

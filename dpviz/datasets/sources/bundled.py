@@ -42,6 +42,7 @@ class Bundled:
         return build(
             name=name,
             x=unit_rows(x),
+            norms=np.linalg.norm(x, axis=1),
             y=y,
             feature_names=names,
             frame=frame,

@@ -48,7 +48,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
     blocks of 10,000 with their own seeds: the first k rows are the same people for every n >= k.
     """
     x = np.empty((n, len(_RANGES) + sum(map(len, _LEVELS.values()))))
-    y, prob = np.empty(n), np.empty(n)
+    y, prob, norms = np.empty(n), np.empty(n), np.empty(n)
     columns: dict[str, list[np.ndarray]] = {c: [] for c in (*_RANGES, *_LEVELS)}
     for start in range(0, n, _BLOCK):
         rows = slice(start, min(start + _BLOCK, n))
@@ -73,6 +73,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
             columns[column].append(code)
             weight.extend(w for _, w in levels.values())
             at += len(levels)
+        norms[rows] = np.linalg.norm(x[rows], axis=1)
         x[rows] = unit_rows(x[rows])
         prob[rows] = expit(_SHARPNESS * (x[rows] @ np.array(weight) + _OFFSET))
         y[rows] = np.where(rng.random(_BLOCK)[:size] < prob[rows], 1.0, -1.0)
@@ -85,6 +86,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
     return build(
         name=name,
         x=x,
+        norms=norms,
         y=y,
         feature_names=names,
         frame=frame,

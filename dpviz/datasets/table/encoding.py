@@ -1,4 +1,4 @@
-"""From a table to rows in the unit ball, as the papers do it: one-hot, min-max to [0, 1], unit length.
+"""From a table to rows in the unit ball, as the papers do it: one-hot, min-max to [0, 1], then a scaling of the rows.
 
 Ranges and category lists taken from the data are not covered by any epsilon; the app says so.
 """
@@ -10,8 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
 
 INTERCEPT = "(intercept)"
+#: ways into the unit ball, in words; the papers ask for |x| <= 1 only
+SCALINGS: dict[str, Words] = {
+    "unit": "unit length: each row divided by its own norm",
+    "clip": "clip: rows longer than 1 shortened to 1",
+    "bound": "largest possible norm: all rows divided by √k for k columns",
+    "largest": "largest norm: all rows divided by the largest norm",
+}
 
 
 def min_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,6 +68,26 @@ def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows longer than 1 are shortened to length 1, others stay (x / max(1, |x|))."""
     return x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArray[np.float64]:
+    """(n,) factors that bring rows into the unit ball, one for each row.
+
+    Args:
+        norms: (n,) row norms.
+        scaling: one of `SCALINGS`. "unit" is 1/|x| and "clip" min(1, 1/|x|): each row on its own, which costs no privacy.
+            "bound" is 1/√k: numbers in [0, 1] and one-hot columns add at most 1 each to |x|², so no row is looked at.
+            "largest" is 1/max |x| for all rows: it reads the largest norm from the rows.
+        columns: k, the columns of the table before one-hot encoding.
+    """
+    safe = np.where(norms > 0, norms, 1.0)
+    if scaling == "unit":
+        return 1.0 / safe
+    if scaling == "clip":
+        return 1.0 / np.maximum(1.0, safe)
+    if scaling == "bound":
+        return np.full(len(norms), 1.0 / np.sqrt(columns))
+    return np.full(len(norms), 1.0 / safe.max(initial=1e-300))
 
 
 def add_intercept(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -164,10 +164,12 @@ def prepare(
     while last in features:
         last += "'"
     shown = used[features].assign(**{last: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))})
+    x = np.hstack(blocks)
     about = f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"
     dataset = build(
         name=name,
-        x=unit_rows(np.hstack(blocks)),
+        x=unit_rows(x),
+        norms=np.linalg.norm(x, axis=1),
         y=y,
         feature_names=names,
         frame=shown,

@@ -66,6 +66,8 @@ class Units:
         X, n = self.dataset.X, self.dataset.n
         half = np.sqrt(0.5) if self.dataset.intercept else 1.0
         found = []
+        if self.dataset.norms is not None:
+            found.append(half * self.dataset.row_factors(self.dataset.scaling))
         if self.levels:  # exactly one level of each column is 1
             first = next(iter(self.levels.values()))[0]
             of_first = [j for j, (column, _) in self.levels.items() if column == first]

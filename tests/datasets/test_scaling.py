@@ -1,0 +1,81 @@
+"""Ways into the unit ball: every one keeps |x| <= 1, and only "largest" reads anything from other rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support_tables import GOOD, made
+
+import dpviz
+from dpviz.datasets.base import LARGEST, Dataset
+from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.datasets.table.units import Units
+from dpviz.experiments.setup import setup_for
+
+
+def raw(dataset: Dataset) -> np.ndarray:
+    """(n, d) rows before they were brought into the ball, from those of unit length."""
+    assert dataset.norms is not None
+    return dataset.X * dataset.norms[:, None]
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "census-300", "iris"])
+def test_every_scaling_is_what_it_says(name: str) -> None:
+    unit = dpviz.load_dataset(name, intercept=False)
+    x = raw(unit)
+    norms = np.linalg.norm(x, axis=1)
+    np.testing.assert_allclose(np.linalg.norm(unit.X, axis=1)[norms > 0], 1.0)
+    clipped = dpviz.load_dataset(name, intercept=False, scaling="clip")
+    np.testing.assert_allclose(clipped.X, x / np.maximum(1, norms)[:, None], atol=1e-14)
+    largest = dpviz.load_dataset(name, intercept=False, scaling="largest")
+    np.testing.assert_allclose(largest.X, x / norms.max(), atol=1e-14)
+    bound = dpviz.load_dataset(name, intercept=False, scaling="bound")
+    np.testing.assert_allclose(bound.X, x / np.sqrt(unit.frame.shape[1] - 1), atol=1e-14)
+    hashes = {d.sha256 for d in (unit, clipped, largest, bound)}
+    assert len(hashes) == 4 - (name == "census-300"), "one-hot columns make every row longer than 1: clipping gives unit length"
+    for dataset in (unit, clipped, largest, bound):
+        assert np.linalg.norm(dataset.X, axis=1).max() <= 1 + 1e-12
+    assert LARGEST in largest.looked_at
+    assert LARGEST not in (*unit.looked_at, *clipped.looked_at, *bound.looked_at)
+    assert any("largest norm" in note for note in largest.notes)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_the_constant_feature_stays_and_units_are_found_again(scaling: str) -> None:
+    dataset = dpviz.load_dataset("breast-cancer", scaling=scaling)
+    np.testing.assert_allclose(dataset.X[:, -1], np.sqrt(0.5))
+    assert np.linalg.norm(dataset.X, axis=1).max() <= 1 + 1e-12
+    back = Units(dataset).read(7, dataset.X[7])
+    assert back[0] == f"{dataset.frame.iloc[7, 0]:.4g}"
+
+
+def test_one_row_changes_other_rows_with_the_largest_norm_only() -> None:
+    spec = TableSpec("label", ranges={"age": (0.0, 50.0)}, categories={"job": ("a", "b", "c")})
+    before = made(GOOD, spec)
+    after = made(GOOD.replace(b"39,", b"0,"), spec)
+    assert before.dataset.norms is not None
+    for scaling, same in (("unit", True), ("clip", True), ("bound", True), ("largest", False)):
+        others = [d.dataset.scaled(scaling).X[:-1] for d in (before, after)]
+        assert np.array_equal(*others) is same
+
+
+def test_a_set_inside_the_ball_stays_as_it_is() -> None:
+    plain = dpviz.load_dataset("teaching")
+    assert dpviz.load_dataset("teaching", scaling="clip").sha256 == plain.sha256
+    with pytest.raises(dpviz.InvalidInput, match="scaling: unknown value 'none'"):
+        dpviz.load_dataset("iris", scaling="none")
+
+
+def test_a_run_has_its_scaling_in_its_address_and_key() -> None:
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", scaling="clip", seeds=1)
+    assert spec.to_query()["scaling"] == "clip"
+    assert dpviz.RunSpec.from_query(spec.to_query()) == spec
+    assert "scaling" not in dpviz.RunSpec().to_query()
+    plain = dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", seeds=1)
+    assert dpviz.resolve(spec).key() != dpviz.resolve(plain).key()
+    assert setup_for(spec).dataset.scaling == "clip"
+    table = dpviz.sweep("breast-cancer", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, scaling="clip")
+    assert table["non_private_accuracy"][0] == setup_for(spec).non_private.accuracy
+    with pytest.raises(dpviz.InvalidInput, match="scaling"):
+        dpviz.RunSpec(scaling="none")
