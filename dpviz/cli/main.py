@@ -78,6 +78,9 @@ def parser() -> argparse.ArgumentParser:
     app = commands.add_parser("app", help="start the app in the browser (the default)")
     app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
     app.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: everybody)")
+    app.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a further name to answer to, as behind a proxy"
+    )
     app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     app.set_defaults(command=_app)
 
@@ -139,7 +142,7 @@ def _app(options: argparse.Namespace) -> int:
     script = app_script()
     from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
 
-    serve(script, options.port, options.host, browser=not options.no_browser)
+    serve(script, options.port, options.host, browser=not options.no_browser, allowed=options.allow_host)
     return 0
 
 

@@ -75,9 +75,11 @@ def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: 
 
     started: list[list[str]] = []
     monkeypatch.setattr(server, "prepare", lambda: None)
+    monkeypatch.setattr(server.guard, "install", lambda names, addresses: None)
     monkeypatch.setattr(server.cli, "main", lambda arguments, **kw: started.append(arguments))
     assert main(["app", "--host", "0.0.0.0", "--port", "8600", "--no-browser"]) == 0
-    assert started[0][2:] == ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true"]
+    expected = ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true", "--server.allowedHosts", "*"]
+    assert started[0][2:] == expected
     for bad in ("", "a b", "http://x/", "x\n"):
         assert main(["app", "--host", bad]) == 2
         assert "--host" in capsys.readouterr().err

@@ -6,12 +6,14 @@ import contextlib
 import gc
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from streamlit import runtime
 from streamlit.web import cli
 
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.shell import guard
 from dpviz.datasets.process.limits import Limits
 
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
@@ -22,7 +24,9 @@ _lock = threading.Lock()
 _ready = False
 
 
-def serve(script: Path, port: int | None = None, host: str | None = None, *, browser: bool = True) -> None:
+def serve(
+    script: Path, port: int | None = None, host: str | None = None, *, browser: bool = True, allowed: Sequence[str] = ()
+) -> None:
     """Serves the app until it is stopped.
 
     Streamlit reads .streamlit/config.toml beside the script after those of the working and the home folder, so the
@@ -31,13 +35,15 @@ def serve(script: Path, port: int | None = None, host: str | None = None, *, bro
     Args:
         port: 8501, or the next free one, where it is left out.
         host: address to listen on; that of the configuration, this machine only, where it is left out.
+        allowed: further names under which the server answers, as behind a proxy.
 
     Raises:
-        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host is no address.
+        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host or a name is none.
     """
     Limits.from_environment()
-    if host is not None and (not host or not host.isprintable() or any(sign.isspace() or sign == "/" for sign in host)):
-        raise InvalidInput("--host", f"{host[:60]!r} is no address", "Give one like 127.0.0.1, 0.0.0.0 or a host name.")
+    for option, name in [("--host", host), *(("--allow-host", name) for name in allowed)]:
+        if name is not None and (not name or not name.isprintable() or any(sign.isspace() or sign == "/" for sign in name)):
+            raise InvalidInput(option, f"{name[:60]!r} is no address", "Give one like 127.0.0.1, 0.0.0.0 or a host name.")
     prepare()
     arguments = ["run", str(script)]
     if port is not None:
@@ -46,6 +52,11 @@ def serve(script: Path, port: int | None = None, host: str | None = None, *, bro
         arguments += ["--server.address", host]
     if not browser:
         arguments += ["--server.headless", "true"]
+    if guard.left_to_streamlit():
+        guard.install(None, addresses=True)
+    else:
+        guard.install(guard.names_of(host, allowed), addresses=host is not None and host not in guard.LOCAL)
+        arguments += ["--server.allowedHosts", "*"]  # the guard knows the names
     cli.main(arguments, standalone_mode=False, prog_name="streamlit")
 
 

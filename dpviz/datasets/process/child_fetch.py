@@ -19,7 +19,7 @@ import pandas as pd
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.child_read import answer
+from dpviz.datasets.process.child_read import OUT_OF_MEMORY, answer
 from dpviz.datasets.process.fetch import MIRROR
 
 _SILENCE = 10.0  # seconds without a byte
@@ -136,7 +136,7 @@ def main(read: Callable[[], bytes] = sys.stdin.buffer.read) -> int:
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)
     if isinstance(work.error, MemoryError):
-        return 1
+        return OUT_OF_MEMORY
     if work.error is not None:
         explained = explain(work.error)
         answer({"refused": [explained.field, explained.cause, explained.fix]})

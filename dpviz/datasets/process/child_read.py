@@ -4,21 +4,51 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import threading
+import time
 from typing import Any
+
+#: exit code of a child process that ran out of memory; it says so, because whoever waits sees only the code
+OUT_OF_MEMORY = 3
+_EVERY = 0.1  # seconds between two looks at the memory in use
 
 
 def bound_memory(megabytes: int) -> None:
-    """Limits this process's address space and keeps it from writing files; without effect outside Unix."""
+    """Limits this process's memory, and keeps it from writing files.
+
+    The kernel limits the address space where it can. macOS cannot: a thread watches the resident size there and ends the
+    process with `OUT_OF_MEMORY`. Windows has neither.
+    """
     try:
         import resource
     except ImportError:
         return
-    most = megabytes << 20
-    for what, value in ((resource.RLIMIT_AS, most), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(what)[1]
-        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (limit, limit))
+
+    def limit(what: int, value: int) -> bool:
+        try:
+            hard = resource.getrlimit(what)[1]
+            most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(what, (most, most))
+        except (ValueError, OSError):  # the kernel does not take it
+            return False
+        return True
+
+    limit(resource.RLIMIT_FSIZE, 0)
+    limit(resource.RLIMIT_CORE, 0)
+    if not limit(resource.RLIMIT_AS, megabytes << 20) or sys.platform == "darwin":
+        threading.Thread(target=_watch_memory, args=(megabytes << 20,), daemon=True).start()
+
+
+def _watch_memory(most: int) -> None:
+    """Ends this process once more than `most` bytes were resident."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit <= most:
+        time.sleep(_EVERY)
+    os._exit(OUT_OF_MEMORY)
 
 
 def answer(said: dict[str, Any], payload: bytes = b"") -> None:
@@ -30,10 +60,13 @@ def answer(said: dict[str, Any], payload: bytes = b"") -> None:
 def main() -> int:
     options = json.loads(sys.stdin.buffer.readline())
     bound_memory(options["limits"]["memory_megabytes"])
-    from dpviz.common.boundary import Boundary
-    from dpviz.common.validate import InvalidInput
-    from dpviz.datasets.process.limits import Limits
-    from dpviz.datasets.table.formats import read_file
+    try:
+        from dpviz.common.boundary import Boundary
+        from dpviz.common.validate import InvalidInput
+        from dpviz.datasets.process.limits import Limits
+        from dpviz.datasets.table.formats import read_file
+    except (MemoryError, ImportError):  # the parent process has loaded the same: there is no room for it here
+        return OUT_OF_MEMORY
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
@@ -44,7 +77,7 @@ def main() -> int:
         answer({"notes": table.notes}, buffer.getvalue())
     error = work.error
     if isinstance(error, MemoryError):
-        return 1
+        return OUT_OF_MEMORY
     if isinstance(error, InvalidInput):
         answer({"refused": [error.field, error.cause, error.fix]})
     elif error is not None:

@@ -20,8 +20,9 @@ import pandas as pd
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
+from dpviz.datasets.process.child_read import OUT_OF_MEMORY
 from dpviz.datasets.process.limits import Limits
-from dpviz.datasets.process.reading import run_child
+from dpviz.datasets.process.reading import Ended, run_child
 
 #: replaces scheme and host of every download, for a mirror
 MIRROR = "DPVIZ_MIRROR"
@@ -132,14 +133,15 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
             limits.fetch_seconds,
             lambda: progress(_size(home)),
         )
-        if answer is None:
-            raise InvalidInput("download", "stopped unexpectedly, perhaps for lack of memory", f"Try again. {_OTHERWISE}")
         said, _, payload = answer.partition(b"\n")
         known = json.loads(said)
     except subprocess.TimeoutExpired:
         raise InvalidInput(
             "download", f"was not done after {limits.fetch_seconds} s (DPVIZ_MAX_FETCH_SECONDS)", f"Try again later. {_OTHERWISE}"
         ) from None
+    except Ended as ended:
+        cause = "needs more memory than there is" if ended.code == OUT_OF_MEMORY else f"stopped: its process {ended}"
+        raise InvalidInput("download", cause, f"Try again. {_OTHERWISE}") from None
     except InvalidInput as error:
         raise InvalidInput(error.field, error.cause, f"{error.fix} {_OTHERWISE}") from error
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import IO
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
+from dpviz.datasets.process.child_read import OUT_OF_MEMORY
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.csv import Table
 
@@ -32,6 +34,20 @@ for name in ("dpviz", "dpviz.datasets"):
     sys.modules[name].__path__ = [os.path.join(root, *name.split("."))]
 raise SystemExit(importlib.import_module(module).main())
 """
+
+
+class Ended(Exception):
+    """A child process ended without an answer; the text says how.
+
+    Attributes:
+        code: its exit code; negative where a signal ended it.
+    """
+
+    def __init__(self, code: int) -> None:
+        known = -code in {number.value for number in signal.Signals}
+        how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if known else f"ended with exit code {code}"
+        super().__init__(how)
+        self.code = code
 
 
 _children: set[subprocess.Popen[bytes]] = set()
@@ -81,16 +97,26 @@ def read_table(
             f"took longer than {limits.seconds} s to read",
             "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_SECONDS.",
         ) from None
+    except Ended as ended:
+        raise _unread(ended, limits) from None
     finally:
         _places.release()
-    if answer is None:
-        raise InvalidInput(
+    said, _, payload = answer.partition(b"\n")
+    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]))
+
+
+def _unread(ended: Ended, limits: Limits) -> InvalidInput:
+    if ended.code == OUT_OF_MEMORY:
+        return InvalidInput(
             "file",
             f"could not be read within {limits.memory_megabytes:,} MB of memory",
             "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_MEMORY_MEGABYTES.",
         )
-    said, _, payload = answer.partition(b"\n")
-    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]))
+    return InvalidInput(
+        "file",
+        f"was not read: the process that reads it {ended}",
+        "Choose it again. If that happens again, the machine may be short of memory: take a sample of the rows.",
+    )
 
 
 def too_large(size: int, limits: Limits) -> InvalidInput:
@@ -102,14 +128,15 @@ def too_large(size: int, limits: Limits) -> InvalidInput:
     )
 
 
-def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes | None:
+def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:
     """What a module of this package answers on its standard output to `content` on its standard input.
 
     Returns:
-        The answer, whose first line is JSON; None where the process died, as under a memory limit.
+        The answer, whose first line is JSON.
 
     Raises:
         InvalidInput: the process says so.
+        Ended: it ended without an answer.
         subprocess.TimeoutExpired: it was stopped after `seconds`.
     """
     package = str(Path(__file__).resolve().parents[3])
@@ -144,7 +171,7 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
             child.communicate()
         _children.discard(child)
     if child.returncode != 0:
-        return None
+        raise Ended(child.returncode)
     writer.join()
     first, _, _ = answer.partition(b"\n")
     refused = json.loads(first).get("refused")

@@ -1,0 +1,132 @@
+"""Who may talk to the server: names that it was started for, and pages that it has sent itself.
+
+A page of another site may point its own name at this machine (DNS rebinding) and then read what a browser here can reach. It
+cannot change the Host header, which holds that name, and the Origin header, which names the site.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.middleware import Middleware
+from streamlit.web.server.starlette import starlette_app
+
+LOCAL = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::")
+#: where an operator has said more, Streamlit checks names itself
+SAID = "STREAMLIT_SERVER_ALLOWED_HOSTS"
+HEADERS = (
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"frame-ancestors 'none'; object-src 'none'; base-uri 'self'"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def names_of(host: str | None, more: Iterable[str] = ()) -> frozenset[str]:
+    """Names that a server is started for.
+
+    Args:
+        host: address that it listens on; None for this machine only.
+        more: names that a person has allowed.
+    """
+    found = {*LOCAL, *map(_plain, more)}
+    if host is not None and host not in LOCAL:
+        here = socket.gethostname()
+        found |= {here, f"{here}.local"} | (set() if host in EVERYWHERE else {host})
+    return frozenset(map(_plain, found))
+
+
+def install(names: frozenset[str] | None, *, addresses: bool) -> None:
+    """Puts a guard in front of the server that this process is about to start.
+
+    Args:
+        names: allowed names; None leaves them to Streamlit.
+        addresses: whether addresses in digits are allowed too; they cannot be pointed elsewhere.
+    """
+    true = starlette_app.create_streamlit_middleware
+
+    def guarded() -> list[Middleware]:
+        return [Middleware(Guard, names=names, addresses=addresses), *true()]
+
+    starlette_app.create_streamlit_middleware = guarded
+
+
+class Guard:
+    """Refuses requests under another name and sockets of other sites; answers may not be shown inside other pages."""
+
+    def __init__(self, app: App, *, names: frozenset[str] | None, addresses: bool) -> None:
+        self._app, self._names, self._addresses = app, names, addresses
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request, as ASGI has it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        allowed = self._host(given.get(b"host", ""))
+        if scope["type"] == "websocket":
+            if allowed and _same(given.get(b"origin"), given.get(b"host", "")):
+                await self._app(scope, receive, send)
+            else:
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        if not allowed:
+            text = b"This server was not started for this name. The operator can allow it with --allow-host."
+            await send({"type": "http.response.start", "status": 421, "headers": [(b"content-type", b"text/plain"), *HEADERS]})
+            await send({"type": "http.response.body", "body": text})
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+    def _host(self, header: str) -> bool:
+        """Whether a Host header is allowed; its port does not matter."""
+        if self._names is None:
+            return True
+        try:
+            name = _plain(urlsplit(f"//{header}").hostname or "")
+        except ValueError:
+            return False
+        return name in self._names or (self._addresses and _is_address(name))
+
+
+def _same(origin: str | None, host: str) -> bool:
+    """Whether a page comes from the server itself. Browsers always send an origin with a socket."""
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(name: str) -> str:
+    return name.strip().strip("[]").lower().rstrip(".")
+
+
+def left_to_streamlit() -> bool:
+    """Whether an operator has set Streamlit's own list of names."""
+    return SAID in os.environ
