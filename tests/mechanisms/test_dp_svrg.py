@@ -25,7 +25,7 @@ ALPHA = 1e-6
 
 
 def build(**params: object) -> dpviz.Mechanism:
-    return dpviz.list_mechanisms()["dp-svrg"].from_params(params)
+    return dpviz.list_mechanisms()["dp-svrg"].from_params({"step_size": 1.0} | params)
 
 
 def refereed(cal: dpviz.Calibration, built: dpviz.Mechanism, delta: float, worse: float = 1.0) -> float:

@@ -86,7 +86,8 @@ def test_every_row_is_in_a_full_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    "mechanism", [DPSGD(sampling_rate=0.5, epochs=0.5), DPLSSGD(sampling_rate=0.5, epochs=0.5, smoothing=0.0)]
+    "mechanism",
+    [DPSGD(sampling_rate=0.5, epochs=0.5, step_size=1.0), DPLSSGD(sampling_rate=0.5, epochs=0.5, smoothing=0.0, step_size=1.0)],
 )
 def test_gaussian_noise_has_its_declared_law(mechanism: DPSGD | DPLSSGD) -> None:
     problem = blank()
@@ -118,7 +119,7 @@ def test_song_noise_has_its_declared_law() -> None:
 
 def test_every_step_draws_anew_and_budgets_share_draws() -> None:
     problem = blank()
-    one, two = DPSGD(sampling_rate=0.5, epochs=0.5), DPSGD(sampling_rate=0.5, epochs=1.0)
+    one, two = DPSGD(sampling_rate=0.5, epochs=0.5, step_size=1.0), DPSGD(sampling_rate=0.5, epochs=1.0, step_size=1.0)
     assert (one.steps, two.steps) == (1, 2)
     scale = two.calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
     theta = two.fit(Training(problem, [two.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(8, 2000))).theta[0]
@@ -157,7 +158,7 @@ def test_single_precision_and_batches_give_the_same_gradient(model_id: str) -> N
 def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     """Against a plain double-precision loop over the recorded batches."""
     problem = make_problem(n=300, d=6)
-    mechanism = DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing)
+    mechanism = DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing, step_size=1.0)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
     fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     from dpviz.common.random import substreams
@@ -182,7 +183,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
 
 def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
     problem = make_problem(n=200, d=4)
-    mechanism = DPSGD(sampling_rate=1.0, epochs=30.0)
+    mechanism = DPSGD(sampling_rate=1.0, epochs=30.0, step_size=1.0)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     from dpviz.mechanisms.gradient.dp_gd import DPGD
 
@@ -225,7 +226,7 @@ def test_removing_a_row_moves_the_sum_by_at_most_one_contribution() -> None:
 
 def test_too_many_steps_are_refused_before_they_start() -> None:
     with pytest.raises(InvalidInput, match="epochs"):
-        DPSGD(sampling_rate=1e-4, epochs=1000.0).calibrate(make_problem().setting, Budget(1.0, 1e-5))
+        DPSGD(sampling_rate=1e-4, epochs=1000.0, step_size=1.0).calibrate(make_problem().setting, Budget(1.0, 1e-5))
 
 
 # smoothing --------------------------------------------------------------------------------------------------

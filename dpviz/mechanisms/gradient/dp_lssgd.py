@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
-from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
+from dpviz.mechanisms.gradient.shared import LONGEST_STEP, EqualSteps, Plan
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
@@ -25,7 +26,7 @@ def smooth(gradient: Floats, smoothing: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class DPLSSGD(PoissonSGD):
+class DPLSSGD(EqualSteps):
     """DP-SGD with A_s^-1 applied to every noisy gradient, A_s = I - s Laplacian on a ring of coordinates."""
 
     id = "dp-lssgd"
@@ -35,20 +36,29 @@ class DPLSSGD(PoissonSGD):
     rate = r"O\!\left(\frac{G\sqrt{G^2 p\log(1/\delta)}}{n\varepsilon}\right)"
 
     smoothing: float = knob(1.0, "Smoothing", "s; 0 is DP-SGD, larger smooths more.", low=0.0, high=10.0)
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)
-        impulse = np.zeros(setting.m)
-        impulse[0] = 1.0
-        kept = float(np.sum(smooth(impulse, self.smoothing) ** 2))  # mean_k lam_k^-2 by Parseval
+        kept = self._noise_power_kept(setting)
         notes: tuple[Words, ...] = (
             "Noise scale and sensitivity are those before smoothing.",
             "Smoothing averages neighbouring coordinates, so the result depends on the order of the features.",
         )
         return replace(base, notes=base.notes + notes, details={**base.details, "noise_power_kept": kept})
 
+    def _noise_power_kept(self, setting: Setting) -> float:
+        impulse = np.zeros(setting.m)
+        impulse[0] = 1.0
+        return float(np.sum(smooth(impulse, self.smoothing) ** 2))  # mean_k lam_k^-2 by Parseval
+
+    def by_noise(self, setting: Setting, noise_scale: float) -> float:
+        # smoothing keeps this share of a gradient without structure (the mean of 1/lam_k), so steps are as much longer
+        shorter = 1 / math.sqrt(1 + 4 * self.smoothing)
+        noise = noise_scale * math.sqrt(self._noise_power_kept(setting)) / shorter
+        return min(LONGEST_STEP, super().by_noise(setting, noise) / shorter)
+
     def plan(self, training: Training) -> Plan:
-        lengths = np.full(self.steps, self.step_size * training.problem.setting.unit_step)
         # the regulariser is smoothed too: A^-1 grad F = 0 exactly where grad F = 0
-        return self.poisson_plan(training.problem, lengths, smooth=lambda gradient: smooth(gradient, self.smoothing))
+        return self.poisson_plan(
+            training.problem, self.equal_lengths(training), smooth=lambda gradient: smooth(gradient, self.smoothing)
+        )

@@ -12,6 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, poisson_batches, substreams
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.shared import unfinished
@@ -58,7 +59,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     published_form: ClassVar = {"noise": "published"}
 
-    rounds: int = knob(10, "Rounds", "Full gradients.", low=1, high=1000, log=True)
+    rounds: int = knob(20, "Rounds", "Full gradients.", low=1, high=1000, log=True)
     inner_steps: int = knob(10, "Inner steps", "Steps between two full gradients.", low=1, high=100_000, log=True)
     sampling_rate: float = knob(
         0.1, "Sampling rate", "Chance of a row to be in an inner step's batch (accounted form).", low=1e-4, high=1.0, log=True
@@ -66,7 +67,9 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     share: float = knob(
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
     )
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=rules.STEP_SIZE
+    )
     clip_norm: float = clip_norm_knob()
     snapshot: str = knob(
         "last",
@@ -90,6 +93,21 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         options=tuple(r.value for r in Neighbouring),
     )
 
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if budget is None:
+            return self._step_size(setting, 0.0)
+        return self.calibrate(setting, budget).details["step_size"]
+
+    def _step_size(self, setting: Setting, sigma: float) -> float:
+        """Step size in units of 1/L, as set or by the rule for noise `sigma` on a full gradient or, if published, on a step."""
+        steps = self.rounds * self.inner_steps
+        if self.step_size:
+            return self.step_size
+        if self.noise == "published":
+            return min(1.0, rules.step_size(setting, steps, sigma))  # its inner steps are on single rows
+        # the noise of a full gradient is the same in all inner steps of a round
+        return rules.step_size(setting, steps, sigma * math.sqrt(self.inner_steps))
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if self.rounds * self.inner_steps > MOST_STEPS:
             raise InvalidInput(
@@ -103,6 +121,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         bound = min(self.clip_norm, setting.G)
         replace_one = self.relation == Neighbouring.REPLACE_ONE
         z1, z2 = self.noise_multipliers(budget)
+        step_size = self._step_size(setting, z1 * bound / setting.n)
         return Calibration.proved(
             budget,
             sensitivity=(2 if replace_one else 1) * bound / setting.n,
@@ -113,7 +132,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
             accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
             conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
             notes=(
-                *unfinished(setting, self.step_size * setting.unit_step, self.rounds * self.inner_steps),
+                *unfinished(setting, step_size * setting.unit_step, self.rounds * self.inner_steps),
                 "The published form draws one row per inner step and adds its noise there; see the noise knob.",
                 "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
                 "Every iterate may be published.",
@@ -123,6 +142,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                 "noise_multiplier_inner": z2,
                 "sampling_rate": self.sampling_rate,
                 "steps": float(self.rounds * self.inner_steps),
+                "step_size": step_size,
             },
         )
 
@@ -196,6 +216,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                 "epsilon_if_never_drawn": undrawn,
                 "largest_epsilon_over_c1": steps / n**2,
                 "steps": float(steps),
+                "step_size": self._step_size(setting, sigma),
             },
         )
 
@@ -252,7 +273,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
             c.details["noise_multiplier_inner"] / c.details["noise_multiplier_full"] if accounted else 0.0 for c in calibrations
         ]
         inner = scale * np.array(ratio) * n / bound
-        step = self.step_size * problem.setting.unit_step
+        step = np.array([[c.details["step_size"]] for c in calibrations]) * problem.setting.unit_step
         x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
         for t in range(self.rounds):
             anchor = x.copy()

@@ -13,6 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
@@ -59,16 +60,17 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
     )
 
     full_steps: int = knob(
-        50,
+        0,
         "Budget per row",
         "How many gradients of clip-norm length every row can afford; sets the noise.",
         low=1,
         high=10_000,
         log=True,
         unit="full-length gradients",
+        automatic=f"{rules.FULL_STEPS}, over the steps that a row affords for each",
     )
     stretch: float = knob(
-        0.5,
+        0.35,
         "Stretch",
         "Steps taken, as a share of what a row affords whose gradients stay as long as at the start; at least "
         "the budget per row.",
@@ -77,13 +79,14 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         log=True,
     )
     step_size: float = knob(
-        1.9,
+        0.0,
         "Step size",
         "Length of a step; below 2/L descent is certain.",
         low=0.01,
         high=10.0,
         log=True,
         unit="1/L",
+        automatic=rules.STEP_SIZE,
     )
     clip_norm: float = clip_norm_knob()
     when_spent: str = knob(
@@ -93,20 +96,45 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         options=("leave", "give what is left"),
     )
 
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob == "full_steps":
+            return max(1, round(rules.full_steps(setting) / max(1.0, self._stretched(setting))))
+        return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
+
+    def paid_steps(self, setting: Setting) -> int:
+        """T0, the full-length gradients that every row can afford."""
+        return int(self.value("full_steps", setting))
+
     def step_count(self, setting: Setting) -> int:
-        """Steps taken, from public facts: the loss's slope at 0 against the clip norm."""
+        """Steps taken, from public facts."""
+        paid = self.paid_steps(setting)
+        return min(MOST_STEPS, max(paid, round(paid * self._stretched(setting))))
+
+    def _stretched(self, setting: Setting) -> float:
+        """Steps for each full-length gradient: the square of the clip norm against the loss's slope at 0, times the stretch."""
         bound = min(self.clip_norm, setting.G)
-        first = min(bound, setting.slope_at_zero)
-        return min(MOST_STEPS, max(self.full_steps, round(self.stretch * self.full_steps * (bound / first) ** 2)))
+        return self.stretch * (bound / min(bound, setting.slope_at_zero)) ** 2
+
+    def _sigma(self, setting: Setting, budget: Budget) -> float:
+        # mu = 2 sqrt(B)/(n sigma), B = T0 C^2: the noise of DP-GD with T0 steps
+        bound = min(self.clip_norm, setting.G)
+        return 2 * bound * math.sqrt(self.paid_steps(setting)) / (setting.n * gaussian_mu(budget))
+
+    def _step_size(self, setting: Setting, sigma: float) -> float:
+        return self.step_size or rules.step_size(setting, self.step_count(setting), sigma)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)
-        mu = gaussian_mu(budget)
-        # mu = 2 sqrt(B)/(n sigma), B = T0 C^2: the noise of DP-GD with T0 steps
-        sigma = 2 * bound * math.sqrt(self.full_steps) / (setting.n * mu)
+        mu, sigma, paid, steps = (
+            gaussian_mu(budget),
+            self._sigma(setting, budget),
+            self.paid_steps(setting),
+            self.step_count(setting),
+        )
+        step_size = self._step_size(setting, sigma)
         notes: tuple[Words, ...] = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
-            f"{self.step_count(setting)} steps at the price of {self.full_steps}. Rows that leave are the ones that the model "
+            f"{steps} steps at the price of {paid}. Rows that leave are the ones that the model "
             "gets wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",
         )
         return Calibration.proved(
@@ -117,13 +145,14 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             noise_scale=sigma,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
-            notes=notes + rounding(setting) + unfinished(setting, self.step_size * setting.unit_step, self.step_count(setting)),
+            notes=notes + rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps),
             details={
                 "mu": mu,
-                "row_budget": self.full_steps * bound**2,
-                "rho_add_remove": self.full_steps * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
+                "row_budget": paid * bound**2,
+                "rho_add_remove": paid * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
                 "rho_replace_one": mu**2 / 2,
-                "steps": float(self.step_count(setting)),
+                "steps": float(steps),
+                "step_size": step_size,
             },
         )
 
@@ -132,7 +161,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         if calibration.noise_scale <= 0:
             return None
         contribution = min(self.clip_norm, setting.G) / setting.n
-        return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.full_steps)
+        return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
     def fit(self, training: Training) -> Fit:
         problem, record, parts = training.problem, training.record, seed_groups(len(training.streams))
@@ -160,7 +189,9 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
-        return along_gradients(problem, calibration, record, self.full_steps, min(self.clip_norm, problem.setting.G))
+        return along_gradients(
+            problem, calibration, record, self.paid_steps(problem.setting), min(self.clip_norm, problem.setting.G)
+        )
 
     def _train(self, training: Training, part: slice, steps: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
         """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins and spent squared gradients."""
@@ -180,9 +211,9 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
             # precision, and in single by less than half of what all contributions are shortened by
             slack=1e-12 if kind is np.float64 else 1e-6,
-            free=self.full_steps,
+            free=self.paid_steps(problem.setting),
         )
-        length = self.step_size * problem.setting.unit_step
+        length = np.repeat([c.details["step_size"] for c in training.calibrations], s)[:, None] * problem.setting.unit_step
         timeline = np.zeros((e * s, steps))
         for t in range(steps):
             tick(t / steps)
@@ -205,7 +236,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
 
     def _row_budget(self, setting: Setting) -> float:
-        return self.full_steps * min(self.clip_norm, setting.G) ** 2
+        return self.paid_steps(setting) * min(self.clip_norm, setting.G) ** 2
 
 
 class _Filter:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dpviz.common.random import Batches, generator, poisson_batches, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.individual import along_path, room_for_path
@@ -32,6 +33,7 @@ from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.sensitivity.bound import Bound
 
 MOST_STEPS = 200_000
+LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
 ROUNDING: Words = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
@@ -158,6 +160,11 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         """T, the number of steps that is nearest to the epochs asked for."""
         return max(1, round(self.epochs / self.sampling_rate))
 
+    def noise_scale(self, setting: Setting, budget: Budget) -> float:
+        """Standard deviation per coordinate of the noise on a batch's mean gradient."""
+        z = accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
+        return z * min(self.clip_norm, setting.G) / (self.sampling_rate * setting.n)
+
     @property
     def method(self) -> Method:
         """How the steps are accounted for."""
@@ -172,7 +179,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
                 f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
             )
         bound = min(self.clip_norm, setting.G)
-        z = accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
+        sigma = self.noise_scale(setting, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
         one_row = bound / (self.sampling_rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
         full = self.sampling_rate == 1
@@ -186,7 +193,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
                 if replace_one
                 else "a row contributes at most min(C, G)/(qn)"
             ),
-            noise_scale=z * one_row,
+            noise_scale=sigma,
             neighbouring=self.method.relation,
             accountant=self.method.words,
             conversion={"pld": "δ(ε) of the composed distribution", "rdp": "Canonne, Kamath, Steinke 2020"}[self.accountant],
@@ -196,7 +203,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
                 ROUNDING,
             ),
             details={
-                "noise_multiplier": z,
+                "noise_multiplier": sigma / one_row,
                 "sampling_rate": self.sampling_rate,
                 "steps": float(self.steps),
                 "mean_batch": self.sampling_rate * setting.n,
@@ -270,6 +277,31 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
         return out / (self.sampling_rate * problem.n)
+
+
+@dataclass(frozen=True)
+class EqualSteps(PoissonSGD):
+    """Poisson-sampled SGD whose steps all have one length, which follows from the noise where it is automatic."""
+
+    step_size: float = knob(
+        0.0, "Step size", "Length of a step.", low=0.01, high=LONGEST_STEP, log=True, unit="1/L", automatic=rules.STEP_SIZE
+    )
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return self.by_noise(setting, 0.0 if budget is None else self.noise_scale(setting, budget))
+
+    def by_noise(self, setting: Setting, noise_scale: float) -> float:
+        """The rule's step size for this noise, in units of 1/L."""
+        return rules.step_size(setting, self.steps, noise_scale)
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        base = super().calibrate(setting, budget)
+        return replace(base, details={**base.details, "step_size": self.step_size or self.by_noise(setting, base.noise_scale)})
+
+    def equal_lengths(self, training: Training) -> Floats:
+        """(E, T) step lengths."""
+        unit = training.problem.setting.unit_step
+        return np.repeat([[c.details["step_size"] * unit] for c in training.calibrations], self.steps, axis=1)
 
 
 def precision(setting: Setting) -> type[np.floating]:
