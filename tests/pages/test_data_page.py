@@ -168,6 +168,21 @@ def test_the_form_says_what_is_meant() -> None:
         spec_of(form, "answer", ("yes",), None, "drop")
 
 
+def test_round_ranges_are_confirmed_at_a_click_and_what_they_clip_is_listed() -> None:
+    content = b"size,age,answer\n" + b"\n".join(b"%d.5,%d,%d" % (k * k * k, 20 + k % 50, k % 3 // 2) for k in range(1, 120))
+    page = give(opened(), content)
+    assert "two people's own" in text(page)
+    page.toggle(key="dpviz.confirm").set_value(True).run()
+    page.button(key="dpviz.make").click().run()
+    assert not page.exception
+    mine = uploads._live[page.selectbox(key="dataset").value]
+    assert set(mine.spec.ranges) == {"size", "age"}
+    assert mine.spec.ranges["age"] == (20.0, 70.0)
+    assert mine.dataset(True).declared
+    high = mine.spec.ranges["size"][1]
+    assert f"values of size outside [0, {high:g}] were clipped" in text(page)
+
+
 def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     made = uploads.Upload(read_csv(csv()), TableSpec("answer", ("yes",)), "people.csv")
     page = AppTest.from_file(str(ROOT / "pages/1_Trade-off.py"), default_timeout=LIMIT)

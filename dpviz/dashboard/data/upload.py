@@ -19,9 +19,11 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
+from dpviz.datasets.table.proposals import outside, round_range
 from dpviz.datasets.table.spec import TableSpec, classes, default_reason, rows_left
 
-_TABLE, _TURN, _REFUSED = "dpviz.table", "dpviz.turn", "dpviz.refused"
+_TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
+_HIDDEN = ("round low", "round high")  # of the form's columns: "round range" shows both
 _HEADERS = {"find out": None, "names": True, "data": False}
 _SEPARATOR = "|"
 _FEW = 20
@@ -132,14 +134,28 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         format_func={"drop": "are left out", "default": "get the value declared below"}.__getitem__,
     )
     st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
-    described = describe(frame.drop(columns=target))
+    confirm = st.toggle(
+        "Confirm all round ranges as public knowledge",
+        key="dpviz.confirm",
+        help="The round range of a column covers all but about a hundredth of its values at each end; the others are clipped. "
+        "Confirm one only if you would have named it without seeing the file: it was chosen by looking at the rows.",
+    )
+    st.caption(
+        "Read from the rows, a range tells the smallest and the largest value, which are two people's own, and an outlier "
+        "squeezes all other values together. A declared range tells nothing and often gives better accuracy at the same ε."
+    )
+    described = _described(table, target)
+    described["confirm"] = confirm & described["round low"].notna().to_numpy()
     edited = st.data_editor(
         tables.harmless(described),
         hide_index=True,
         width="stretch",
-        key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}",
-        disabled=["column", "kind", "rows with gaps", "left out because"],
+        key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}.{confirm}",
+        disabled=["column", "kind", "rows with gaps", "round range", "it clips", "left out because"],
+        column_order=[name for name in described if name not in _HIDDEN],
         column_config={
+            "confirm": st.column_config.CheckboxColumn("confirm it", help="Takes the round range where low and high are empty."),
+            "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range."),
             "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}"),
             "gap value": st.column_config.TextColumn("value for gaps"),
         },
@@ -163,6 +179,15 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
 
 
+def _described(table: Table, target: str) -> pd.DataFrame:
+    """`describe`, kept while the same table is looked at: it passes over all values."""
+    kept: tuple[Table, str, pd.DataFrame] | None = st.session_state.get(_DESCRIBED)
+    if kept is None or kept[0] is not table or kept[1] != target:
+        kept = (table, target, describe(table.frame.drop(columns=target)))
+        st.session_state[_DESCRIBED] = kept
+    return kept[2].copy()
+
+
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missing: str) -> None:
     """Rows that the choice leaves, and every reason in full: cells of the table above cut long texts off."""
     used = edited[edited["use"]]
@@ -183,6 +208,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missin
 
 def _forget_table() -> None:
     st.session_state.pop(_TABLE, None)
+    st.session_state.pop(_DESCRIBED, None)
     _next_file()
 
 
@@ -210,6 +236,8 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     for column in frame:
         series = frame[column]
         reason = default_reason(series, spec)
+        values = series.to_numpy(dtype=float) if is_number(series) else None
+        proposed = None if values is None else round_range(values)
         rows.append(
             {
                 "use": reason is None,
@@ -218,12 +246,17 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
                 "rows with gaps": int(series.isna().sum()),
                 "low": None,
                 "high": None,
+                "round range": f"{proposed[0]:g} to {proposed[1]:g}" if proposed else "",
+                "it clips": outside(values, *proposed) if proposed and values is not None else None,
+                "confirm": False,
+                "round low": proposed[0] if proposed else None,
+                "round high": proposed[1] if proposed else None,
                 "categories": "",
                 "gap value": "",
                 "left out because": reason or "",
             }
         )
-    return pd.DataFrame(rows).astype({"low": "Float64", "high": "Float64"})
+    return pd.DataFrame(rows).astype(dict.fromkeys(("low", "high", "round low", "round high"), "Float64") | {"it clips": "Int64"})
 
 
 def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above: float | None, missing: str) -> TableSpec:
@@ -242,6 +275,8 @@ def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above:
             continue
         columns.append(column)
         low, high = row["low"], row["high"]
+        if pd.isna(low) and pd.isna(high) and row["confirm"]:
+            low, high = row["round low"], row["round high"]
         if pd.isna(low) != pd.isna(high):
             raise InvalidInput(column, "has one end of a range only", "Give both ends, or none.")
         if not pd.isna(low):
