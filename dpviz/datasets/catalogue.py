@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
-from dpviz.common.validate import InvalidInput, one_of, show, truth, whole
+from dpviz.common.validate import InvalidInput, one_of, show, truth
+from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.sources import folder, own, remote, uploads
-from dpviz.datasets.sources.bundled import BUNDLED
-from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT, CENSUS_MAX, CENSUS_MIN, census, teaching
+from dpviz.datasets.sources import own
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import SCALINGS
 
 _CACHE_BYTES = 1 << 30
 
 
-@dataclass(frozen=True)
-class Source:
-    """A place that datasets come from.
-
-    Attributes:
-        owns: whether a canonical name belongs here.
-        load: the dataset of a name, with or without the constant feature.
-        stamp: a value that changes when the rows behind a name change.
-        rows: number of rows where it is known without loading.
-    """
-
-    owns: Callable[[str], bool]
-    load: Callable[[str, bool], Dataset]
-    stamp: Callable[[str], Hashable] = lambda name: None
-    rows: Callable[[str], int | None] = lambda name: None
+def _found() -> tuple[Source, ...]:
+    modules = [importlib.import_module(f"{sources.__name__}.{module.name}") for module in pkgutil.iter_modules(sources.__path__)]
+    return tuple(sorted((m.SOURCE for m in modules if hasattr(m, "SOURCE")), key=lambda source: source.place))
 
 
-def _census_size(name: str) -> int:
-    return int(name.removeprefix("census-"))
-
-
-SOURCES = (
-    Source(BUNDLED.__contains__, lambda name, i: BUNDLED[name].load(name, i), rows=lambda name: BUNDLED[name].rows),
-    Source(lambda name: name == "teaching", teaching),
-    Source(
-        lambda name: re.fullmatch(r"census-\d+", name) is not None,
-        lambda name, i: census(name, _census_size(name), i),
-        rows=_census_size,
-    ),
-    Source(lambda name: name.startswith(folder.PREFIX), folder.load, folder.stamp),
-    Source(remote.REMOTE.__contains__, remote.load, remote.stamp, remote.rows),
-    Source(own.is_own, own.load, rows=own.rows),
-)
+SOURCES = _found()
 
 
 def _size(loaded: Dataset | InvalidInput) -> int:
@@ -67,7 +40,7 @@ def list_datasets() -> tuple[str, ...]:
 
     "census-N" takes any N up to a million. Uploads are not listed: they belong to one session.
     """
-    return (*BUNDLED, "teaching", f"census-{CENSUS_DEFAULT}", *folder.names(), *remote.names())
+    return tuple(name for source in SOURCES for name in source.names())
 
 
 def canonical_name(name: str, n: int | None = None) -> str:
@@ -79,23 +52,12 @@ def canonical_name(name: str, n: int | None = None) -> str:
     """
     if not isinstance(name, str):
         raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(list_datasets())}.")
-    census_name = re.fullmatch(r"census(?:-(\d{1,9}))?", name, re.ASCII)
-    if census_name:
-        size = n if n is not None else int(census_name[1] or CENSUS_DEFAULT)
-        return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
-    if uploads.is_upload(name):
-        known = uploads.get(name).name
-    elif own.is_own(name):
-        own.get(name)
-        known = name
-    elif name in remote.REMOTE:
-        remote.require(name)
-        known = name
-    elif name in BUNDLED or name == "teaching":
-        known = name
-    else:
+    source = next((source for source in SOURCES if source.owns(name)), None)
+    if source is None or source.canonical is None:
         known = one_of("dataset", name, list_datasets())
-    if n is not None:
+    else:
+        known = source.canonical(name, n)
+    if n is not None and not (source and source.sized):
         raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return known
 
@@ -168,14 +130,12 @@ def name_of(value: object) -> object:
 
 def only_here(name: str) -> bool:
     """Whether the rows behind a name are in the memory of this process only."""
-    return uploads.is_upload(name) or own.is_own(name)
+    return any(source.owns(name) for source in SOURCES if source.only_here)
 
 
 def rows_of(name: str) -> int:
     """Number of rows, without loading where it is known."""
     name = canonical_name(name)
-    if uploads.is_upload(name):
-        return uploads.get(name).rows
     known = _source(name).rows(name)
     return known if known is not None else load_dataset(name).n
 
@@ -196,14 +156,14 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
     truth("intercept", intercept)
     if one_of("scaling", scaling, SCALINGS) != "unit":
         plain = load_dataset(name, intercept=intercept)
-        version = (plain.sha256, None if uploads.is_upload(name) else _source(name).stamp(name))
+        version = (plain.sha256, _source(name).stamp(name))
         key = (name, intercept, scaling)
         found = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
         assert isinstance(found, Dataset)
         return found
-    if uploads.is_upload(name):
-        return uploads.get(name).dataset(intercept)
     source = _source(name)
+    if not source.cached:
+        return source.load(name, intercept)
     loaded = _cache.compute((name, intercept), lambda _: _load(source, name, intercept), owner=name, version=source.stamp(name))
     if isinstance(loaded, InvalidInput):
         raise InvalidInput(loaded.field, loaded.cause, loaded.fix)
@@ -212,7 +172,7 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
 
 def peek(name: str, *, intercept: bool = True) -> Dataset | None:
     """A dataset if it is in memory or quick to make; None where a file would have to be read first."""
-    if name in BUNDLED or name == "teaching" or name.startswith("census-"):
+    if any(source.owns(name) for source in SOURCES if source.quick):
         return load_dataset(name, intercept=intercept)
     loaded = _cache.get((name, intercept))
     return loaded if isinstance(loaded, Dataset) else None

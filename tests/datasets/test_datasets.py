@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 import dpviz
+from dpviz.datasets import catalogue, sources
 from dpviz.datasets.base import build
 from dpviz.datasets.table.encoding import add_intercept, encode, into_ball, unit_rows
 
@@ -155,3 +158,19 @@ def test_a_training_part_of_one_class_is_refused() -> None:
         with pytest.raises(dpviz.InvalidInput, match="one class"):
             ds.split(seed)
     ds.split(next(seed for seed in range(40) if seed not in test_parts))
+
+
+def test_a_source_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one_more.py").write_text(
+        "from dpviz.datasets.sources.base import Source\n"
+        "from dpviz.datasets.sources.synthetic import teaching\n"
+        "SOURCE = Source(place=9, owns=lambda name: name == 'one-more', load=teaching, names=lambda: ('one-more',))\n"
+    )
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(tmp_path)])
+    found = catalogue._found()
+    assert [source.names() for source in found[:-1]] == [source.names() for source in catalogue.SOURCES]
+    monkeypatch.setattr(catalogue, "SOURCES", found)
+    assert dpviz.list_datasets()[-1] == "one-more"
+    assert dpviz.run(dpviz.RunSpec(dataset="one-more", seeds=1)).accuracy.shape == (1,)
+    with pytest.raises(dpviz.InvalidInput, match="fixed number of rows"):
+        dpviz.load_dataset("one-more", n=500)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import encode, unit_rows
 
 
@@ -90,3 +91,13 @@ BUNDLED = {
         f"Optical Recognition of Handwritten Digits (test part), {UCI}",
     ),
 }
+
+
+SOURCE = Source(
+    place=0,
+    owns=BUNDLED.__contains__,
+    load=lambda name, intercept: BUNDLED[name].load(name, intercept),
+    names=lambda: tuple(BUNDLED),
+    rows=lambda name: BUNDLED[name].rows,
+    quick=True,
+)

@@ -18,6 +18,7 @@ from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table, too_large
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
@@ -177,3 +178,6 @@ def sidecar_of(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     return toml.read(path, path.name, "Correct the file; data/README.md has an example.")
+
+
+SOURCE = Source(place=2, owns=lambda name: name.startswith(PREFIX), load=load, names=names, stamp=stamp)

@@ -23,6 +23,7 @@ from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import check_names
 from dpviz.datasets.table.encoding import into_ball
@@ -287,3 +288,11 @@ def pairs(field: str, given: Mapping[str, Sequence[float]] | Sequence[float] | N
     if len(ends) != 2:
         raise InvalidInput(field, f"must be (low, high), got {show(given)}", "Give two numbers, or one pair for each column.")
     return dict.fromkeys(columns, tuple(ends))
+
+
+def _canonical(name: str, n: int | None) -> str:
+    get(name)
+    return name
+
+
+SOURCE = Source(place=4, owns=is_own, load=load, canonical=_canonical, rows=rows, only_here=True)

@@ -13,6 +13,7 @@ from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.spec import TableSpec, prepare
 
 UCI: Words = "UCI Machine Learning Repository, CC BY 4.0"
@@ -262,3 +263,11 @@ def load(name: str, intercept: bool) -> Dataset:
 def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
     """Downloads a set; see `fetch.fetch`."""
     fetch.fetch(REMOTE[name].file, REMOTE[name].file_rows, progress)
+
+
+def _canonical(name: str, n: int | None) -> str:
+    require(name)
+    return name
+
+
+SOURCE = Source(place=3, owns=REMOTE.__contains__, load=load, names=names, canonical=_canonical, stamp=stamp, rows=rows)

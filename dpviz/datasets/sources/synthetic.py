@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dpviz.common.validate import InvalidInput, whole
 from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import unit_rows
 
 CENSUS_MIN, CENSUS_MAX, CENSUS_DEFAULT = 100, 1_000_000, 10_000
@@ -124,3 +128,38 @@ def teaching(name: str, intercept: bool) -> Dataset:
         plane=("x1", "x2"),
         description="400 points in the plane, eight of them outliers with the wrong label for where they stand.",
     )
+
+
+def _owns(name: str) -> bool:
+    return name == "teaching" or re.fullmatch(r"census(-\d{1,9})?", name, re.ASCII) is not None
+
+
+def _canonical(name: str, n: int | None) -> str:
+    """ "teaching", or "census-N"."""
+    if name == "teaching":
+        if n is not None:
+            raise InvalidInput("n", "'teaching' has a fixed number of rows", "Leave n out, or choose 'census'.")
+        return name
+    size = n if n is not None else int(name.removeprefix("census").removeprefix("-") or CENSUS_DEFAULT)
+    return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
+
+
+def _size(name: str) -> int | None:
+    return None if name == "teaching" else int(name.removeprefix("census-"))
+
+
+def _load(name: str, intercept: bool) -> Dataset:
+    size = _size(name)
+    return teaching(name, intercept) if size is None else census(name, size, intercept)
+
+
+SOURCE = Source(
+    place=1,
+    owns=_owns,
+    load=_load,
+    names=lambda: ("teaching", f"census-{CENSUS_DEFAULT}"),
+    canonical=_canonical,
+    rows=_size,
+    sized=True,
+    quick=True,
+)

@@ -20,6 +20,7 @@ from dpviz.common import memory
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.spec import Prepared, TableSpec, prepare
 
@@ -168,3 +169,15 @@ def _missing(name: str) -> InvalidInput:
 def stamp(name: str) -> Hashable:
     """An upload never changes; another choice of columns makes another one."""
     return name
+
+
+SOURCE = Source(
+    place=5,
+    owns=is_upload,
+    load=lambda name, intercept: get(name).dataset(intercept),
+    canonical=lambda name, n: get(name).name,
+    stamp=stamp,
+    rows=lambda name: get(name).rows,
+    only_here=True,
+    cached=False,
+)
