@@ -20,6 +20,8 @@ import pandas as pd
 from dpviz.common import files
 from dpviz.common.fingerprint import engine_version
 from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, command, list_claims
+from dpviz.papers.claims.audits import CLAIMED, DELTA
+from dpviz.privacy.budget import Budget
 
 FILE = Path(__file__).with_name("verdicts.json")
 _DIGITS = 6  # significant ones of the numbers behind a picture
@@ -64,6 +66,16 @@ def load(path: Path = FILE) -> Saved:
         content["version"],
         date.fromisoformat(content["day"]),
     )
+
+
+def refuted() -> dict[str, tuple[Budget, date]]:
+    """Mechanisms whose claimed privacy an audit has refuted: id -> the budget claimed, and when that was found."""
+    kept = load()
+    found: dict[str, tuple[Budget, date]] = {}
+    for finding in kept.findings.values():
+        if finding.claim.privacy and finding.verdict.outcome is Outcome.FAILS and kept.day is not None:
+            found |= dict.fromkeys(finding.claim.mechanisms, (Budget(CLAIMED, DELTA), kept.day))
+    return found
 
 
 def save(findings: Iterable[Finding], path: Path = FILE, day: date | None = None) -> None:

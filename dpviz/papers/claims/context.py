@@ -188,6 +188,7 @@ class Claim:
         mechanisms: ids of the mechanisms it speaks about.
         test: the test.
         check: the rule that the test applies, where a figure states the same and shares it; None otherwise.
+        privacy: whether it says that its mechanism is private, so that a failure is a refutation by audit.
     """
 
     id: str
@@ -198,3 +199,4 @@ class Claim:
     mechanisms: tuple[str, ...]
     test: Test
     check: Check | TimeCheck | None = None
+    privacy: bool = False

@@ -75,6 +75,7 @@ CLAIMS: tuple[Claim, ...] = (
             runs=(600, 4000),
             constants=numerics.OPEN,
         ),
+        privacy=True,
     ),
     Claim(
         "influence-error",
@@ -159,6 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
         "All else is worth what this is worth.",
         ("dbdp",),
         audits.stays_private("dbdp", {"as published": {}}, audits.opposed, n=1000, runs=(400, 4000), constants=numerics.OPEN),
+        privacy=True,
     ),
     Claim(
         "dbdp-pi-private",
@@ -168,6 +170,7 @@ CLAIMS: tuple[Claim, ...] = (
         "All else is worth what this is worth.",
         ("dbdp-pi",),
         audits.stays_private("dbdp-pi", {"as published": {}}, audits.pushed, n=1000, runs=(600, 4000), constants=numerics.OPEN),
+        privacy=True,
     ),
     Claim(
         "ip-private",
@@ -184,6 +187,7 @@ CLAIMS: tuple[Claim, ...] = (
             runs=(600, 4000),
             constants=numerics.OPEN,
         ),
+        privacy=True,
     ),
     Claim(
         "ip-like-central",

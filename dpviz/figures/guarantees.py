@@ -1,0 +1,77 @@
+"""Accuracy of every method in the lane of its guarantee's status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, figure, margin, plain, stack
+
+_LANE = 74  # pixels
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method: its label, the lane that it lies in, its accuracy in [0, 1] and its look."""
+
+    label: str
+    lane: str
+    accuracy: float
+    look: Look
+
+
+def lanes(points: Sequence[Point], names: Sequence[str], non_private: float, majority: float, theme: Theme) -> go.Figure:
+    """One lane for each status from top to bottom, one mark for each method, the best of each lane named.
+
+    Args:
+        names: the lanes, from top to bottom.
+        non_private, majority: accuracies in [0, 1], drawn as lines.
+    """
+    shown = [name for name in names if any(p.lane == name for p in points)]
+    traces: list[Trace] = []
+    notes: list[Trace] = []
+    values = [100 * v for v in (non_private, majority, *(p.accuracy for p in points))]
+    low, high = min(values) - 2, max(values) + 2
+    for k, name in enumerate(shown):
+        inside = sorted((p for p in points if p.lane == name), key=lambda p: p.accuracy)
+        x, height = stack([100 * p.accuracy for p in inside], (high - low) / 45)
+        traces.append(
+            {
+                "x": x,
+                "y": k - 0.13 * height + 0.22,
+                "mode": "markers",
+                "showlegend": False,
+                "hovertext": [f"{plain(p.label)}: {100 * p.accuracy:.1f} %" for p in inside],
+                "hoverinfo": "text",
+                "marker": {
+                    "size": 12,
+                    "color": [p.look.colour for p in inside],
+                    "symbol": [p.look.symbol for p in inside],
+                    "line": {"width": 1, "color": theme.paper},
+                },
+            }
+        )
+        start = {"x": 0, "xref": "paper", "xanchor": "left", "y": k, "yshift": 28, "showarrow": False}
+        start["bgcolor"] = theme.paper
+        best = inside[-1]
+        notes.append(start | {"text": f"<b>{plain(name)}</b> · best: {plain(best.label)}", "font": {"size": FONT_SIZE - 1}})
+    lines = [
+        {"type": "line", "x0": 100 * v, "x1": 100 * v, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+        for v, line in (
+            (non_private, {"color": theme.ink, "width": 3}),
+            (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
+        )
+    ]
+    return figure(
+        theme,
+        traces,
+        height=_LANE * len(shown) + 74,
+        margin=margin(left=8, right=12, top=8),
+        shapes=lines,
+        annotations=notes,
+        hovermode="closest",
+        x={"title": "test accuracy", "range": [low, high], "ticksuffix": " %", "nticks": 6},
+        y={"visible": False, "range": [len(shown) - 0.5 if shown else 1, -0.6]},
+    )

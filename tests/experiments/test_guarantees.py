@@ -1,0 +1,34 @@
+"""Guarantees of all mechanisms side by side agree with the runs themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.experiments import guarantees
+from dpviz.experiments.spec import RunSpec
+from dpviz.privacy.budget import Status
+
+
+def test_every_private_mechanism_has_a_row_and_the_label_of_its_calibration() -> None:
+    found = {one.spec.mechanism: one for one in guarantees.guarantees(RunSpec("teaching", mechanism="dp-gd", seeds=2))}
+    assert set(found) == {name for name, cls in dpviz.list_mechanisms().items() if cls.family != "reference"}
+    for one in found.values():
+        assert (one.calibration is None) == bool(one.problem)
+    labels = {name: one.calibration.status for name, one in found.items() if one.calibration is not None}
+    assert labels["output-gaussian"] is Status.PROVED
+    assert labels["dbdp-pi"] is Status.CLAIM
+
+
+def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: dpviz.list_mechanisms()[name] for name in ("majority", "output-gaussian", "dp-gd")}
+    monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
+    spec = RunSpec("teaching", mechanism="dp-gd", params={"steps": 5}, seeds=3)
+    first, *_, last = guarantees.watch(spec)
+    assert first.accuracy == {}
+    assert list(last.accuracy) == ["output-gaussian", "dp-gd"]
+    np.testing.assert_array_equal(last.accuracy["dp-gd"], dpviz.run(spec).accuracy)  # its own hyperparameters
+    other = dpviz.run(RunSpec("teaching", mechanism="output-gaussian", seeds=3))
+    np.testing.assert_array_equal(last.accuracy["output-gaussian"], other.accuracy)
+    assert last.majority == other.majority.accuracy
