@@ -57,7 +57,7 @@ def main() -> None:
     spec = SweepSpec(dataset=DATASET, mechanisms=chosen, epsilons=epsilons, seeds=options.seeds, lam=LAM)
     _ = setup.setup_for(spec.runs()[0]).non_private
     clock = Clock(run.measure_models)
-    run.measure_models = setup.measure_models = clock
+    run.measure_models = setup.measure_models = clock  # type: ignore[assignment]
     start = time.perf_counter()
     models = sum(len(table) for table in attempts(spec.cells()))
     total = time.perf_counter() - start

@@ -51,6 +51,7 @@ class Dataset:
         norms: (n,) row norms before the rows were brought into the ball, the constant feature left out; None where they
             were in it from the start, so that no scaling changes them.
         scaling: how they were brought into the ball, one of `dpviz.datasets.table.encoding.SCALINGS`.
+        beside: (n, columns) of the table that are not trained on, for groups; None where there are none.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -70,6 +71,7 @@ class Dataset:
     norms: NDArray[np.float64] | None = None
     scaling: str = "unit"
     session_only: bool = False
+    beside: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

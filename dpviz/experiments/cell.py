@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.run import run_epsilons, tidy
+from dpviz.experiments.run import measure_together, run_epsilons, tidy
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 
@@ -39,6 +39,7 @@ class Cell:
             InvalidInput: the mechanism refuses one of the budgets, or diverges.
         """
         results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
+        measure_together(results)
         return pd.concat([tidy(result) for result in results], ignore_index=True)
 
     def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, in_range, one_of
 from dpviz.common.words import Words
 from dpviz.models import Model, Rows
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 1 << 18  # scores worked on at once: what is made of them stays in the processor's cache
+_BLOCK = 1 << 17  # scores worked on at once: what is made of them stays in the processor's cache
 PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen
 RARE = 0.1  # share of the rows below which a class is called rare
 _BINS = 15  # of the calibration error (Guo et al. 2017)
@@ -176,45 +177,62 @@ def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dic
     return {"accuracy": (hits + n - total - false) / n, "balanced-accuracy": np.mean(shares, axis=0), "f1": f1}
 
 
+def _ranked(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(R, n) keys that fall where scores rise, sorted; the last bit of each says whether its row is positive.
+
+    The bits of floats of one sign are ordered as the floats are (IEEE 754). Sorting keys that carry the label takes a third of
+    the time of sorting indices and gathering labels.
+    """
+    bits = (s + 0.0).view(np.int64)  # -0.0 becomes 0.0
+    keys = (bits ^ (~(bits >> 63) & np.int64(2**63 - 1))).view(np.uint64)
+    keys = (keys & ~np.uint64(1)) | positive
+    keys.sort(axis=1)
+    return keys
+
+
 def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
-    """Measures over all thresholds: one sort for each replica, equal scores are one threshold."""
-    order = np.argsort(-s, axis=1)
-    ranked = np.take_along_axis(s, order, axis=1)
-    hits = np.cumsum(positive[order], axis=1, dtype=float)
-    called = np.arange(1, s.shape[1] + 1, dtype=float)
+    """Measures over all thresholds: one sort for each replica, scores that are equal up to their last bit are one threshold."""
+    ranked = _ranked(s, positive)
     # the last row of each group of equal scores: a threshold lies behind it
     end = np.ones(s.shape, bool)
-    end[:, :-1] = ranked[:, 1:] != ranked[:, :-1]
+    np.greater(ranked[:, 1:] ^ ranked[:, :-1], 1, out=end[:, :-1])
+    thresholds = np.flatnonzero(end)  # of all replicas, one after the other
+    first = np.concatenate([[0], np.cumsum(np.count_nonzero(end, axis=1))[:-1]])  # of each replica
+    hits = np.cumsum(ranked & 1, axis=1, dtype=np.int32).ravel()[thresholds].astype(float)
+    called = (thresholds % s.shape[1] + 1).astype(float)
+    misses = called - hits
     total, others = float(positive.sum()), float((~positive).sum())
 
     def gained(values: Floats) -> Floats:
-        """What each threshold adds to a count that grows along the ranks; 0 where there is no threshold."""
-        reached = np.maximum.accumulate(np.where(end, values, 0.0), axis=1)
-        return np.diff(reached, axis=1, prepend=0.0)
+        """What each threshold adds to a count that grows along a replica's ranks."""
+        out = np.diff(values, prepend=0.0)
+        out[first] = values[first]
+        return out
 
-    misses = called - hits
     more_hits, more_misses = gained(hits), gained(misses)
     # trapezoid rule: positives and negatives of one threshold have equal scores and count half
-    auc = (more_misses * (hits - more_hits / 2)).sum(axis=1) / (total * others)
+    auc = np.add.reduceat(more_misses * (hits - more_hits / 2), first) / (total * others)
     precision = hits / called
     allowed = {
         "recall-at-precision": precision >= levels["recall-at-precision"],
         "recall-at-false-positive-rate": misses / others <= levels["recall-at-false-positive-rate"],
     }
-    return {"roc-auc": auc, "average-precision": (more_hits * precision).sum(axis=1) / total} | {
-        name: np.where(end & there, hits, 0.0).max(axis=1) / total for name, there in allowed.items()
+    return {"roc-auc": auc, "average-precision": np.add.reduceat(more_hits * precision, first) / total} | {
+        name: np.maximum.reduceat(hits * there, first) / total for name, there in allowed.items()
     }
 
 
 def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Floats]:
-    p = expit(s)
-    log_loss = np.logaddexp(0.0, np.where(positive, -s, s)).mean(axis=1)  # stable where expit rounds to 0 or 1
+    small = np.exp(-np.abs(s))  # in (0, 1]: nothing overflows
+    p = np.where(s >= 0, 1.0, small) / (1.0 + small)
+    log_loss = (np.log1p(small) + np.maximum(np.where(positive, -s, s), 0.0)).mean(axis=1)  # finite where p rounds to 0 or 1
     bins = np.minimum((p * _BINS).astype(np.intp), _BINS - 1)
-    offset = bins + _BINS * np.arange(len(s))[:, None]
-    surplus = np.bincount(offset.ravel(), (p - positive).ravel(), _BINS * len(s)).reshape(len(s), _BINS)
+    bins += _BINS * np.arange(len(s))[:, None]
+    p -= positive
+    surplus = np.bincount(bins.ravel(), p.ravel(), _BINS * len(s)).reshape(len(s), _BINS)
     return {
         "log-loss": log_loss,
-        "brier": np.square(p - positive).mean(axis=1),
+        "brier": np.square(p).mean(axis=1),
         "calibration-error": np.abs(surplus).sum(axis=1) / positive.size,
     }
 
@@ -236,11 +254,13 @@ def measure_models(
         tables = [{name: v if METRICS[name].needs == "labels" else np.full(len(v), np.nan) for name, v in called.items()}]
     else:
         size = max(1, _BLOCK // len(rows))
-        blocks = (theta[start : start + size] for start in range(0, len(theta), size))
-        tables = [
-            measure(np.ascontiguousarray(model.scores(b, rows).T), rows.y, metrics, probabilities=model.loss.probabilities)
-            for b in blocks
-        ]
+        starts = range(0, len(theta), size)
+
+        def block(k: int, _: Monitor) -> dict[str, Floats]:
+            scores = np.ascontiguousarray(model.scores(theta[starts[k] : starts[k] + size], rows).T)
+            return measure(scores, rows.y, metrics, probabilities=model.loss.probabilities)
+
+        tables = map_streams(block, len(starts), silent)
     return pd.DataFrame({METRICS[name].column: np.concatenate([t[name] for t in tables]) for name in metrics})
 
 

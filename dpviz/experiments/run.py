@@ -172,6 +172,17 @@ def run_epsilons(
     ]
 
 
+def measure_together(results: Sequence[Result]) -> None:
+    """Computes `metrics` of results of one setup in one pass, which is faster than one after the other."""
+    first = results[0]
+    labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
+    theta = np.concatenate([r.theta for r in results])
+    table = measure_models(first.setup.problem.model, theta, first.setup.test, labels)
+    ends = np.cumsum([len(r.theta) for r in results])
+    for result, end in zip(results, ends, strict=True):
+        result.__dict__["metrics"] = table[end - len(result.theta) : end].reset_index(drop=True)
+
+
 def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
     """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
     return values[e if values.shape[0] > 1 else 0]

@@ -173,6 +173,7 @@ def prepare(
         y=y,
         feature_names=names,
         frame=shown,
+        beside=frame.loc[used.index, list(left_out)].reset_index(drop=True) if left_out else None,
         intercept=intercept,
         source=source,
         label_names=label_names,
