@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
+    from dpviz.releasing import Release, ReleasedModel, load_model, release
 
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
@@ -45,6 +46,7 @@ _HOMES = {
     "dpviz.mechanisms": ("Calibration", "Mechanism", "knob", "list_mechanisms"),
     "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
     "dpviz.privacy.individual": ("IndividualEpsilon",),
+    "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
 }
 
 __all__ = [
@@ -62,6 +64,8 @@ __all__ = [
     "Neighbouring",
     "PrivacyWarning",
     "PrivateClassifier",
+    "Release",
+    "ReleasedModel",
     "ResolvedRun",
     "Result",
     "RunSpec",
@@ -78,6 +82,8 @@ __all__ = [
     "list_mechanisms",
     "list_models",
     "load_dataset",
+    "load_model",
+    "release",
     "resolve",
     "run",
     "run_epsilons",

@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "auditing": {"common", "models", "privacy", "influence", "mechanisms"},
     "experiments": {"common", "datasets", "models", "privacy", "influence", "mechanisms"},
     "estimator": {"common", "models", "privacy", "mechanisms", "experiments"},
+    "releasing": {"common", "datasets", "models", "privacy", "mechanisms", "auditing", "experiments"},
     "papers": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "auditing", "experiments"},
 }
 _ENGINE = set(ALLOWED) - {"figures"}

@@ -9,19 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpviz.cli import output, own_file, sweep
+from dpviz.cli import one_run, output, release, sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
     from dpviz.experiments.metrics import Metric
     from dpviz.experiments.run import Result
-    from dpviz.experiments.spec import RunSpec
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-COMMANDS = ("app", "run", "sweep", "datasets", "fetch", "mechanisms", "claims")
+COMMANDS = ("app", "run", "sweep", "release", "predict", "datasets", "fetch", "mechanisms", "claims")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,23 +84,7 @@ def parser() -> argparse.ArgumentParser:
     app.set_defaults(command=_app)
 
     run = commands.add_parser("run", help="train once and print the numbers")
-    run.add_argument("file", nargs="?", metavar="TABLE.csv", help="a table of your own; - reads standard input")
-    own_file.add(run)
-    for name, meaning in (
-        ("dataset", "catalogue name"),
-        ("model", "model id"),
-        ("mechanism", "mechanism id"),
-        ("epsilon", "budget, above 0"),
-        ("delta", "failure probability, below 1/n"),
-        ("lam", "l2 regularisation, 1e-9 to 1e4"),
-        ("seeds", "noise draws"),
-        ("split-seed", "seed of the 80/20 split"),
-        ("seed", "seed of the noise"),
-        ("intercept", "true or false"),
-        ("scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
-    ):
-        run.add_argument(f"--{name}", help=meaning, metavar="VALUE")
-    run.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated")
+    one_run.add(run)
     run.add_argument(
         "--metric",
         action="append",
@@ -112,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     sweep.add(commands)
+    release.add(commands)
     datasets = commands.add_parser("datasets", help="list the datasets, or show how one was prepared")
     datasets.add_argument(
         "name", nargs="?", help="a dataset: its size, what was read from its rows, and what was lost on the way"
@@ -146,43 +130,17 @@ def _app(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_spec(options: argparse.Namespace) -> RunSpec:
-    """The run that options of `dpviz run` stand for.
-
-    Raises:
-        InvalidInput: for the first bad value, naming it.
-    """
-    from dpviz.experiments.spec import RunSpec
-    from dpviz.mechanisms import list_mechanisms
-
-    names = ("dataset", "model", "mechanism", "epsilon", "delta", "lam", "seeds", "split_seed", "seed", "intercept", "scaling")
-    query = {name: value for name in names if (value := getattr(options, name)) is not None}
-    dataset = own_file.dataset_name(options, options.file)
-    if dataset is not None:
-        query["dataset"] = dataset
-    mechanism = query.get("mechanism", RunSpec.mechanism)
-    known = list_mechanisms().get(mechanism)
-    for item in options.set:
-        knob, equals, value = item.partition("=")
-        if not equals:
-            raise InvalidInput("--set", f"needs KNOB=VALUE, got {item!r}", "For example: --set steps=20.")
-        if known is not None:
-            known.from_params({knob: known.defaults()[knob]} if knob in known.knobs() else {knob: None})
-        query[f"{mechanism}.{knob}"] = value
-    return RunSpec.from_query(query)
-
-
 def _run(options: argparse.Namespace) -> int:
     import dpviz
 
-    spec = run_spec(options)
+    spec = one_run.run_spec(options)
     chosen = _metrics(options.metric)
     result = dpviz.run(spec)
     spec, cal = result.spec, result.calibration
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy
     lines = [
-        ("dataset", f"{own_file.shown(spec.dataset, options.file)}, {result.setup.problem.n} training rows"),
+        ("dataset", f"{one_run.shown(spec.dataset, options)}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
         ("budget asked for", str(result.budget)),
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),

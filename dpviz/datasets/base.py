@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.common.words import Words
+from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
 from dpviz.datasets.table.lost import Lost
 
@@ -52,6 +53,7 @@ class Dataset:
             were in it from the start, so that no scaling changes them.
         scaling: how they were brought into the ball, one of `dpviz.datasets.table.encoding.SCALINGS`.
         beside: (n, columns) of the table that are not trained on, for groups; None where there are none.
+        encoder: how readable rows become features, for new rows; None where that is not known.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -70,6 +72,7 @@ class Dataset:
     lost: tuple[Lost, ...] = ()
     norms: NDArray[np.float64] | None = None
     scaling: str = "unit"
+    encoder: Encoder | None = None
     session_only: bool = False
     beside: pd.DataFrame | None = None
 
@@ -142,7 +145,8 @@ class Dataset:
         if scaling == "largest":
             notes.append(f"All rows were divided by the largest norm, {self.norms.max():.4g}, which was read from the rows.")
             looked_at = (*looked_at, LARGEST)
-        return replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at)
+        encoder = self.encoder and self.encoder.scaled(scaling, float(self.norms.max()))
+        return replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:
         """(n,) factors that bring the rows, as they were before, into the ball; ones where they were in it."""

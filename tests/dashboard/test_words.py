@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.cli.main import main, parser, run_spec
+from dpviz.cli.main import main, parser
+from dpviz.cli.one_run import run_spec
 from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv
 from dpviz.datasets.table.spec import TableSpec

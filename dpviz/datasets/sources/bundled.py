@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
+from dpviz.datasets.table.encoder import of_numbers
 from dpviz.datasets.table.encoding import encode, unit_rows
 
 
@@ -52,6 +53,7 @@ class Bundled:
             label_names=self.label_names,
             description=self.description,
             looked_at=tuple(columns),
+            encoder=of_numbers(columns, raw.to_numpy().min(axis=0), raw.to_numpy().max(axis=0)),
         )
 
 

@@ -25,7 +25,8 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.columns import positives, word
-from dpviz.datasets.table.csv import check_names
+from dpviz.datasets.table.csv import Table, check_names
+from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import into_ball
 from dpviz.datasets.table.spec import TableSpec, prepare
 
@@ -99,6 +100,7 @@ class Content:
             source=self.source,
             label_names=label_names,
             notes=tuple(said),
+            encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
             description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
         )
 
@@ -190,6 +192,29 @@ def from_values(
     return Content(frame, spec, data_norm, source, notes)
 
 
+def _read(path: Path | None, content: bytes | None) -> tuple[Table, dict[str, Any]]:
+    """(table, what the file beside it says about its columns)."""
+    limits = Limits.from_environment()
+    beside: dict[str, Any] = {}
+    if content is None:
+        if path is None or not path.is_file():
+            raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.")
+        content = folder.file_bytes(path, limits)
+        sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
+        beside = folder.sidecar_of(sidecar)
+    reading = folder.reading(beside)
+    return read_table(content, limits=limits, **reading), beside
+
+
+def rows_in(path: Path | None, content: bytes | None = None) -> pd.DataFrame:
+    """The rows of a table in a file, or of its bytes, as they are.
+
+    Raises:
+        InvalidInput: the file cannot be read or is no table.
+    """
+    return _read(path, content)[0].frame
+
+
 def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Content:
     """A table in a file, or its bytes, read as one of the data folder is: a TOML file beside it may say how.
 
@@ -200,15 +225,7 @@ def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Co
     Raises:
         InvalidInput: the file cannot be read or is no table that can be used.
     """
-    limits = Limits.from_environment()
-    beside: dict[str, Any] = {}
-    if content is None:
-        if path is None or not path.is_file():
-            raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.")
-        content = folder.file_bytes(path, limits)
-        sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
-        beside = folder.sidecar_of(sidecar)
-    read = read_table(content, limits=limits, **folder.reading(beside))
+    read, beside = _read(path, content)
     values = beside | {key: value for key, value in how.items() if value}
     if how.get("above") is not None:
         values.pop("positive", None)

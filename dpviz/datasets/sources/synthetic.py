@@ -11,6 +11,7 @@ from scipy.special import expit
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
+from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import unit_rows
 
 CENSUS_MIN, CENSUS_MAX, CENSUS_DEFAULT = 100, 1_000_000, 10_000
@@ -42,6 +43,12 @@ _LEVELS: dict[str, dict[str, tuple[float, float]]] = {
 }
 _RANGES = {"age": (17, 90), "hours per week": (1, 80), "years in job": (0, 50)}
 _SLOPES = {"age": 1.6, "hours per week": 2.4, "years in job": 1.2}
+_ENCODER = Encoder(
+    (
+        *(Column(name, NUMBER, float(low), float(high)) for name, (low, high) in _RANGES.items()),
+        *(Column(name, CATEGORIES, levels=tuple(levels)) for name, levels in _LEVELS.items()),
+    )
+)
 _SHARPNESS, _OFFSET = 4.5, -1.1
 
 
@@ -98,6 +105,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
         source="made by dpviz from a fixed seed; no real people",
         label_names=labels,
         description=f"{n:,} made-up people with jobs, education and hours; labels follow a known logistic model.",
+        encoder=_ENCODER,
         facts={"bayes_accuracy": float(np.maximum(prob, 1 - prob).mean())},
     )
 
@@ -126,6 +134,7 @@ def teaching(name: str, intercept: bool) -> Dataset:
         source="made by dpviz from a fixed seed",
         label_names=labels,
         plane=("x1", "x2"),
+        encoder=Encoder(tuple(Column(name, NUMBER, clip=False) for name in ("x1", "x2")), "clip"),
         description="400 points in the plane, eight of them outliers with the wrong label for where they stand.",
     )
 

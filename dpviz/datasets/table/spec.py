@@ -21,6 +21,7 @@ from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, classes, number_block, positives, why_not, word
+from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import unit_rows
 from dpviz.datasets.table.lost import Lost
 
@@ -156,7 +157,7 @@ def prepare(
     used, dropped = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", label_names)
-    blocks, names, looked_at = _blocks(used, features, spec, limits.features, said, lost)
+    blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
     repeats = int(used.duplicated().sum())
     if repeats:
         said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
@@ -180,6 +181,7 @@ def prepare(
         notes=tuple(said),
         looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
         lost=tuple(lost),
+        encoder=Encoder(tuple(columns)),
         **({"description": about} | words),
     )
     return Prepared(dataset, left_out, dropped)
@@ -187,22 +189,28 @@ def prepare(
 
 def _blocks(
     used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words], lost: list[Lost]
-) -> tuple[list[NDArray[np.float64]], list[str], list[str]]:
-    """((n, k) values of each column, names of all features, columns whose range or categories were read off the data)."""
+) -> tuple[list[NDArray[np.float64]], list[str], list[Column], list[str]]:
+    """((n, k) values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
+    columns: list[Column] = []
     looked_at: list[str] = []
     widths: dict[str, int] = {}
     for column in features:
+        filled = spec.defaults.get(column) if spec.missing == "default" else None
         if is_number(used[column]) and column not in spec.categories:
             block, read = number_block(column, used[column], spec.ranges.get(column), lost)
             labels = [column]
+            low, high = spec.ranges.get(column) or (used[column].min(), used[column].max())
+            columns.append(Column(column, NUMBER, float(low), float(high), default=filled))
         else:
             if column in spec.ranges:
                 raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
             block, labels, read = categorical_block(
                 column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said, lost
             )
+            levels = tuple(label[len(column) + 1 :] for label in labels)
+            columns.append(Column(column, CATEGORIES, levels=levels, default=None if filled is None else word(filled)))
         twin = next((label for label in labels if label in names), None)
         if twin is not None:
             raise InvalidInput(
@@ -217,7 +225,7 @@ def _blocks(
             looked_at.append(column)
         if len(names) > most:
             raise _too_many(widths, len(features), most)
-    return blocks, names, looked_at
+    return blocks, names, columns, looked_at
 
 
 def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput:

@@ -1,0 +1,80 @@
+"""Options that stand for one run, shared by the commands that take one: a table, a link of the app, or options."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from dpviz.cli import own_file
+from dpviz.common.validate import InvalidInput
+
+if TYPE_CHECKING:
+    from dpviz.experiments.spec import RunSpec
+
+_OPTIONS = {
+    "dataset": "catalogue name",
+    "model": "model id",
+    "mechanism": "mechanism id",
+    "epsilon": "budget, above 0",
+    "delta": "failure probability, below 1/n",
+    "lam": "l2 regularisation, 1e-9 to 1e4",
+    "seeds": "noise draws",
+    "split-seed": "seed of the 80/20 split",
+    "seed": "seed of the noise",
+    "intercept": "true or false",
+    "scaling": "how rows get into the unit ball: unit, clip, bound or largest",
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the options to a command."""
+    parser.add_argument(
+        "file", nargs="?", metavar="TABLE.csv|LINK", help="a table of your own (- reads standard input), or a link of the app"
+    )
+    own_file.add(parser)
+    for name, meaning in _OPTIONS.items():
+        parser.add_argument(f"--{name}", help=meaning, metavar="VALUE")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated"
+    )
+
+
+def is_link(text: str | None) -> bool:
+    """Whether text is an address of the app, or the part of one that holds a run."""
+    return text is not None and (text.startswith(("?", "http://", "https://")))
+
+
+def run_spec(options: argparse.Namespace) -> RunSpec:
+    """The run that the options stand for; options win over a link.
+
+    Raises:
+        InvalidInput: for the first bad value, naming it.
+    """
+    from urllib.parse import parse_qsl
+
+    from dpviz.experiments.spec import RunSpec
+    from dpviz.mechanisms import list_mechanisms
+
+    link = is_link(options.file)
+    query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
+    names = [name.replace("-", "_") for name in _OPTIONS]
+    query |= {name: value for name in names if (value := getattr(options, name)) is not None}
+    dataset = own_file.dataset_name(options, None if link else options.file)
+    if dataset is not None:
+        query["dataset"] = dataset
+    mechanism = query.get("mechanism", RunSpec.mechanism)
+    known = list_mechanisms().get(mechanism)
+    for item in options.set:
+        knob, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidInput("--set", f"needs KNOB=VALUE, got {item!r}", "For example: --set steps=20.")
+        if known is not None:
+            known.from_params({knob: known.defaults()[knob]} if knob in known.knobs() else {knob: None})
+        query[f"{mechanism}.{knob}"] = value
+    return RunSpec.from_query(query)
+
+
+def shown(dataset: str, options: argparse.Namespace) -> str:
+    """What to call the rows in an answer."""
+    return own_file.shown(dataset, None if is_link(options.file) else options.file)

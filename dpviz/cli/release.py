@@ -1,0 +1,75 @@
+"""`dpviz release` and `dpviz predict`: one model to be published, and its predictions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from dpviz.cli import one_run
+from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+
+def add(commands: Any) -> None:
+    """Adds both subcommands to a parser's subparsers."""
+    made = commands.add_parser(
+        "release",
+        help="train one model with fresh randomness of the operating system, to be published",
+        description="Writes model.json and card.md. No seed is stored. Every call gives another model and spends the budget.",
+    )
+    one_run.add(made)
+    made.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    made.add_argument("--all-rows", action="store_true", help="train on all rows and not on 80 %% of them")
+    made.add_argument("--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows")
+    made.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
+    made.add_argument("--audit", default="0", metavar="RUNS", help="audit the method with so many trainings on each side")
+    made.add_argument(
+        "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"
+    )
+    made.set_defaults(command=_release)
+
+    predict = commands.add_parser("predict", help="predict the labels of new rows with a released model")
+    predict.add_argument("model", metavar="FOLDER", help="a folder that `dpviz release` wrote")
+    predict.add_argument("rows", metavar="TABLE.csv", help="new rows; - reads standard input")
+    predict.set_defaults(command=_predict)
+
+
+def _release(options: argparse.Namespace) -> int:
+    from dpviz.releasing import release
+
+    out = Path(options.out)
+    tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
+    runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
+    if 0 < runs < 40:
+        raise InvalidInput("--audit", f"needs at least 40 trainings, got {runs}", "Give 1000, for example.")
+    made = release(
+        one_run.run_spec(options),
+        all_rows=options.all_rows,
+        unproved=options.unproved,
+        ranges_from_data=options.ranges_from_data,
+        tried=tried,
+        audit_runs=runs,
+    )
+    made.save(out)
+    cal = made.calibration
+    print(f"{out / 'model.json'}: {made.spec.mechanism}, {cal.status.value}; proved: {cal.proved_budget or 'nothing'}")
+    print(f"{out / 'card.md'}: what to know before it is published")
+    return 0
+
+
+def _predict(options: argparse.Namespace) -> int:
+    from dpviz.datasets.sources import own
+    from dpviz.releasing import load_model
+
+    model = load_model(options.model)
+    piped = options.rows == "-"
+    frame = own.rows_in(None if piped else Path(options.rows), sys.stdin.buffer.read() if piped else None)
+    said: list[str] = []
+    labels = model.predict(frame, said)
+    for note in said:
+        print(f"dpviz: {note}", file=sys.stderr)
+    print("prediction")
+    for label in labels:
+        print(label)
+    return 0

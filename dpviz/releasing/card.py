@@ -1,0 +1,118 @@
+"""The card of a released model: what it is, what is guaranteed, what is not."""
+
+from __future__ import annotations
+
+import math
+
+from dpviz.auditing import AuditResult
+from dpviz.common.fingerprint import __version__
+from dpviz.common.words import Words
+from dpviz.datasets import Dataset
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Calibration
+from dpviz.models import MODELS, get_model
+from dpviz.privacy.accounting.selection import composed
+from dpviz.privacy.budget import Budget
+
+HARDENED: Words = (
+    "Every draw of noise is the sum of four from the operating system's randomness (Holohan and Braghin 2021), which resists the "
+    "known attacks on floating-point noise (Mironov 2012). It is no proof for arithmetic with rounding."
+)
+NOT_HARDENED: Words = (
+    "This method draws its noise inside training, in double or single precision, from a generator seeded by the operating "
+    "system. The sampler is not hardened: attacks on floating-point noise (Mironov 2012) are not ruled out."
+)
+
+
+def card(
+    spec: RunSpec,
+    cal: Calibration,
+    dataset: Dataset,
+    *,
+    rows: int,
+    hardened: bool,
+    tried: int | None,
+    audited: AuditResult | None,
+) -> str:
+    """The card in Markdown.
+
+    Args:
+        rows: trained on; public.
+        hardened: whether a hardened sampler was used.
+        tried: settings tried on these rows before, None where nobody says.
+        audited: an audit of the method, None where none was made.
+    """
+    built = spec.build()
+    sections = {
+        "Model": [
+            f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
+            f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}.",
+        ],
+        "Data": [
+            f"{_plain(dataset.name)}: {rows:,} rows for training; their number is public. {_plain(dataset.source)}.",
+            _looked_at(dataset),
+        ],
+        "Privacy": [
+            f"- Unit of privacy: one row; neighbouring relation: {cal.neighbouring.value}.",
+            f"- Claimed: {cal.claimed_budget or 'nothing'}.",
+            f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
+            *[f"- Only if: {condition}." for condition in cal.conditions],
+            f"- Accountant: {cal.accountant}.",
+            f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
+            + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
+            f"- Floating point: {HARDENED if hardened else NOT_HARDENED}",
+            *[f"- Note: {note}" for note in cal.notes],
+        ],
+        "Method": [
+            f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
+            "",
+            *[f"- {name} = {getattr(built, name)}" for name in built.knobs()],
+            f"- lam = {spec.lam:g}",
+        ],
+        "Choice of the settings": [_selection(cal, tried)],
+        "Audit": [_audit(audited)],
+        "Not in this card": [
+            "Accuracy on the rows is left out: a number that was computed from private rows without noise is not covered by ε."
+        ],
+    }
+    text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
+    return f"# Model card\n\n{text}\n"
+
+
+def _plain(text: str) -> str:
+    """Text from outside, so that it cannot become markup."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-!|<>&" else c for c in " ".join(text.split()))
+
+
+def _looked_at(dataset: Dataset) -> str:
+    if not dataset.looked_at:
+        return "Preprocessing looked at no row: ranges and categories were declared."
+    names = ", ".join(_plain(name) for name in dataset.looked_at)
+    return f"**Read from the rows, outside ε, and shown by the model's file:** ranges or categories of {names}."
+
+
+def _selection(cal: Calibration, tried: int | None) -> str:
+    if tried is None:
+        return (
+            "Not stated. Where settings were chosen by looking at results on these rows, that choice is outside ε, and so is "
+            "every number that was looked at."
+        )
+    if tried <= 1:
+        return "The person who released it states that no other setting was tried on these rows."
+    each = cal.proved_budget or cal.claimed_budget
+    cost = f" With this release they add up to {_added(each, tried)}, by plain addition." if each else ""
+    return f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above.{cost}"
+
+
+def _added(each: Budget, tried: int) -> Budget:
+    return composed(each, min(tried, 10_000))
+
+
+def _audit(audited: AuditResult | None) -> str:
+    if audited is None:
+        return "None was made. An audit can refute a guarantee and never confirms one."
+    return (
+        f"{audited.runs:,} trainings on each side of a synthetic pair of neighbouring datasets: {audited.verdict}. "
+        f"Lower bound on ε, free of assumptions: {audited.epsilon_lower:.3g} (the largest that so many can show: "
+        f"{audited.ceiling:.3g}). An audit can refute a guarantee and never confirms one."
+    )

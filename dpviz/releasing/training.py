@@ -1,0 +1,183 @@
+"""Trains one model to be released: fresh randomness of the operating system, no seed, a hardened sampler where there is one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpviz.auditing import AuditResult, audit
+from dpviz.auditing.pairs import worst_case
+from dpviz.common import files
+from dpviz.common.fingerprint import __version__
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import Dataset
+from dpviz.experiments.measure import train
+from dpviz.experiments.resolve import ResolvedRun, resolve
+from dpviz.experiments.setup import setup_for
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import Calibration, Training
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.releasing.card import card
+from dpviz.releasing.model import CARD, FILE, ReleasedModel
+from dpviz.releasing.sampler import HARDENED
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One model and what belongs to it.
+
+    Attributes:
+        model: to be published.
+        spec: the run that it is one replica of; its seeds were not used.
+        calibration: how its noise was set.
+        dataset: the rows that it was trained on, or a part of them.
+        rows: how many of them, public.
+        hardened: whether the noise comes from a sampler that resists known floating-point attacks.
+        tried: settings that were tried on these rows before, None where nobody says.
+        audited: an audit of the method, None where none was made.
+    """
+
+    model: ReleasedModel
+    spec: RunSpec
+    calibration: Calibration
+    dataset: Dataset
+    rows: int
+    hardened: bool
+    tried: int | None
+    audited: AuditResult | None
+
+    @property
+    def card(self) -> str:
+        """The model card, in Markdown."""
+        return card(
+            self.spec,
+            self.calibration,
+            self.dataset,
+            rows=self.rows,
+            hardened=self.hardened,
+            tried=self.tried,
+            audited=self.audited,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Writes `model.json` and `card.md` into a folder, which is made.
+
+        Raises:
+            InvalidInput: there is a model already, or the folder cannot be written.
+        """
+        if (folder / FILE).exists():
+            raise InvalidInput(
+                "--out", f"{str(folder)!r} holds a model already", "Name another folder; a release is not overwritten."
+            )
+        try:
+            files.write(folder / CARD, self.card.encode())
+            files.write(folder / FILE, self.model.to_json().encode())
+        except OSError as error:
+            raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+
+
+def release(
+    spec: RunSpec,
+    *,
+    all_rows: bool = False,
+    unproved: bool = False,
+    ranges_from_data: bool = False,
+    tried: int | None = None,
+    audit_runs: int = 0,
+    monitor: Monitor = silent,
+) -> Release:
+    """Trains one model of a run, to be published. Each call gives another model and spends the budget anew.
+
+    Args:
+        spec: the run; its seeds of noise and its number of noise draws are not used.
+        all_rows: train on all rows and not on the run's training part.
+        unproved: release although the budget that was asked for is not proved.
+        ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
+        tried: how many settings were tried on these rows before, for the card.
+        audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
+        monitor: told of progress; raises to cancel.
+
+    Raises:
+        InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
+    """
+    run = resolve(spec)
+    shared = setup_for(run.spec)
+    dataset = shared.dataset
+    if dataset.encoder is None:
+        raise InvalidInput("dataset", f"{dataset.name!r} cannot say how new rows become features", "Choose another dataset.")
+    if dataset.looked_at and not ranges_from_data:
+        some = ", ".join(dataset.looked_at[:3]) + (", ..." if len(dataset.looked_at) > 3 else "")
+        cause = (
+            f"the ranges or categories of {some} were read from the rows, outside every epsilon, and the model would show them"
+        )
+        raise InvalidInput("ranges", cause, "Declare them, or allow it with --ranges-from-data.")
+    problem = shared.problem
+    if all_rows:
+        problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.spec.lam)
+    built = run.spec.build()
+    budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
+    cal = built.calibrate(problem.setting, budget)
+    if not unproved:
+        _require_proof(cal, budget)
+    stream = np.random.SeedSequence()  # entropy of the operating system
+    fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
+    theta, hardened = fit.theta[0, 0], False
+    if fit.distribution is not None and fit.distribution.family in HARDENED and cal.noise_scale > 0:
+        noise = HARDENED[fit.distribution.family](problem.m, random.SystemRandom())
+        theta = np.atleast_2d(fit.distribution.centre)[0] + float(fit.distribution.scale[0]) * noise
+        hardened = True
+    model = ReleasedModel(
+        model=run.spec.model,
+        theta=theta,
+        constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
+        intercept=dataset.intercept,
+        classes=dataset.label_names,
+        encoder=dataset.encoder,
+        privacy=_privacy(run, cal, problem.n, hardened),
+    )
+    return Release(model, run.spec, cal, dataset, problem.n, hardened, tried, _audited(run, cal, audit_runs, monitor))
+
+
+def _require_proof(cal: Calibration, asked: Budget) -> None:
+    switch = "Choose a method with a proof, or allow it with --i-know-this-is-not-proved."
+    if cal.proved_budget is None:
+        said = "no privacy is promised at all" if cal.status is Status.NONE else f"{cal.claimed_budget} is only claimed"
+        raise InvalidInput("mechanism", f"this model's guarantee has no proof: {said}", switch)
+    within = cal.proved_budget.epsilon <= asked.epsilon * (1 + 1e-9) and cal.proved_budget.delta <= asked.delta * (1 + 1e-9)
+    if not within:
+        raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
+
+
+def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
+    if not runs:
+        return None
+    pair = worst_case(run.spec.build(), get_model(run.spec.model), cal.budget)
+    return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
+
+
+def _privacy(run: ResolvedRun, cal: Calibration, rows: int, hardened: bool) -> dict[str, object]:
+    """What the model's file says of its privacy, for programs; the card says it for people."""
+
+    def plain(budget: Budget | None) -> dict[str, float] | None:
+        return None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta}
+
+    built = run.spec.build()
+    return {
+        "dpviz": __version__,
+        "mechanism": built.id,
+        "hyperparameters": {name: getattr(built, name) for name in built.knobs()} | {"lam": run.spec.lam},
+        "claimed": plain(cal.claimed_budget),
+        "proved": plain(cal.proved_budget),
+        "status": cal.status.value,
+        "relation": cal.neighbouring.value,
+        "conditions": list(cal.conditions),
+        "accountant": cal.accountant,
+        "rows": rows,
+        "hardened_sampler": hardened,
+    }

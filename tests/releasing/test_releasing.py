@@ -1,0 +1,179 @@
+"""Releasing a model: fresh noise of the declared scale, a file without pickle, a card, predictions for new rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.sources import own
+from dpviz.releasing.sampler import HARDENED
+
+FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
+
+
+@pytest.mark.parametrize("family", HARDENED)
+@pytest.mark.parametrize("size", [1, 3, 12])
+def test_the_hardened_sampler_has_the_declared_distribution(family: str, size: int) -> None:
+    """Lengths and coordinates against closed forms; 5 % less noise fails."""
+    source, count = random.Random(size), 4000 if size < 10 else 1500
+    draws = np.array([HARDENED[family](size, source) for _ in range(count)])
+    lengths = np.linalg.norm(draws, axis=1)
+    law = stats.chi(size) if family == "gaussian" else stats.gamma(size)
+    assert stats.kstest(lengths, law.cdf).pvalue > 0.001
+    if count * size >= 4000:  # directions are uniform: no coordinate is larger than another, and signs are fair
+        unit = draws / lengths[:, None]
+        assert np.abs(unit.mean(axis=0)).max() < 5 / np.sqrt(count)
+        assert np.abs((unit**2).mean(axis=0) * size - 1).max() < 5 * np.sqrt(2 / count) + 1e-12
+    many = np.linalg.norm(np.array([HARDENED[family](size, source) for _ in range(8000)]), axis=1) if size == 3 else lengths
+    if size == 3:
+        assert stats.kstest(0.95 * many, law.cdf).pvalue < 0.001  # the control
+
+
+def test_two_releases_differ_by_noise_of_the_declared_scale() -> None:
+    first, second = dpviz.release(FAST), dpviz.release(FAST)
+    assert first.hardened
+    m, scale = len(first.model.theta), first.calibration.noise_scale
+    square = float(((first.model.theta - second.model.theta) ** 2).sum() / (2 * scale**2))
+    assert stats.chi2(m).ppf(1e-9) < square < stats.chi2(m).isf(1e-9)  # fails once in a billion runs: nothing is seeded here
+    np.random.seed(0)  # noqa: NPY002
+    assert (dpviz.release(FAST).model.theta != first.model.theta).all()
+
+
+def test_the_noise_lies_around_the_minimiser() -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=1e6))
+    np.testing.assert_allclose(made.model.theta, dpviz.setup_for(made.spec).problem.optimum, atol=0.05)
+
+
+def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
+    made = dpviz.release(FAST, tried=3)
+    made.save(tmp_path / "model")
+    text = (tmp_path / "model" / "model.json").read_text()
+    assert "seed" not in text
+    loaded = dpviz.load_model(tmp_path / "model")
+    frame = dpviz.load_dataset("census-100").frame
+    np.testing.assert_array_equal(loaded.predict(frame), made.model.predict(frame))
+    card = (tmp_path / "model" / "card.md").read_text()
+    for part in (
+        "ε = 1",
+        "replace-one",
+        "3 settings were tried",
+        "Mironov 2012",
+        "80 rows",
+        "Balle",
+        "No seed" if False else "λ",
+    ):
+        assert part in card
+    with pytest.raises(InvalidInput, match="holds a model already"):
+        made.save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["teaching", "census-100", "iris"])
+@pytest.mark.parametrize("scaling", ["unit", "clip", "bound", "largest"])
+def test_new_rows_are_encoded_as_the_training_rows_were(name: str, scaling: str) -> None:
+    data = dpviz.load_dataset(name, scaling=scaling, intercept=False)
+    assert data.encoder is not None
+    assert data.encoder.names == data.feature_names
+    np.testing.assert_allclose(data.encoder.rows(own.table(data.frame)), data.X, atol=1e-12)
+
+
+def test_own_tables_are_encoded_as_the_training_rows_were() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40, 10, 50), "kind": rng.choice(["a", "b"], 50), "y": np.arange(50) % 2})
+    frame.loc[3, "age"], frame.loc[4, "kind"] = np.nan, None
+    how = {"missing": "default", "defaults": {"age": 40.0, "kind": "none"}, "ranges": {"age": (20, 60)}}
+    data = dpviz.dataset(frame, target="y", **how)  # type: ignore[arg-type]
+    assert data.encoder is not None
+    np.testing.assert_allclose(data.encoder.rows(own.table(frame)), data.X[:, :-1] * np.sqrt(2), atol=1e-12)
+    divided = dpviz.dataset(frame[["age"]].fillna(0), frame["y"], data_norm=50.0)
+    assert divided.encoder is not None
+    np.testing.assert_allclose(divided.encoder.rows(own.table(frame[["age"]].fillna(0))), divided.X[:, :-1] * np.sqrt(2))
+
+
+def test_unseen_categories_and_values_out_of_range_are_said() -> None:
+    made = dpviz.release(FAST)
+    frame = dpviz.load_dataset("census-100").frame.head(3).astype({"region": object})
+    frame.loc[0, "region"], frame.loc[1, "age"] = "the moon", 500
+    said: list[str] = []
+    assert set(made.model.predict(frame, said)) <= set(made.model.classes)
+    assert len(said) == 2
+    for change, field in (({"age": "old"}, "age"), ({"age": np.nan}, "age")):
+        with pytest.raises(InvalidInput) as refused:
+            made.model.predict(frame.assign(**change))
+        assert refused.value.field == field
+    with pytest.raises(InvalidInput, match="is missing"):
+        made.model.predict(frame.drop(columns="age"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "match"),
+    [
+        (dpviz.RunSpec("census-100", mechanism="pidp-sgd"), "no proof"),
+        (dpviz.RunSpec("census-100", mechanism="non-private"), "no privacy is promised"),
+        (dpviz.RunSpec("census-100", mechanism="bolt-on-psgd", params={"noise": "classical"}, epsilon=30.0), "is proved"),
+        (dpviz.RunSpec("iris", mechanism="output-gaussian"), "read from the rows"),
+    ],
+)
+def test_what_is_not_proved_or_was_read_from_the_rows_needs_a_switch(spec: dpviz.RunSpec, match: str) -> None:
+    with pytest.raises(InvalidInput, match=match):
+        dpviz.release(spec)
+    made = dpviz.release(spec, unproved=True, ranges_from_data=True)
+    assert made.hardened == (spec.mechanism in ("bolt-on-psgd", "output-gaussian"))
+    assert ("is not hardened" in made.card) != made.hardened
+    if spec.dataset == "iris":
+        assert "Read from the rows" in made.card
+
+
+@pytest.mark.parametrize("model", ["svm", "mlp-3"])
+def test_other_models_are_released_too(model: str) -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", model=model, mechanism="dp-gd", params={"steps": 2}))
+    again = dpviz.release.__globals__["ReleasedModel"].from_json(made.model.to_json())
+    frame = dpviz.load_dataset("census-100").frame
+    np.testing.assert_array_equal(again.scores(frame), made.model.scores(frame))
+
+
+def test_damaged_files_are_refused_in_words() -> None:
+    from dpviz.releasing import ReleasedModel
+
+    good = json.loads(dpviz.release(FAST).model.to_json())
+    damages: list[dict[str, object]] = [
+        {"format": "x"},
+        {"theta": [1.0]},
+        {"theta": ["a"] * len(good["theta"])},
+        {"classes": ["one"]},
+        {"encoder": {}},
+        {"encoder": {**good["encoder"], "columns": [{"name": "a", "kind": "number"}]}},
+        {"encoder": {**good["encoder"], "scaling": "x"}},
+        {"model": "forest"},
+        {"intercept": 2},
+    ]
+    for damage in damages:
+        with pytest.raises(InvalidInput):
+            ReleasedModel.from_json(json.dumps(good | damage))
+    for text in ("", "[]", "[" * 100_000, "{"):
+        with pytest.raises(InvalidInput):
+            ReleasedModel.from_json(text)
+
+
+def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "model"
+    link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1"
+    assert main(["release", link, "--epsilon", "5", "--out", str(out), "--audit", "40", "--tried", "2"]) == 0
+    assert "proved: (ε = 5" in capsys.readouterr().out
+    assert "40 trainings on each side" in (out / "card.md").read_text()
+    frame = dpviz.load_dataset("census-100").frame.iloc[:4, :-1]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(out), str(tmp_path / "new.csv")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert main(["release", link, "--out", str(out)]) == 2
+    assert main(["predict", str(tmp_path), str(tmp_path / "new.csv")]) == 2
+    assert main(["release", "--dataset=census-100", "--mechanism=pidp-sgd", f"--out={tmp_path / 'other'}"]) == 2
+    assert not (tmp_path / "other").exists()
