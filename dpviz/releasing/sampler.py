@@ -8,7 +8,8 @@ search over all of them together, which is infeasible. Here:
     density prop. to exp(-|b|)   = b_1 + b_2 + b_3 + b_4,  b_i = sqrt(v_i) g_i,  v_i ~ Gamma((m + 1)/8, scale 2),  g_i ~ N(0, I_m)
 
 The second holds because b = sqrt(v) g with v ~ Gamma((m + 1)/2, scale 2) has the characteristic function
-(1 + |t|^2)^(-(m + 1)/2), which is the fourth power of that of b_i [ours; the mixture is that of `dpviz.common.random`]. This resists
+(1 + |t|^2)^(-(m + 1)/2), which is the fourth power of that of b_i [ours; the mixture is that of
+`dpviz.common.random`]. This resists
 known attacks. It is no proof for arithmetic with rounding.
 """
 
