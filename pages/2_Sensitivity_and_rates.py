@@ -1,4 +1,6 @@
-"""Where the noise comes from: sensitivity over training and over every setting, and the papers' rates beside both."""
+"""Where the noise comes from: what one row can change, how that falls with n, and on request training and the papers' rates."""
+
+import streamlit as st
 
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
 from dpviz.dashboard.shell import fields, page, sidebar
@@ -7,8 +9,19 @@ theme = page.start("Sensitivity and rates")
 own = fields.Group(KEYS, settings.of)
 spec = sidebar.sidebar(own)
 page.problems()
-recursion.over_training(spec, theme, own["algorithm"])
-recursion.one_picture(spec, theme)
-scaling.curves(spec, theme, own["over"])
-excess_risk.excess(spec, theme)
-rates.table(spec)
+recursion.headline(spec)
+left, right = st.columns(2, gap="large")
+with left:
+    scaling.curves(spec, theme, own["over"])
+with right:
+    recursion.one_picture(spec, theme)
+recursion.promised(spec)
+part = own["part"].draw()
+if part != "none":
+    st.header(settings.PARTS[part], anchor=False)
+if part == "training":
+    recursion.over_training(spec, theme, own["algorithm"])
+elif part == "risk":
+    excess_risk.excess(spec, theme)
+elif part == "rates":
+    rates.table(spec)

@@ -98,6 +98,15 @@ def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
         return {}
 
 
+def in_use(spec: RunSpec, rows: int) -> float:
+    """The sensitivity that the noise is scaled to, with another number of rows; NaN where there is none."""
+    mechanism, setting = at(spec, "n", rows)
+    try:
+        return mechanism.calibrate(setting, resolve(spec).budget).sensitivity
+    except InvalidInput:
+        return np.nan
+
+
 def bounds(spec: RunSpec, over: Axis) -> pd.DataFrame:
     """Worst-case sensitivities over an axis: one column per bound, then the axis under its name; NaN where there is none."""
     return pd.DataFrame([bounds_at(spec, over.name, float(v)) for v in over.grid]).assign(**{over.name: over.grid})

@@ -65,10 +65,10 @@ def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callab
     one = reader()
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity_and_rates")
     page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").click()
-    page.locator("table").get_by_text("observed, adversarial").wait_for()
+    page.get_by_text("observed, adversarial").first.wait_for()
     page.get_by_role("link", name="Audit", exact=True).first.click()
     page.wait_for_function("() => location.pathname.includes('Audit')")
     page.get_by_role("link", name="Sensitivity and rates").first.click()
     page.wait_for_function("() => location.pathname.includes('Sensitivity')")
-    page.locator("table").get_by_text("observed, adversarial").wait_for()
+    page.get_by_text("observed, adversarial").first.wait_for()
     assert page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").count() == 0

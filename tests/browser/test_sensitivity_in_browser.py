@@ -20,7 +20,7 @@ def main(page: Any) -> str:
 @pytest.mark.long
 def test_sensitivity_answers_and_links(reader: Make) -> None:
     one = reader()
-    page = one.open("?dataset=teaching&mechanism=rsgd-ar", SENSITIVITY)
+    page = one.open("?dataset=teaching&mechanism=rsgd-ar&part=training", SENSITIVITY)
     page.wait_for_selector(".st-key-slack .main-svg")
     for words in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
         assert words in main(page)

@@ -16,7 +16,9 @@ from streamlit.testing.v1 import AppTest
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.claims import cards
+from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.guarantees import table as guarantees
+from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
 from dpviz.dashboard.shell import address
@@ -37,7 +39,9 @@ PAGES: dict[str, tuple[Make, str]] = {
     "rows": (selection.of, "3_Influence_and_noise"),
     "accounting": (accounting.of, "4_Privacy_accounting"),
     "audit": (attack.of, "6_Audit"),
-    "claims": (cards.of, "7_Paper_claims"),
+    "claims": (verdicts.of, "7_Paper_claims"),
+    "guarantees": (guarantees.of, "5_Guarantees"),
+    "lessons": (lessons.of, "9_Lessons"),
 }
 
 
@@ -145,6 +149,7 @@ FULL = {
         "figure": next(iter(base.panels())),
     },
     "sensitivity": {
+        "part": "rates",
         "algorithm": "nsgd",
         "over": "lam",
         "risk": "n",
@@ -161,7 +166,9 @@ FULL = {
     "rows": {"row": "0", "other": "1", "x": "x2", "y": "x1"},
     "accounting": {"compare": "dp-gd", "relation": "add-remove", "q": "0.05", "z": "2.5"},
     "audit": {"pair": "two-rows", "row": "0", "other": "1", "runs": "200"},
-    "claims": {"about": "mechanism", "thorough": "yes"},
+    "guarantees": {"order": "name"},
+    "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
+    "lessons": {"lesson": "attack"},
 }
 
 

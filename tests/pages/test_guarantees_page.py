@@ -28,5 +28,5 @@ def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -
     assert set(saved.refuted()) >= {"dbdp-pi"}
     best = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)).accuracy.mean()
     assert f"{100 * best:.1f}" in found["Accuracy"]["DP-GD"]
-    by_name = settled(opened("Guarantees", seed="7", sort="name")).table[0].value
+    by_name = settled(opened("Guarantees", seed="7", order="name")).table[0].value
     assert [name.lower() for name in by_name.index] == sorted(name.lower() for name in by_name.index)

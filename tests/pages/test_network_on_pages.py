@@ -180,11 +180,11 @@ def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rates_have_nothing_to_say_about_a_network() -> None:
-    page = settled(opened(SENSITIVITY, model="mlp"))
+    page = settled(opened(SENSITIVITY, model="mlp", part="rates"))
     assert "no rate speaks of it" in notes(page)
     assert "of this run" not in text(page)
     assert "adversarial" not in text(page)
-    linear = settled(opened(SENSITIVITY))
+    linear = settled(opened(SENSITIVITY, part="rates"))
     assert "no rate speaks of it" not in notes(linear)
     assert "adversarial" in text(linear)
 

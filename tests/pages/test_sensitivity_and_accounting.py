@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard.sensitivity import explanation, rates, recursion
+from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import pool
+from dpviz.experiments import scaling
 from dpviz.mechanisms import ReleasesGaussians
 from dpviz.models import get_model
 from dpviz.privacy.accounting import side_by_side
@@ -26,7 +27,7 @@ def _fresh() -> Iterator[None]:
 
 
 def test_a_student_finds_the_four_answers() -> None:
-    said = text(opened(SENSITIVITY))
+    said = text(opened(SENSITIVITY, part="training"))
     for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
         assert question in said
     assert "2ηG/ν" in said
@@ -39,7 +40,8 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd")
     cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
     said = text(opened(SENSITIVITY, mechanism="rsgd"))
-    assert f"{cal.sensitivity:.3g}" in said
+    assert f"one row changes what is protected by at most {cal.sensitivity:.3g}; with ten times the rows" in said
+    assert scaling.in_use(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
     assert trace is not None
@@ -68,6 +70,7 @@ def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
     assert "PIDP-SGD" in text(page)
     page.radio(key="own.table").set_value("dbdp").run()
     assert page.query_params["table"] in ("dbdp", ["dbdp"])
+    page.radio(key="own.part").set_value("rates").run()
     page.radio(key="own.table").set_value("input").run()
     assert "table" not in page.query_params, "defaults are not written"
     for bad in ({"table": "zzz"}, {"tn": "-3"}, {"te": "lots"}, {"over": "moon"}):
@@ -78,7 +81,7 @@ def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
 
 
 def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
-    said = text(opened(SENSITIVITY, table="input"))
+    said = text(opened(SENSITIVITY, part="rates"))
     assert "not plotted: unreadable" in said
     assert "Every O(·) is taken as 1" in said
     assert re.search(r":gray\[✗ needs n² = [^|]*steps", said)
@@ -95,7 +98,7 @@ def test_excess_risk_on_request_over_d() -> None:
 
 
 def test_the_regime_button_moves_the_run() -> None:
-    page = settled(opened(SENSITIVITY))
+    page = settled(opened(SENSITIVITY, part="risk"))
     button = next(b for b in page.button if b.label.startswith("Go where noise decides"))
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])
@@ -144,7 +147,7 @@ def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
 
 
 def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
-    said = text(opened(SENSITIVITY, table="input", tt="5"))
+    said = text(opened(SENSITIVITY, part="rates", tt="5"))
     row = next(part for part in said.split("\n") if "Input perturbation (Kang) (input)" in part)
     assert "its privacy proof does not" in row
     assert "✓" not in row
@@ -170,3 +173,12 @@ def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
     page.button(key="start.test").click().run()
     assert not page.exception
     assert not page.button
+
+
+def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links() -> None:
+    page = opened(SENSITIVITY, mechanism="dp-gd")
+    assert "DP-GD: one row changes what is protected by at most" in text(page)
+    assert not [h for h in page.header if h.value in settings.PARTS.values()]
+    assert opened(SENSITIVITY, table="pidp").radio(key="own.part").value == "rates"
+    none = opened(SENSITIVITY, mechanism="pidp-sgd")
+    assert "no bound is known for what one row changes" in text(none)

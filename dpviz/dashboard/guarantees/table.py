@@ -36,7 +36,7 @@ _COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved ε", "Accuracy
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """What the page keeps in the address: the order of the table."""
-    return (fields.choice("sort", "Sorted by", SORTS, "", few=0),)
+    return (fields.choice("order", "Sorted by", SORTS, "", few=0),)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _row(line: Line, notes: Sequence[str]) -> tuple[str, ...]:
 
 def short(accountant: str) -> str:
     """An accountant's name without its details, which the page Privacy accounting gives in full."""
-    return re.split(r" ?[(\[,:;]", accountant)[0]
+    return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
 
 
 def _spread(values: np.ndarray) -> str:

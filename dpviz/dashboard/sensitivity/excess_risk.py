@@ -53,7 +53,6 @@ def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
 
 def excess(spec: RunSpec, theme: Theme) -> None:
     """Observed excess empirical risk and every rate through one point."""
-    st.header("Excess risk: observed, bounded, and as published", anchor=False)
     over = _controls()
     if over.key == "d" and not setting_of(spec).linear:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")

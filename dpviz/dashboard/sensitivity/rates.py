@@ -38,7 +38,6 @@ NO_RATES = (
 
 def table(spec: RunSpec) -> None:
     """A paper's table with the reader's numbers."""
-    st.header("The papers' tables, live", anchor=False)
     if not speaks_of(spec):
         panels.empty(NO_RATES)
         return

@@ -14,7 +14,7 @@ from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell import fields, links
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
-from dpviz.experiments import observed
+from dpviz.experiments import observed, scaling
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -46,7 +46,6 @@ def algorithm_choice(spec: RunSpec) -> Field[str]:
 
 def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """The recursion as it runs, and four answers."""
-    st.header("Where it comes from: two runs drifting apart", anchor=False)
     setting = setting_of(spec)
     if choice.empty:
         panels.empty(
@@ -155,9 +154,22 @@ def _variants(mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
     )
 
 
+def headline(spec: RunSpec) -> None:
+    """How much one row can change what this very mechanism protects, and how that falls with n, in one sentence."""
+    value, label = calibration_of(spec).sensitivity, list_mechanisms()[spec.mechanism].label
+    more = scaling.in_use(spec, 10 * setting_of(spec).n)
+    said = f"{label}: one row changes what is protected by at most {words.three(value)}"
+    if not np.isfinite(value):
+        said = f"{label}: no bound is known for what one row changes"
+    elif np.isfinite(more):
+        said += f"; with ten times the rows {words.three(more)}"
+    with st.container(key="headline"):
+        st.markdown(words.markdown(said) + ".")
+
+
 def one_picture(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
-    st.header("Worst case, closed form and observed", anchor=False)
+    st.header("Bounds and what is observed", anchor=False)
     setting, mechanism = setting_of(spec), spec.build()
     bounds = mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
@@ -184,16 +196,13 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
             f"{100 * moves.largest() / cal.sensitivity:.0f} % of the bound: "
             "the rest is slack, or a neighbour that was not tried."
         )
-        panels.not_private("Observed movements come from training on the rows without noise.")
     fig = lines.bars(
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
     )
     summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
     charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]))
-    st.markdown(words.markdown(f"What the noise scaled to it promises: ε = {words.three(spec.epsilon)}."))
-    guarantee.badge(cal)
-    links.examine(spec.mechanism)
-    _how_measured(bounds, setting)
+    if text:
+        panels.not_private("Observed movements come from training on the rows without noise.")
 
 
 def _moves(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
@@ -211,6 +220,15 @@ def _moves(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
         dataset=spec.dataset,
         ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
     )
+
+
+def promised(spec: RunSpec) -> None:
+    """What noise that is scaled to the sensitivity guarantees, where to attack it, and how the picture is computed."""
+    guarantee.badge(calibration_of(spec))
+    with st.container(key="buttons-next"):
+        links.examine(spec.mechanism)
+    setting, mechanism = setting_of(spec), spec.build()
+    _how_measured(mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else (), setting)
 
 
 def _how_measured(bounds: tuple[Bound, ...], setting: Setting) -> None:

@@ -30,7 +30,7 @@ _COLUMNS = ("curve", "fitted slope", "at the smallest values", "at the largest v
 
 def over_choice(spec: RunSpec) -> Field[str]:
     """What the sensitivity is drawn over."""
-    return fields.choice("over", "Over", scaling.axes(spec), "n")
+    return fields.choice("over", "Sensitivity over", scaling.axes(spec), "n", few=0)
 
 
 def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
@@ -44,6 +44,7 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity, so there is nothing to draw.")
         return
     drawn, slopes = _bounds(spec, theme, over, table, labels)
+    above = st.container()
     seen = _retrained(spec, over)
     for kind, symbol in _SYMBOLS.items():
         if seen is None or not (seen[kind].notna().any() and seen[kind].max() > 0):
@@ -51,11 +52,13 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         look = Look("", theme.ink, "solid", symbol)
         drawn.append(lines.Line(f"observed, {kind}", seen["x"], seen[kind], look, points=True))
         slopes.append((f"observed, {kind}", words.two(scaling.slopes(seen["x"], seen[kind]).fitted), "–", "–"))
-    fig = lines.curves(drawn, theme, x=over.title, y="sensitivity (L2)", marks=((over.value, "this run"),))
+    fig = lines.curves(drawn, theme, x=over.title, y="sensitivity (L2)", marks=((over.value, "this run"),), height=290)
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)
     summary = f"Sensitivity of {mechanism.label} over {over.title}, logarithmic on both axes. Fitted slopes: {fitted}."
-    charts.chart(fig, "falls", summary, lambda: table)
-    tables.table(slopes, _COLUMNS)
+    with above:
+        charts.chart(fig, "falls", summary, lambda: table)
+    with st.expander("Slopes"):
+        tables.table(slopes, _COLUMNS)
     if over.name == "n":
         st.caption(
             "Batches keep their share of the rows while n changes. A batch of a fixed rule such as √n gives flatter curves."

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import streamlit as st
+
 from dpviz.dashboard.sensitivity import excess_risk, rates, recursion, scaling
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.spec import RunSpec
+
+PARTS = {
+    "none": "The answer alone",
+    "training": "Where it comes from: two runs drifting apart",
+    "risk": "Excess risk: observed, bounded, as published",
+    "rates": "The papers' tables",
+}
+
+
+def part() -> Field[str]:
+    """What is shown below the answer; a link that sets something of a part opens it."""
+    keys = {"training": ("algorithm",), "risk": ("risk", "sizes"), "rates": tuple(field.key for field in rates.CONTROLS)}
+    asked = [name for name, its in keys.items() if any(st.session_state.get(key) for key in its)]
+    return fields.choice("part", "Look closer", PARTS, asked[0] if len(asked) == 1 else "none")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them, for a run."""
-    return (recursion.algorithm_choice(spec), scaling.over_choice(spec), *excess_risk.CONTROLS, *rates.CONTROLS)
+    return (part(), recursion.algorithm_choice(spec), scaling.over_choice(spec), *excess_risk.CONTROLS, *rates.CONTROLS)
