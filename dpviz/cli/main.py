@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(given: list[str]) -> int:
     options = parser().parse_args(given)
+    options.typed = shlex.join(["dpviz", *given])
     try:
         return int(options.command(options))
     except InvalidInput as problem:

@@ -72,6 +72,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Computes and saves. Returns 0, or 1 where a part could not be computed."""
     from dpviz.experiments.cells import CellStore, attempts, problems
+    from dpviz.experiments.cluster import ClusterLost
     from dpviz.experiments.sweep import in_order
 
     out = _target(options.out)
@@ -81,11 +82,18 @@ def run(options: argparse.Namespace) -> int:
     bar = _Bar(not options.quiet)
     cells = spec.cells()
     tables, missing = [], []
-    with _backend(options.backend, options.scheduler) as everywhere:
-        for table in attempts(cells, store=store, n_jobs=-1 if everywhere else jobs, monitor=bar):
-            missing += problems(table)
-            if len(table):
-                tables.append(table)
+    finished = 0
+    try:
+        with _backend(options.backend, options.scheduler) as everywhere:
+            for table in attempts(cells, store=store, n_jobs=-1 if everywhere else jobs, monitor=bar):
+                missing += problems(table)
+                finished += 1
+                if len(table):
+                    tables.append(table)
+    except ClusterLost as lost:
+        bar.end()
+        kept = f"They are kept. {lost.fix} {options.typed}" if store else "They are lost, because of --no-cache."
+        raise InvalidInput("--scheduler", f"{lost.cause}; {finished} of {len(cells)} parts are finished", kept) from None
     bar.end()
     for notice in store.notices if store else ():
         print(f"dpviz: {notice}", file=sys.stderr)
@@ -215,6 +223,8 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     Raises:
         InvalidInput: Dask is not installed, nobody answers, or the workers' engine is another one.
     """
+    import logging
+
     from dpviz.common.boundary import Boundary
     from dpviz.common.fingerprint import engine_version
 
@@ -224,6 +234,8 @@ def _client(scheduler: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install 'dpviz[dask]'.") from error
+    for name in ("distributed", "tornado", "asyncio"):  # what breaks a connection is said below, in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=10, set_as_default=True)
     except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.datasets.catalogue import only_here
+from dpviz.experiments import cluster
 from dpviz.experiments.cell import Cell, problems, seconds
 from dpviz.experiments.store import CellStore
 
@@ -32,7 +33,7 @@ def run_cells(
         monitor: told the share of all cells that is done; raises to cancel.
 
     Raises:
-        InvalidInput: a cell cannot be computed.
+        InvalidInput: a cell cannot be computed, or a cluster was lost (`cluster.ClusterLost`).
     """
     for table in attempts(cells, store=store, n_jobs=n_jobs, monitor=monitor):
         for _, problem in problems(table):
@@ -58,8 +59,8 @@ def attempts(
             finished += 1
             yield known
     monitor(finished / max(len(cells), 1))
-    for cell, table in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
-        if store:
+    for cell, table, computed in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
+        if store and computed:
             store.put(cell, table)
         yield table
 
@@ -75,17 +76,24 @@ def _attempt(cell: Cell) -> pd.DataFrame:
     return cell.attempt(monitor)
 
 
-def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame]]:
+def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
+    """(cell, its table, whether it was computed: a cluster may fail to)."""
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
-    if n_jobs == 1 and type(get_active_backend()[0]).__name__ not in ("DaskDistributedBackend", "RayBackend"):
+    backend = get_active_backend()[0]
+    name = type(backend).__name__
+    held = any(only_here(cell.spec.dataset) for cell in cells)
+    if name == "DaskDistributedBackend" and not held:
+        yield from cluster.compute(cells, backend.client, monitor)
+        return
+    if n_jobs == 1 and name != "RayBackend":
         for k, cell in enumerate(cells):
-            yield cell, cell.attempt(lambda done, k=k: monitor(k + done))
+            yield cell, cell.attempt(lambda done, k=k: monitor(k + done)), True
             monitor(k + 1)
         return
-    threads = {"prefer": "threads"} if any(only_here(cell.spec.dataset) for cell in cells) else {}
+    threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
     tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in cells)
     for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
         monitor(k + 1)
-        yield cell, table
+        yield cell, table, True

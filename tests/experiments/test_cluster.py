@@ -1,0 +1,179 @@
+"""Cells on a Dask cluster: workers and schedulers that die end in a retry or in one error, never in a wait without end."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support import LIMIT, until
+
+import dpviz
+from dpviz.cli import sweep as cli_sweep
+from dpviz.cli.main import main
+from dpviz.common.progress import silent
+from dpviz.experiments import cluster
+from dpviz.experiments.cells import Cell, CellStore, attempts, problems
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
+CELLS = [Cell(dpviz.RunSpec("teaching", mechanism="majority", seeds=4), (1.0,), range(k, k + 2)) for k in (0, 2)]
+
+
+@dataclasses.dataclass(eq=False)
+class Future:
+    status: str
+    value: Any = None
+
+    def result(self) -> Any:
+        return self.value
+
+    exception = result
+
+    def release(self) -> None:
+        self.status = "released"
+
+
+class Client:
+    """A stand-in: its futures are what it was given, and its scheduler has some workers, or says nothing."""
+
+    def __init__(self, futures: list[Future], workers: dict[str, int] | None = None) -> None:
+        self._futures, self._workers, self.scheduler = iter(futures), workers, self
+
+    identity = None
+
+    def submit(self, *arguments: Any, **named: Any) -> Future:
+        return next(self._futures)
+
+    def sync(self, *arguments: Any, **named: Any) -> dict[str, Any]:
+        if self._workers is None:
+            raise OSError("closed")
+        return {"workers": self._workers}
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Waiting for futures that are pending takes no time; counts the times."""
+    count = [0]
+
+    def wait(futures: list[Future], **named: Any) -> None:
+        if all(future.status == "pending" for future in futures):
+            count[0] += 1
+            raise TimeoutError
+
+    monkeypatch.setattr(distributed, "wait", wait)
+    return count
+
+
+def computed(client: Any) -> list[tuple[Cell, pd.DataFrame, bool]]:
+    return list(cluster.compute(CELLS, client, silent))
+
+
+def test_what_is_finished_comes_first_and_a_part_whose_workers_died_is_named(patient: list[int]) -> None:
+    table = pd.DataFrame({"a": [1]})
+    died = distributed.KilledWorker("task", None, 3)
+    (_, first, good), (cell, second, bad) = computed(Client([Future("finished", table), Future("error", died)]))
+    assert first is table
+    assert (good, bad) == (True, False)
+    assert cell is CELLS[1]
+    assert "every worker that had it died" in str(problems(second)[0][1])
+
+
+@pytest.mark.parametrize("status", ["cancelled", "lost"])
+def test_a_scheduler_that_dies(status: str, patient: list[int]) -> None:
+    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+        computed(Client([Future(status), Future("pending")]))
+
+
+def test_a_scheduler_that_says_nothing(patient: list[int]) -> None:
+    waiting = [Future("pending"), Future("pending")]
+    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+        computed(Client(waiting))
+    assert [future.status for future in waiting] == ["released", "released"]
+
+
+def test_no_worker_is_left(patient: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 20))
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: next(clock))
+    with pytest.raises(cluster.ClusterLost, match="no worker for 60 s"):
+        computed(Client([Future("pending"), Future("pending")], {}))
+    assert patient[0] == 4, "looks after 20, 40, 60 and 80 s: the last one is the first after a minute"
+
+
+def test_a_failed_part_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "dpviz.experiments.cells._compute", lambda cells, *rest: ((cell, cluster.failed(cell, "x"), False) for cell in cells)
+    )
+    store = CellStore(tmp_path)
+    assert all(problems(table) for table in attempts(CELLS, store=store))
+    assert not list(tmp_path.iterdir())
+
+
+class Cluster:
+    """A scheduler and workers in processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        file = folder / "scheduler.json"
+        self._folder = folder
+        self.scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        until(file.exists, "the scheduler's start")
+        self.address = str(pd.read_json(file, typ="series")["address"])
+        self.workers = [self._start("dask_worker", self.address, "--no-nanny", "--nthreads", "1") for _ in range(2)]
+
+    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{module}", *arguments, "--no-dashboard"],
+            cwd=self._folder,
+            env=os.environ | {"PYTHONPATH": str(Path(dpviz.__file__).parents[1])},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait(LIMIT)
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    try:
+        with distributed.Client(made.address) as client:
+            client.wait_for_workers(2, timeout=LIMIT)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("victim", ["worker", "scheduler"])
+def test_deaths_in_the_middle_of_a_sweep(
+    victim: str, machines: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    flags = "--dataset teaching --mechanisms dp-gd,cms-output --epsilons 0.3,3 --seeds 40"
+    arguments = ["sweep", *flags.split(), "--out", str(tmp_path / "a.csv")]
+
+    def kill(bar: object, done: float) -> None:
+        if 0 < done < 1:
+            (machines.scheduler if victim == "scheduler" else machines.workers[0]).send_signal(signal.SIGKILL)
+
+    monkeypatch.setattr(cli_sweep._Bar, "__call__", kill)
+    code = main([*arguments, "--backend", "dask", "--scheduler", machines.address])
+    said = capsys.readouterr().err
+    if victim == "worker":
+        assert (code, said) == (0, "")
+    else:
+        assert code == 2
+        assert said.count("\n") == 1
+        assert "of 10 parts are finished. They are kept." in said
+        assert "dpviz sweep --dataset teaching" in said
+        assert main(arguments) == 0, "the same command goes on, here without the cluster"
+    assert len(pd.read_csv(tmp_path / "a.csv")) == 2 * 2 * 40
