@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit
+from dpviz.auditing.game import _prepare
+from dpviz.auditing.judging import judge
 from dpviz.auditing.pairs import make
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -25,3 +29,38 @@ def test_correct_mechanisms_raise_few_alarms() -> None:
         assert result.verdict in (EXCEEDED, NO_VIOLATION)
         alarms += result.verdict == EXCEEDED
     assert alarms <= 7
+
+
+def alarms(score: str, audits: int, twice: bool = False, confidence: float = 0.5) -> int:
+    """How many of so many audits of an exactly Gaussian mechanism find it above what it claims.
+
+    A large delta and a low confidence, so that alarms are frequent enough to be counted.
+
+    Args:
+        twice: each output is seen two times, so that the runs that choose the threshold are those that are counted.
+    """
+    pair, budget = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05)
+    game = _prepare(OutputGaussian(), pair.first, pair.second, budget, 200, 0, score, confidence, ())
+    centres = [side.optimum for side in game.sides]
+    sigma, found = game.calibration.noise_scale, 0
+    for k in range(audits):
+        rng = np.random.default_rng([k, 7])
+        first, second = (c + sigma * rng.standard_normal((100 if twice else 200, 2)) for c in centres)
+        if twice:
+            first, second = np.repeat(first, 2, axis=0), np.repeat(second, 2, axis=0)
+        result = judge(game, first, second, None)
+        found += result.counts.epsilon_lower_bound(budget.delta, result.counts_confidence) > budget.epsilon
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("score", ["auto", "gradient", "lda", "qda", "repeat"])
+def test_a_thousand_audits_of_an_exact_gaussian_keep_the_declared_share_of_alarms(score: str) -> None:
+    """Attacker and threshold are chosen on one half and counted on the other: at most 50 % alarms at 50 % confidence."""
+    assert 0 < alarms(score, 1000) <= binom.ppf(1 - 1e-6, 1000, 0.5)
+
+
+@pytest.mark.long
+def test_a_threshold_chosen_on_the_counted_half_is_seen() -> None:
+    for score in ("auto", "qda", "repeat"):
+        assert alarms(score, 1000, twice=True) > 2.5 * alarms(score, 1000)
