@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpviz.common.words import Words
-from dpviz.datasets.process import fetch
 from dpviz.datasets.sources import folder, remote
 from dpviz.datasets.sources.bundled import BUNDLED
 from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT
@@ -104,8 +103,7 @@ def cards() -> list[Card]:
     ]
     for name, r in remote.REMOTE.items():
         state = "here" if remote.downloaded(name) else "download"
-        known = fetch.facts(r.file)
-        source = f"{known['source']}, {known['fetched']}" if known else r.source.split("; ")[1]
+        source = remote.source_of(name) or r.source.split("; ")[1]
         label = " or ".join(r.label_names)
         made.append(Card(name, r.title, r.variant, label, r.licence, source, r.rows, state, r.megabytes))
     for name in folder.names():
@@ -116,5 +114,5 @@ def cards() -> list[Card]:
 
 
 def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
-    """Downloads a set; see `dpviz.datasets.process.fetch.fetch`."""
+    """Downloads a set; see `dpviz.datasets.sources.remote.download`."""
     remote.download(name, progress)

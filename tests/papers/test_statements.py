@@ -10,11 +10,15 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.datasets.sources.uploads import Upload
+from dpviz.datasets.table.formats import read_file
+from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.models import MODELS
-from dpviz.papers import checks
+from dpviz.papers import checks, sets
 from dpviz.papers.checks import Check
 from dpviz.papers.claims import list_claims
+from dpviz.papers.claims.context import Context
 from dpviz.papers.figures import base
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.times import as_fast, fastest
@@ -244,8 +248,33 @@ def test_a_figure_becomes_available_with_its_model(monkeypatch: pytest.MonkeyPat
 
 def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
-    rows = "\n".join(f"{k},{'yes' if k % 3 else 'no'}" for k in range(200))
+    rows = "\n".join(f"{k % 50},{'yes' if k % 3 else 'no'}" for k in range(200))
     (tmp_path / "bank.csv").write_text(f"age,label\n{rows}\n")
     setup = base.setup("chen-1-bank")
     assert setup.values["dataset"] == "data/bank.csv"
     assert any("200" in note for note in setup.notes), "that it has other rows is said"
+    assert base.setup("dbdp-1-bank-lr").values["dataset"] == "data/bank.csv", "the nearest set, before any synthetic one"
+    (tmp_path / "IPUMS-BR.dat").write_text("\n".join(f"{k % 7} {k % 5} {k % 3 // 2}" for k in range(200)))
+    assert base.setup("chen-1-ipums-br").values["dataset"] == "data/IPUMS-BR.dat"
+    (tmp_path / "bank.csv").write_text("age,label\n1")
+    setup = base.setup("chen-1-bank")
+    assert setup.values["dataset"] == "census-45211"
+    assert any("data/bank.csv was not taken: file: line 2 has 1 values" in note for note in setup.notes)
+
+
+def test_an_upload_called_like_the_papers_set_is_taken() -> None:
+    rows = "\n".join(f"{k % 50},{k % 3 // 2}" for k in range(200))
+    mine = Upload(read_file(f"age,y\n{rows}".encode()), TableSpec("y"), "Bank_full.CSV")
+    setup = base.setup("chen-1-bank", {mine.name: mine.title})
+    assert setup.values["dataset"] == mine.name
+    assert any("is read from Bank_full.CSV" in note for note in setup.notes)
+    assert base.setup("chen-1-adult", {mine.name: mine.title}).values["dataset"] != mine.name
+
+
+def test_claims_are_tested_on_the_papers_sets_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = ("breast-cancer", "census-45000")
+    monkeypatch.setattr(sets, "present", lambda name: False)
+    assert Context(full=True).data(("iris",), full) == full
+    monkeypatch.setattr(sets, "present", lambda name: name == "bank")
+    assert Context(full=True).data(("iris",), full) == ("breast-cancer", "bank")
+    assert Context().data(("iris",), full) == ("iris",)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, session
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
@@ -37,7 +37,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
                 st.session_state["own.figure"] = chosen.figure
             name = st.selectbox("Figure", list(known), key="own.figure", format_func=_title, on_change=_other)
         figure, panel = known[name]
-        setup = base.setup(name)
+        setup = base.setup(name, _uploads())
         with right:
             st.button(
                 "Set it up",
@@ -73,13 +73,18 @@ def _title(name: str) -> str:
     return f"{figure.source.name.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
 
 
+def _uploads() -> dict[str, str]:
+    """This session's uploads with the names of their files."""
+    return {name: held.title for name, held in session.held().items()}
+
+
 def _other() -> None:
     settings.figure_field().keep("")
 
 
 def _start(name: str, spec: RunSpec) -> None:
     """Puts a figure's settings into the controls; a callback."""
-    setup = base.setup(name)
+    setup = base.setup(name, _uploads())
     given = dict(setup.values)
     methods = given.pop("mechanisms")
     first = next(iter(methods))

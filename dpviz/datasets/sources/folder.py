@@ -71,7 +71,7 @@ def names() -> tuple[str, ...]:
 def stamp(name: str) -> Hashable:
     """A value that changes when the table or its sidecar changes."""
     entry = _entry(name)
-    return (str(entry.path), _file_stamp(entry.path), entry.sidecar and _file_stamp(entry.sidecar), Limits.from_environment())
+    return (str(entry.path), file_stamp(entry.path), entry.sidecar and file_stamp(entry.sidecar), Limits.from_environment())
 
 
 def load(name: str, intercept: bool) -> Dataset:
@@ -88,7 +88,7 @@ def load(name: str, intercept: bool) -> Dataset:
         name,
         lambda _: read_table(file_bytes(entry.path, limits), limits=limits, **how),
         owner=name,
-        version=(_file_stamp(entry.path), tuple(how.values()), limits),
+        version=(file_stamp(entry.path), tuple(how.values()), limits),
     )
     spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
     said = table.notes
@@ -131,7 +131,12 @@ def _entry(name: str) -> Entry:
     return entry
 
 
-def _file_stamp(path: Path) -> Hashable:
+def file_stamp(path: Path) -> Hashable:
+    """A value that changes with a file.
+
+    Raises:
+        InvalidInput: it cannot be looked at.
+    """
     try:
         info = path.stat()
         known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)

@@ -1,4 +1,7 @@
-"""The papers' public sets that are downloaded once. Each says which variant it is; two variants can share a download."""
+"""The papers' public sets: downloaded once, or read from the published files in the data folder.
+
+Each says which variant it is; two variants can share a download.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.sources import originals
 from dpviz.datasets.sources.base import Source
+from dpviz.datasets.sources.originals import BANK_NAMES
 from dpviz.datasets.table.spec import TableSpec, prepare
 
 UCI: Words = "UCI Machine Learning Repository, CC BY 4.0"
@@ -72,28 +77,8 @@ def _balanced(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.sort(np.r_[np.flatnonzero(fraud), some])].reset_index(drop=True)
 
 
-_BANK_NAMES = (
-    "age",
-    "job",
-    "marital",
-    "education",
-    "default",
-    "balance",
-    "housing",
-    "loan",
-    "contact",
-    "day",
-    "month",
-    "duration",
-    "campaign",
-    "pdays",
-    "previous",
-    "poutcome",
-)
-
-
 def _bank(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(_BANK_NAMES)})
+    return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(BANK_NAMES)})
 
 
 _ADULT = Remote(
@@ -197,8 +182,16 @@ REMOTE: dict[str, Remote] = {
 
 
 def downloaded(name: str) -> bool:
-    """Whether a set is on this machine."""
-    return fetch.facts(REMOTE[name].file) is not None
+    """Whether a set is on this machine, as a download or as its published files in the data folder."""
+    return bool(originals.paths(REMOTE[name].file)) or fetch.facts(REMOTE[name].file) is not None
+
+
+def source_of(name: str) -> str:
+    """Where the copy on this machine comes from; empty where there is none."""
+    own, known = originals.paths(REMOTE[name].file), fetch.facts(REMOTE[name].file)
+    if own:
+        return f"from {' and '.join(path.name for path in own)} in the data folder"
+    return f"{known['source']}, {known['fetched']}" if known else ""
 
 
 def names() -> tuple[str, ...]:
@@ -212,36 +205,42 @@ def require(name: str) -> None:
         InvalidInput: the set is not on this machine.
     """
     if not downloaded(name):
+        remote = REMOTE[name]
+        files = originals.ORIGINALS[remote.file].files if remote.file in originals.ORIGINALS else ()
+        own = f"; or put {' and '.join(files)} into the data folder" if files else ""
         raise InvalidInput(
             "dataset",
-            f"{name!r} is not on this machine yet (about {REMOTE[name].megabytes} MB)",
-            f"Download it on the page Data or with: dpviz fetch {name}",
+            f"{name!r} is not on this machine yet (about {remote.megabytes} MB)",
+            f"Download it on the page Data or with: dpviz fetch {name}{own}",
         )
 
 
 def rows(name: str) -> int | None:
     """Rows of a set on this machine where they follow from its first line; None where it must be loaded."""
     known = fetch.facts(REMOTE[name].file)
-    return REMOTE[name].rows if known and known["rows"] == REMOTE[name].file_rows else None
+    own = originals.paths(REMOTE[name].file)
+    return REMOTE[name].rows if known and not own and known["rows"] == REMOTE[name].file_rows else None
 
 
 def stamp(name: str) -> Hashable:
-    """Changes when the download changes."""
-    return fetch.stamp(REMOTE[name].file)
+    """Changes when the download, or the file in its place, changes."""
+    return (originals.stamp(REMOTE[name].file), fetch.stamp(REMOTE[name].file))
 
 
 def load(name: str, intercept: bool) -> Dataset:
-    """The dataset of a download.
+    """The dataset of a download, or of the published files in its place.
 
     Raises:
         InvalidInput: it is not there, was damaged, or is not what it should be.
     """
     remote = REMOTE[name]
     require(name)
-    frame, known = fetch.read(remote.file)
+    own = bool(originals.paths(remote.file))
+    frame = originals.read(remote.file) if own else fetch.read(remote.file)[0]
     said = [remote.note] if remote.note else []
-    if known["rows"] != remote.file_rows:
-        said.append(f"This copy has {known['rows']:,} rows, not {remote.file_rows:,}; it came {known['source']}.")
+    if len(frame) != remote.file_rows:
+        said.append(f"This copy has {len(frame):,} rows, not {remote.file_rows:,}; it came {source_of(name)}.")
+    described = f"{remote.title}, {remote.variant}; {remote.licence}" if own else remote.source
     frame = frame.rename(columns=str.strip)
     # OpenML has changed the spelling of names before (native-country, native_country)
     spelled = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
@@ -251,9 +250,10 @@ def load(name: str, intercept: bool) -> Dataset:
         remote.derive(frame),
         spec,
         name=name,
-        source=f"{remote.source}; {known['source']}, {known['fetched']}",
+        source=f"{described}; {source_of(name)}",
         intercept=intercept,
         limits=Limits(features=5_000),
+        every_column=True,
         notes=tuple(said),
         label_names=remote.label_names,
         description=remote.description,

@@ -132,6 +132,7 @@ def prepare(
     intercept: bool = True,
     limits: Limits | None = None,
     notes: tuple[Words, ...] = (),
+    every_column: bool = False,
     **words: Any,
 ) -> Prepared:
     """The dataset that a table and a spec make.
@@ -140,6 +141,7 @@ def prepare(
         frame: as from `read_csv`: floats or categories, NaN for gaps.
         name: the dataset's name.
         notes: what was done before, put in front of what is done here.
+        every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
         words: further attributes of the dataset, such as description or label_names.
 
     Raises:
@@ -149,7 +151,7 @@ def prepare(
     said: list[Words] = list(notes)
     lost: list[Lost] = []
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
-    features, left_out = _features(frame, spec)
+    features, left_out = _features(frame, spec, every_column)
     for column, reason in left_out.items():
         chosen = column in spec.drop or spec.columns is not None
         sentence: Words = f"{column} is not used: {reason}."
@@ -244,7 +246,7 @@ def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput
     )
 
 
-def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str, str]]:
+def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple[list[str], dict[str, str]]:
     known = [str(c) for c in frame.columns]
     declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
     for field_name, given in declared.items():
@@ -260,7 +262,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
         for column in known:
             if column == spec.target:
                 continue
-            reason = "dropped by the settings" if column in spec.drop else default_reason(frame[column], spec)
+            reason = _reason(frame[column], spec, every_column)
             if reason is None:
                 features.append(column)
             else:
@@ -288,6 +290,13 @@ def _features(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], dict[str
             "columns", f"none can be used as a feature ({why})", "Choose columns with numbers or a few categories."
         )
     return features, left_out
+
+
+def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | None:
+    column = str(series.name)
+    if column in spec.drop:
+        return "dropped by the settings"
+    return why_not(series, declared=column in spec.categories) if every_column else default_reason(series, spec)
 
 
 def default_reason(series: pd.Series, spec: TableSpec) -> str | None:

@@ -109,7 +109,7 @@ def more_accurate(check: Check, mechanism: str, other: str, other_grid: Grid, mo
         missing = untestable(chosen, (mechanism, other))
         if missing is not None:
             return missing
-        names = context.choose(QUICK if light(chosen) else QUICK[:1], FULL)
+        names = context.data(QUICK if light(chosen) else QUICK[:1], FULL)
         # a rule on influences inverts a network's Hessian for every draw and round
         grid = (0.05, 0.2, 1.0, 5.0) if light(chosen) else context.choose((0.2, 5.0), (0.05, 0.2, 1.0, 5.0))
         seeds = context.choose(10, 30) if light(chosen) else context.choose(8, 10)
@@ -149,7 +149,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
     """The optimality gap is almost zero; with the published start, and without it."""
 
     def test(context: Context) -> Verdict:
-        names, grid, seeds = context.choose(QUICK, FULL), (0.1, 1.0, 5.0), context.choose(10, 30)
+        names, grid, seeds = context.data(QUICK, FULL), (0.1, 1.0, 5.0), context.choose(10, 30)
         rows: dict[str, list[pd.DataFrame]] = {start: [] for start in STARTS}
         numbers, tables = [], []
         for k, name in enumerate(names):

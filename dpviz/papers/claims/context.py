@@ -18,12 +18,17 @@ from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
+from dpviz.papers import sets
 from dpviz.papers.checks import Check
 from dpviz.papers.times import TimeCheck
 from dpviz.papers.verdict import Verdict
 from dpviz.privacy.budget import Budget
 
 Floats = NDArray[np.float64]
+
+#: sets of the papers that claims are tested on where they are present, and what stands for them elsewhere
+PAPERS_SETS = ("adult-complete", "bank")
+LARGE = "census-45000"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +95,13 @@ class Context:
     def choose(self, usual: Any, full: Any) -> Any:
         """One of the two, by `full`."""
         return full if self.full else usual
+
+    def data(self, usual: tuple[str, ...], full: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of datasets, by `full`; there the papers' sets that are on this machine stand in for the large census."""
+        if not self.full:
+            return usual
+        papers = tuple(name for name in PAPERS_SETS if sets.present(name))
+        return tuple(name for name in full if not papers or name != LARGE) + papers
 
     def part(self, k: int, of: int) -> Context:
         """The same context whose progress is the k-th of `of` equal parts."""

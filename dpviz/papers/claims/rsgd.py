@@ -33,7 +33,7 @@ def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]
     """At least as accurate as every baseline, for logistic regression and SVM, as published and as well as it can be done."""
 
     def test(context: Context) -> Verdict:
-        names, seeds = context.choose(("census-10000",), ("census-10000", "census-45000")), context.choose(20, 50)
+        names, seeds = context.data(("census-10000",), ("census-10000", "census-45000")), context.choose(20, 50)
         cells = [(reading, name, model) for reading in READINGS for name in names for model in MODELS]
         rows: dict[str, list[pd.DataFrame]] = {reading: [] for reading in READINGS}
         numbers, tables = [], []
@@ -86,7 +86,7 @@ def _measured(
 
 def averaging_helps(context: Context) -> Verdict:
     """Periodic averaging raises accuracy: RSGD-AR with averaging against itself without, and against RSGD."""
-    names = context.choose(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
+    names = context.data(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
     budgets, seeds = (0.1, 0.3, 1.0, 3.0), context.choose(40, 200)
     found: list[Comparison] = []
     numbers: list[tuple[str, str]] = []

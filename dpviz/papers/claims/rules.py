@@ -35,7 +35,7 @@ def fewer_noised(mechanism: str) -> Test:
     """More budget, fewer noised rows."""
 
     def test(context: Context) -> Verdict:
-        names = context.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
+        names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         shares, tables, numbers = [], [], []
         for k, name in enumerate(names):
             share = noised(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
@@ -96,7 +96,7 @@ def follows_influence(mechanism: str) -> Test:
     """Rows that receive noise are those of large influence."""
 
     def test(context: Context) -> Verdict:
-        names = context.choose(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
+        names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         tables, numbers, found = [], [], {}
         for k, name in enumerate(names):
             chance, influence = noised(context.part(k, len(names)), mechanism, name)

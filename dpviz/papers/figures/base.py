@@ -6,7 +6,6 @@ The papers themselves are in `dpviz.papers.sources`.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from dpviz.experiments.cells import Cell
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, get_model
+from dpviz.papers import sets
 from dpviz.papers.checks import Check
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.sources import PAPERS, Paper
@@ -191,8 +191,11 @@ def first_view(able: Sequence[str], present: str) -> tuple[str, ...]:
     return found or tuple(able[:1])
 
 
-def setup(panel_id: str) -> Setup:
+def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     """The settings of a panel, with what is missing on this machine replaced and named.
+
+    Args:
+        uploads: names of uploads that may be used, with the names of their files.
 
     Raises:
         InvalidInput: no such panel.
@@ -201,9 +204,9 @@ def setup(panel_id: str) -> Setup:
         raise InvalidInput("figure", f"unknown figure {panel_id!r}", f"Choose one of: {', '.join(panels())}.")
     figure, panel = panels()[panel_id]
     notes = list(figure.differs)
-    own = f"data/{panel.dataset}.csv"  # a copy that a person has
-    dataset = _present((panel.dataset, own, *panel.nearest))
-    if dataset == own:
+    dataset, own, problems = sets.choose((panel.dataset, *panel.nearest), uploads or {})
+    notes[:0] = problems
+    if own:
         notes.insert(0, f"{panel.title} is read from {own}.")
     elif dataset != panel.dataset:
         notes.insert(0, f"{panel.title} is not on this machine ({panel.dataset!r}); the nearest that is: {dataset!r}.")
@@ -242,13 +245,6 @@ def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
     """Why a method cannot be run on a model, or None."""
     cls = list_mechanisms().get(mechanism)
     return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
-
-
-def _present(names: Sequence[str]) -> str:
-    for name in names[:-1]:
-        with contextlib.suppress(InvalidInput):
-            return canonical_name(name)
-    return canonical_name(names[-1])
 
 
 def _knobs(knobs: Mapping[str, Any], n: int) -> dict[str, Any]:

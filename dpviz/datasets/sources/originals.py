@@ -1,0 +1,222 @@
+"""Published files that a person has in the data folder, in the place of a download, such as adult.data with adult.test.
+
+Each is brought into the form that the download has, under names that its publisher or OpenML gives. Their sizes are known, so the
+limits on tables from outside do not hold for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from dpviz.common.memory import Cache
+from dpviz.common.validate import InvalidInput, show
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources import folder
+
+BANK_NAMES = (
+    "age",
+    "job",
+    "marital",
+    "education",
+    "default",
+    "balance",
+    "housing",
+    "loan",
+    "contact",
+    "day",
+    "month",
+    "duration",
+    "campaign",
+    "pdays",
+    "previous",
+    "poutcome",
+)
+_ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+]
+_KDD = [
+    "duration",
+    "protocol_type",
+    "service",
+    "flag",
+    "src_bytes",
+    "dst_bytes",
+    "land",
+    "wrong_fragment",
+    "urgent",
+    "hot",
+    "num_failed_logins",
+    "logged_in",
+    "num_compromised",
+    "root_shell",
+    "su_attempted",
+    "num_root",
+    "num_file_creations",
+    "num_shells",
+    "num_access_files",
+    "num_outbound_cmds",
+    "is_host_login",
+    "is_guest_login",
+    "count",
+    "srv_count",
+    "serror_rate",
+    "srv_serror_rate",
+    "rerror_rate",
+    "srv_rerror_rate",
+    "same_srv_rate",
+    "diff_srv_rate",
+    "srv_diff_host_rate",
+    "dst_host_count",
+    "dst_host_srv_count",
+    "dst_host_same_srv_rate",
+    "dst_host_diff_srv_rate",
+    "dst_host_same_src_port_rate",
+    "dst_host_srv_diff_host_rate",
+    "dst_host_serror_rate",
+    "dst_host_srv_serror_rate",
+    "dst_host_rerror_rate",
+    "dst_host_srv_rerror_rate",
+    "labels",
+]
+_TUMOURS = [
+    "id",
+    "Clump_Thickness",
+    "Cell_Size_Uniformity",
+    "Cell_Shape_Uniformity",
+    "Marginal_Adhesion",
+    "Single_Epi_Cell_Size",
+    "Bare_Nuclei",
+    "Bland_Chromatin",
+    "Normal_Nucleoli",
+    "Mitoses",
+    "Class",
+]
+_MEGABYTES, _ROWS = 200, 600_000
+_CACHE_BYTES = 512 << 20
+
+
+def _same(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame
+
+
+def _adult(frame: pd.DataFrame) -> pd.DataFrame:
+    income = frame["income"].astype(str).str.rstrip(".")  # adult.test ends its labels with a point
+    return frame.drop(columns="income").assign(**{"class": income.astype("category")})
+
+
+def _bank(frame: pd.DataFrame) -> pd.DataFrame:
+    answer = frame["y"].astype(str).map({"no": "1", "yes": "2"}).astype("category")
+    return frame[list(BANK_NAMES)].assign(Class=answer)
+
+
+def _tumours(frame: pd.DataFrame) -> pd.DataFrame:
+    kind = frame["Class"].map({2.0: "benign", 4.0: "malignant"}).astype("category")
+    return frame.drop(columns=["id", "Class"]).assign(Class=kind)
+
+
+@dataclass(frozen=True)
+class Original:
+    """The published files of one download.
+
+    Attributes:
+        files: names in the data folder, each also with ".gz"; all are needed, and their rows stand in this order.
+        columns: names, for files without a header, and what a header must have.
+        finish: from the joined table to the form of the download.
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    finish: Callable[[pd.DataFrame], pd.DataFrame] = _same
+
+
+ORIGINALS: dict[str, Original] = {
+    "openml-1590": Original(("adult.data", "adult.test"), tuple(_ADULT), _adult),
+    "openml-1461": Original(("bank-full.csv",), (*BANK_NAMES, "y"), _bank),
+    "openml-15": Original(("breast-cancer-wisconsin.data",), tuple(_TUMOURS), _tumours),
+    "kddcup99": Original(("kddcup.data_10_percent",), tuple(_KDD)),
+}
+
+_tables: Cache[pd.DataFrame] = Cache("published files", _CACHE_BYTES, lambda t: int(t.memory_usage(deep=True).sum()) + 1)
+
+
+def paths(file: str) -> tuple[Path, ...]:
+    """The published files of a download in the data folder; none where one is missing."""
+    if file not in ORIGINALS:
+        return ()
+    there = {name.removeprefix(folder.PREFIX).lower(): entry.path for name, entry in folder.listing().items()}
+    found = [there.get(name) or there.get(f"{name}.gz") for name in ORIGINALS[file].files]
+    return tuple(path for path in found if path is not None) if None not in found else ()
+
+
+def stamp(file: str) -> Hashable:
+    """Changes when one of the files changes; None where they are not there."""
+    return tuple(folder.file_stamp(path) for path in paths(file)) or None
+
+
+def read(file: str) -> pd.DataFrame:
+    """The published files as one table in the form of the download.
+
+    Raises:
+        InvalidInput: they are not there, cannot be read, or hold something else.
+    """
+    return _tables.compute(file, lambda _: _read(file), owner=file, version=stamp(file))
+
+
+def _read(file: str) -> pd.DataFrame:
+    original = ORIGINALS[file]
+    parts = [_part(path, original.columns) for path in paths(file)]
+    if len(parts) > 1:
+        parts = [part.astype({c: object for c in part if isinstance(part[c].dtype, pd.CategoricalDtype)}) for part in parts]
+    joined = pd.concat(parts, ignore_index=True)
+    texts = {c: "category" for c in joined if not pd.api.types.is_numeric_dtype(joined[c])}
+    return original.finish(joined.astype(texts))
+
+
+def _part(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    limits = Limits.from_environment()
+    limits = replace(limits, megabytes=max(limits.megabytes, _MEGABYTES), rows=max(limits.rows, _ROWS))
+    content = folder.file_bytes(path, limits)
+    if content.startswith(b"|"):  # the first line of UCI's adult.test is a remark
+        content = content.partition(b"\n")[2]
+    try:
+        frame = read_table(content, limits=limits).frame
+    except InvalidInput as error:
+        if error.field != "header":
+            raise
+        frame = read_table(content, header=False, limits=limits).frame
+    if len(frame.columns) == len(columns) and str(frame.columns[0]) == "column 1":
+        frame.columns = pd.Index(columns)
+    frame.columns = pd.Index([_spelled(str(name), columns) for name in frame.columns])
+    missing = [name for name in columns if name not in frame]
+    if missing:
+        raise InvalidInput(
+            path.name,
+            f"has no column {show(missing[0])}, so it is not the published file of that name",
+            "Give the file another name to use it as a table of your own.",
+        )
+    return frame[list(columns)]
+
+
+def _spelled(name: str, columns: tuple[str, ...]) -> str:
+    """A column's name as it is published, whatever its case and signs."""
+    alike = {c.lower().replace("-", "_"): c for c in columns}
+    return alike.get(name.lower().replace("-", "_").replace(".", "_").replace(" ", "_"), name)

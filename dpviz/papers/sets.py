@@ -1,0 +1,63 @@
+"""The papers' datasets on this machine: by their catalogue name, or as a person's own file of that name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from dpviz.common.validate import InvalidInput
+from dpviz.common.words import Words
+from dpviz.datasets import canonical_name, rows_of
+from dpviz.datasets.sources import folder
+
+#: beginnings of file names that stand for a set, beside its catalogue name
+FILES: dict[str, tuple[str, ...]] = {
+    "adult": ("adult",),
+    "adult-complete": ("adult",),
+    "bank": ("bank-full",),
+    "bank-additional": ("bank-additional-full",),
+    "breast-cancer-original": ("breast-cancer-wisconsin",),
+    "credit-card-balanced": ("creditcard-balanced",),
+    "kddcup99-70000": ("kddcup99", "kddcup", "kdd99", "kdd"),
+}
+
+
+def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, list[Words]]:
+    """(dataset, the person's own file that it is or "", why other own files were not taken).
+
+    The first of `names` that is on this machine: as an upload, in the catalogue, or as a table in the data folder whose file has
+    its name, whatever the case and the ending (bank.csv, BANK.dat, ipums-br.csv).
+
+    Args:
+        names: catalogue names, the wanted one first; the last one is always there.
+        uploads: names of uploads with the names of their files.
+    """
+    problems: list[Words] = []
+    own = dict(uploads) | {name: name for name in folder.names()}
+    for wanted in names[:-1]:
+        stems = (wanted, *FILES.get(wanted, ()))
+        mine = [name for name, file in own.items() if _stem(file.removeprefix(folder.PREFIX)) in stems]
+        # an upload was brought for this; a public set by its own name is surer than a table of the folder called like it
+        for name in (*(n for n in mine if n in uploads), wanted, *(n for n in mine if n not in uploads)):
+            try:
+                rows_of(canonical_name(name))
+            except InvalidInput as problem:
+                if name in own:
+                    problems.append(f"{own[name]} was not taken: {problem.field}: {problem.cause}.")
+                continue
+            return canonical_name(name), own.get(name, ""), problems
+    return canonical_name(names[-1]), "", problems
+
+
+def present(name: str) -> bool:
+    """Whether a set is in the catalogue of this machine and can be read."""
+    try:
+        rows_of(canonical_name(name))
+    except InvalidInput:
+        return False
+    return True
+
+
+def _stem(file: str) -> str:
+    """ "BANK_full.csv.gz" -> "bank-full"."""
+    return re.sub(r"[ _]+", "-", file.split(".")[0].lower())
