@@ -43,6 +43,14 @@ def full_steps(setting: Setting) -> int:
 FULL_STEPS = "200; down to 50 where rows × parameters are above 10 million, fewer where λ is large"
 
 
+def reach(setting: Setting) -> float:
+    """R, how long a minimiser may be expected to be."""
+    return min(_REACH, math.sqrt(2 / setting.lam))
+
+
+REACH = "20, or √(2/λ) where that is less"
+
+
 def training_time(setting: Setting, noise_per_time: float) -> float:
     """Time s that balances what training and noise lose; infinite without noise and regularisation.
 
@@ -52,19 +60,20 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     settled = _SETTLED / setting.lam
     if noise_per_time <= 0:
         return settled
-    reach, beta = min(_REACH, math.sqrt(2 / setting.lam)), min(setting.beta, 1 / setting.unit_step)
-    return float(min(settled, (reach**2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
+    beta = min(setting.beta, 1 / setting.unit_step)
+    return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
-def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01) -> float:
+def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01, steeper: float = 1.0) -> float:
     """Step size in units of 1/L with which `steps` steps take the training time, at most the longest useful one.
 
     Args:
         noise_scale: standard deviation per coordinate of the noise on each step's mean gradient.
         shortest: smallest value of the knob.
+        steeper: factor by which noise on the rows raises the curvature.
     """
     time = training_time(setting, noise_scale / math.sqrt(steps))
-    return max(shortest, min(longest_step(setting), time / (steps * setting.unit_step)))
+    return max(shortest, min(longest_step(setting) / steeper, time / (steps * setting.unit_step)))
 
 
 STEP_SIZE = "by the noise, at most 1.9 (SVM: 4)"

@@ -40,12 +40,12 @@ def has_unit_variance(draws: np.ndarray) -> bool:
 
 
 def test_published_noise_scales() -> None:
-    kang = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01)
+    kang = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
     assert kang.noise_scale == pytest.approx(0.07590932062298118, rel=1e-9)
     dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01)
     assert dbdp.noise_scale == pytest.approx(0.7587135646925731, rel=1e-9)
     assert dbdp.details["batch_size"] == 32
-    pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl")
+    pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl", steps=50)
     assert pl.noise_scale == pytest.approx(kang.noise_scale * 0.01**0.25, rel=1e-12)  # eq. (12) lacks 1/sqrt(Delta)
     assert input_perturbation_sigma(1000, 50, 1, 1e-5, c=4.0) == pytest.approx(2 * pl.noise_scale)
 
@@ -231,7 +231,7 @@ def test_rows_are_perturbed_as_declared(name: str) -> None:
 @pytest.mark.parametrize("sharing", ["per-record", "shared"])
 def test_input_perturbation_is_descent_on_the_perturbed_rows(sharing: str, model_id: str) -> None:
     problem = make_problem(n=120, d=3, model=model_id)
-    built = get_mechanism("input-perturbation")(sharing=sharing, steps=15)
+    built = get_mechanism("input-perturbation")(sharing=sharing, steps=15, step_size=1.0)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
     streams = spawn(1, 2)
     theta = built.fit(Training(problem, cals, streams)).theta

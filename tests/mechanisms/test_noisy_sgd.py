@@ -107,7 +107,7 @@ def test_gaussian_noise_has_its_declared_law(mechanism: DPSGD | DPLSSGD) -> None
 
 
 def test_song_noise_has_its_declared_law() -> None:
-    mechanism, problem = SongSGD(batch=40), blank()
+    mechanism, problem = SongSGD(batch=40, step_size=1.0), blank()
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == 2 / (1.0 * 40)
     theta = mechanism.fit(Training(problem, [cal], spawn(8, 4000))).theta[0]
@@ -247,8 +247,8 @@ def test_smoothing_inverts_the_circulant_laplacian() -> None:
 
 def test_song_batches_are_disjoint_and_never_short() -> None:
     problem = make_problem(n=107)
-    mechanism = SongSGD(batch=25, passes=3)
-    sizes = np.diff(mechanism.edges(107))
+    mechanism = SongSGD(batch=25, passes=3, step_size=1.0)
+    sizes = np.diff(mechanism.edges(problem.setting))
     assert sizes.sum() == 107
     assert sizes.min() >= 25
     assert np.ptp(sizes) <= 1

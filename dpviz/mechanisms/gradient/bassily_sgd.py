@@ -9,6 +9,7 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
@@ -53,7 +54,18 @@ class BassilySGD(PoissonSGD):
     rule: str = knob(
         "convex", "Step rule", "convex: |C|/√(t(G²+dσ²)); strongly-convex: 1/(λt).", options=("convex", "strongly-convex")
     )
-    radius: float = knob(10.0, "Radius", "Iterates are projected to the ball of this radius.", low=0.1, high=1000.0, log=True)
+    radius: float = knob(
+        0.0,
+        "Radius",
+        "Iterates are projected to the ball of this radius.",
+        low=0.1,
+        high=1000.0,
+        log=True,
+        automatic=rules.REACH,
+    )
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return rules.reach(setting)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if self.rule == "strongly-convex" and setting.mu <= 0:
@@ -127,11 +139,13 @@ class BassilySGD(PoissonSGD):
             return np.broadcast_to(np.minimum(published, longest), (len(sigma), steps))
         bound = min(self.clip_norm, setting.G)
         noise = bound**2 + setting.m * sigma[:, None] ** 2  # Theorem 2.1: |C| = 2 radius
-        return 2 * self.radius / np.sqrt(t * noise)
+        return 2 * self.value("radius", setting) / np.sqrt(t * noise)
 
     def plan(self, training: Training) -> Plan:
         return self.poisson_plan(
-            training.problem, self.lengths(training.problem.setting, training.scales, self.steps), radius=self.radius
+            training.problem,
+            self.lengths(training.problem.setting, training.scales, self.steps),
+            radius=self.value("radius", training.problem.setting),
         )
 
     def fit(self, training: Training) -> Fit:
@@ -145,7 +159,7 @@ class BassilySGD(PoissonSGD):
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         own = np.tile(np.eye(s), (1, e))  # replica (e, s) uses row s of the step's batch
         visits, strength = np.zeros((s, n)), np.zeros((s, n))
-        every = np.arange(s)
+        every, radius = np.arange(s), self.value("radius", problem.setting)
         for start in range(0, n * n, _CHUNK):
             training.monitor(start / (n * n))
             size = min(_CHUNK, n * n - start)
@@ -156,7 +170,7 @@ class BassilySGD(PoissonSGD):
                 gradient = problem.model.sum_gradient(theta, batch, clip_norm=self.clip_norm, weights=own)
                 direction = (gradient + problem.lam * theta).reshape(e, s, m) + sigma[:, None, None] * draws[:, k]
                 theta -= (lengths[:, start + k, None, None] * direction).reshape(e * s, m)
-                theta *= self.radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), self.radius)[:, None]
+                theta *= radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), radius)[:, None]
             if training.record:
                 for r in every:
                     visits[r] += np.bincount(drawn[r], minlength=n)

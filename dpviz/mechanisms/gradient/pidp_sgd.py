@@ -66,7 +66,16 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         high=1000,
         log=True,
     )
-    step_size: float = knob(1.0, "Step size", "Length of a step; the theory has 1/L.", low=0.001, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        0.0,
+        "Step size",
+        "Length of a step; the theory has 1/L.",
+        low=0.001,
+        high=10.0,
+        log=True,
+        unit="1/L",
+        automatic="0.01 from the non-private model, which few noisy steps can only leave; 1 from zero",
+    )
     rule: str = knob(
         "literal",
         "Rule",
@@ -113,6 +122,9 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     )
     c: float = open_constant_knob()
     lipschitz: float = gradient_bound_knob()
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return 1.0 if self.public_start else 0.01
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if budget.delta <= 0:
@@ -174,7 +186,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         outer = np.tile(self.starting_points(problem, streams), (e, 1))  # line 2, (E S, m)
         local = outer.copy()
         log = single.RowLog(e, s, problem.n, self.rounds, record)
-        step = self.step_size * problem.setting.unit_step
+        step = self.value("step_size", problem.setting) * problem.setting.unit_step
         rule = self._rule(problem.setting)
         first = (
             rule.statistic(problem, self.starting_points(problem, streams[:1])[0]) if record or self.rule == "fraction" else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.random import generator, substreams
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.gradient.shared import ROUNDING, Plan, train
@@ -15,6 +17,9 @@ from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
+
+_FIRST = 5.0  # of the longest stable step: as steps fall, the first ones may be longer
+_AT_EPSILON = 2.0  # the batch suits this budget: it is the same for all, as they are trained together
 
 
 @dataclass(frozen=True)
@@ -33,27 +38,66 @@ class SongSGD(ProtectsQuery):
     pure = True
 
     batch: int = knob(
-        50,
+        0,
         "Batch size",
         "Rows per step, at most all rows; larger batches need less noise and make fewer steps.",
         low=1,
         high=100_000,
         log=True,
+        automatic="so that noise at ε = 2 and the longest stable steps allow the same training time",
     )
     passes: int = knob(1, "Passes", "Passes over the data; each one gets an equal share of the budget.", low=1, high=50)
     step_size: float = knob(
-        1.0, "Step size", "First step; step t is this over the root of t.", low=0.01, high=100.0, log=True, unit="1/L"
+        0.0,
+        "Step size",
+        "First step; step t is this over the root of t.",
+        low=0.01,
+        high=100.0,
+        log=True,
+        unit="1/L",
+        automatic="by the noise, at most 9.5 (SVM: 20)",
     )
     clip_norm: float = clip_norm_knob()
 
-    def edges(self, n: int) -> np.ndarray:
+    def edges(self, setting: Setting) -> np.ndarray:
         """Ends of the batches of a pass: floor(n/b) batches whose sizes differ by at most 1, so none is short."""
-        count = max(1, n // self.batch)
-        return np.linspace(0, n, count + 1).astype(np.intp)
+        count = max(1, setting.n // self.value("batch", setting))
+        return np.linspace(0, setting.n, count + 1).astype(np.intp)
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob == "batch":
+            # the batch may not depend on the budget, as all budgets are trained on the same ones
+            tried = np.unique(np.geomspace(self.passes, max(self.passes, self.passes * setting.n // 10), 200).round()).tolist()
+            best = max(tried, key=lambda t: self._time(setting, t, _AT_EPSILON))
+            return min(100_000, max(1, round(setting.n * self.passes / best)))
+        steps = float(self.passes * (len(self.edges(setting)) - 1))
+        return self._step_size(setting, steps, math.inf if budget is None else budget.epsilon)
+
+    def _time(self, setting: Setting, steps: float, epsilon: float) -> float:
+        """Training time, the sum of all step lengths: by the noise, at most what the longest stable first step gives.
+
+        T steps eta_0/sqrt(t) take the time s = 2 eta_0 sqrt(T). The noise of a step has standard deviation
+        sigma = 2 T sqrt(m + 1)/(n eps) per coordinate, and all of it eta_0 sqrt(H_T) sigma with H_T = 1 + ... + 1/T.
+        """
+        sigma = 2 * steps * math.sqrt(setting.m + 1) / (setting.n * epsilon)
+        per_time = sigma * math.sqrt((1 + math.log(steps)) / (4 * steps))
+        return min(
+            rules.training_time(setting, per_time), 2 * self._longest(setting, steps) * setting.unit_step * math.sqrt(steps)
+        )
+
+    @staticmethod
+    def _longest(setting: Setting, steps: float) -> float:
+        # the last step, the first one over the root of T, must be stable
+        return min(_FIRST, math.sqrt(steps)) * rules.longest_step(setting)
+
+    def _step_size(self, setting: Setting, steps: float, epsilon: float) -> float:
+        time = self._time(setting, steps, epsilon)
+        return self.step_size or max(0.01, time / (2 * math.sqrt(steps) * setting.unit_step))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)
-        smallest = int(np.diff(self.edges(setting.n)).min())
+        edges = self.edges(setting)
+        smallest, steps = int(np.diff(edges).min()), float(self.passes * (len(edges) - 1))
         sensitivity = 2 * bound / smallest
         return Calibration.proved(
             budget,
@@ -71,12 +115,16 @@ class SongSGD(ProtectsQuery):
                 "The division into batches is random and does not depend on the data.",
                 ROUNDING,
             ),
-            details={"smallest_batch": float(smallest), "steps": float(self.passes * (len(self.edges(setting.n)) - 1))},
+            details={
+                "smallest_batch": float(smallest),
+                "steps": steps,
+                "step_size": self._step_size(setting, steps, budget.epsilon),
+            },
         )
 
     def fit(self, training: Training) -> Fit:
         problem = training.problem
-        edges = self.edges(problem.n)
+        edges = self.edges(problem.setting)
         sizes = np.tile(np.diff(edges), self.passes).astype(float)
         per_pass = len(edges) - 1
 
@@ -91,10 +139,11 @@ class SongSGD(ProtectsQuery):
 
             return batch
 
+        first = np.array([c.details["step_size"] for c in training.calibrations])
         plan = Plan(
             batches=batches,
             divisor=sizes,
-            lengths=self.step_size * problem.setting.unit_step / np.sqrt(np.arange(1, len(sizes) + 1)),
+            lengths=first[:, None] * problem.setting.unit_step / np.sqrt(np.arange(1, len(sizes) + 1)),
             draw=gamma_sphere_draw,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,
@@ -103,7 +152,7 @@ class SongSGD(ProtectsQuery):
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        edges = self.edges(problem.n)
+        edges = self.edges(problem.setting)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             order = np.arange(problem.n)

@@ -9,12 +9,14 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.input.shared import (
     LABELS,
     ONCE,
     QUERY,
+    noisy_rows_step,
     once_record,
     opposed_pair,
     row_draws,
@@ -49,14 +51,24 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     steps: int = knob(
-        50,
+        0,
         "Steps",
         "Mini-batch steps T; the published noise grows with the root of this.",
         low=1,
         high=10_000,
         log=True,
+        automatic="100, or 50 below 10,000 rows, where the noise leaves time for no more",
     )
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        0.0,
+        "Step size",
+        "Length of a step.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="1/L",
+        automatic=f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature",
+    )
     batch: float = knob(
         1.0,
         "Batch size",
@@ -73,14 +85,27 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         return min(1.0, self.batch / math.sqrt(n))
 
     def step_count(self, setting: Setting) -> int:
-        return self.steps
+        return int(self.value("steps", setting))
 
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob == "steps":
+            return 100 if setting.n >= 10_000 else 50
+        return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
+
+    def _step_size(self, setting: Setting, sigma: float) -> float:
+        """Step size in units of 1/L, as set or by the rule for this noise."""
+        size = self._batch_size(setting.n)
+        return self.step_size or noisy_rows_step(setting, self.step_count(setting), sigma, sigma / math.sqrt(size), size)
+
+    def _sigma(self, setting: Setting, budget: Budget) -> float:
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
-        q = self._q(setting.n)
         lipschitz = nominal_gradient_bound(setting, self.lipschitz)
-        sigma = dbdp_sigma(q, self.steps, budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
+        q = self._q(setting.n)
+        return dbdp_sigma(q, self.step_count(setting), budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        q, sigma = self._q(setting.n), self._sigma(setting, budget)
         facts = same_label_facts(sigma, budget.delta)
         return Calibration.claimed(
             budget,
@@ -98,7 +123,13 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 f"The publication leaves c open; here c = {self.c:g}. Algorithm 1 also publishes the perturbed rows.",
                 *unbounded_note(setting, self.lipschitz),
             ),
-            details={"q": q, "batch_size": float(self._batch_size(setting.n)), **facts},
+            details={
+                "q": q,
+                "steps": float(self.step_count(setting)),
+                "batch_size": float(self._batch_size(setting.n)),
+                "step_size": self._step_size(setting, sigma),
+                **facts,
+            },
         )
 
     def _batch_size(self, n: int) -> int:
@@ -111,16 +142,17 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         sigma, size = training.scales, self._batch_size(n)
         noisy = feature_noise_of(problem.model)
         theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
-        step = self.step_size * problem.setting.unit_step
+        step = np.array([[c.details["step_size"]] for c in training.calibrations]) * problem.setting.unit_step
         lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
+        steps = self.step_count(problem.setting)
         for s, stream in enumerate(streams):
             draws = row_draws(stream, n, d)  # lines 3 and 4
             if record:
                 lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
             order = generator(substreams(stream, 1)[0])
             current = theta[:, s].copy()
-            for t in range(self.steps):
-                training.monitor((s + t / self.steps) / len(streams))
+            for t in range(steps):
+                training.monitor((s + t / steps) / len(streams))
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 visits[0, s, chosen] += 1
                 gradient = noisy.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size

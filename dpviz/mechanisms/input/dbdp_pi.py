@@ -70,13 +70,14 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         log=True,
     )
     step_size: float = knob(
-        0.1,
+        0.0,
         "Step size",
         "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
         low=0.001,
         high=10.0,
         log=True,
         unit="1/L",
+        automatic="0.001 from the non-private model, which few noisy steps can only leave; 0.1 from zero",
     )
     rule: str = knob(
         "as-written",
@@ -98,6 +99,9 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     )
     c: float = open_constant_knob()
     lipschitz: float = gradient_bound_knob()
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return 0.1 if self.public_start else 0.001
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if budget.delta <= 0:
@@ -150,7 +154,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         outer = np.tile(self.starting_points(problem, streams), (e, 1))  # line 3, (E S, m)
         local = outer.copy()
         log = single.RowLog(e, s, problem.n, self.rounds, training.record)
-        step = self.step_size * problem.setting.unit_step
+        step = self.value("step_size", problem.setting) * problem.setting.unit_step
         for k in range(self.steps):
             training.monitor(k / self.steps)
             index = draws.index[:, k]  # line 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.input.shared import (
@@ -18,6 +20,7 @@ from dpviz.mechanisms.input.shared import (
     LABELS,
     ONCE,
     QUERY,
+    noisy_rows_step,
     once_record,
     opposed_pair,
     row_draws,
@@ -51,14 +54,24 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
     steps: int = knob(
-        50,
+        0,
         "Steps",
         "Gradient steps on the perturbed rows; the published noise grows with the root of this.",
         low=1,
         high=10_000,
         log=True,
+        automatic="100, fewer where λ is large",
     )
-    step_size: float = knob(1.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L")
+    step_size: float = knob(
+        0.0,
+        "Step size",
+        "Length of a step.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="1/L",
+        automatic=f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature",
+    )
     sharing: str = knob(
         "per-record",
         "Noise draw",
@@ -74,25 +87,46 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     c: float = open_constant_knob()
     lipschitz: float = gradient_bound_knob()
 
-    def step_count(self, setting: Setting) -> int:
-        return self.steps
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob == "steps":
+            return min(100, rules.full_steps(setting))
+        return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
 
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        convex = setting.mu > 0 if self.theorem == "automatic" else self.theorem == "strongly-convex"
-        if convex and setting.mu <= 0:
-            raise InvalidInput("theorem", f"{setting.model!r} is not strongly convex, so Theorem 1 has no Δ", "Choose 'pl'.")
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
-        sigma = input_perturbation_sigma(
+    def step_count(self, setting: Setting) -> int:
+        return int(self.value("steps", setting))
+
+    def _step_size(self, setting: Setting, sigma: float) -> float:
+        """Step size in units of 1/L, as set or by the rule for this noise."""
+        # the noise of a row is the same in every step: that on the mean gradient adds up over the steps
+        steps, spread = self.step_count(setting), sigma if self.sharing == "shared" else sigma / math.sqrt(setting.n)
+        return self.step_size or noisy_rows_step(setting, steps, sigma, spread * math.sqrt(steps), setting.n)
+
+    def _convex(self, setting: Setting) -> bool:
+        return setting.mu > 0 if self.theorem == "automatic" else self.theorem == "strongly-convex"
+
+    def _sigma(self, setting: Setting, budget: Budget) -> float:
+        return input_perturbation_sigma(
             setting.n,
-            self.steps,
+            self.step_count(setting),
             budget.epsilon,
             budget.delta,
             c=self.c,
             lipschitz=nominal_gradient_bound(setting, self.lipschitz),
-            strong_convexity=setting.mu if convex else None,
+            strong_convexity=setting.mu if self._convex(setting) else None,
         )
-        details = {"strong_convexity": setting.mu if convex else float("nan")}
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        convex = self._convex(setting)
+        if convex and setting.mu <= 0:
+            raise InvalidInput("theorem", f"{setting.model!r} is not strongly convex, so Theorem 1 has no Δ", "Choose 'pl'.")
+        if budget.delta <= 0:
+            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        sigma = self._sigma(setting, budget)
+        details = {
+            "strong_convexity": setting.mu if convex else float("nan"),
+            "steps": float(self.step_count(setting)),
+            "step_size": self._step_size(setting, sigma),
+        }
         notes: list[Words] = [ONCE]
         if self.sharing == "shared":
             notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")
@@ -124,15 +158,16 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
         start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
-        step = self.step_size * problem.setting.unit_step
+        step = np.array([[c.details["step_size"]] for c in training.calibrations]) * problem.setting.unit_step
+        steps = self.step_count(problem.setting)
         # what all seeds share is made before the workers start, so that they do not make it twice
         noisy.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
 
         def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
             draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
             current = np.repeat(start[s : s + 1], len(sigma), axis=0)
-            for t in range(self.steps):
-                tick(t / self.steps)
+            for t in range(steps):
+                tick(t / steps)
                 # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
                 gradient = noisy.noisy_gradient(current, problem.rows, draws, sigma) / n
                 current -= step * (gradient + problem.lam * current)
@@ -141,7 +176,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
         trained, lengths = zip(*map_streams(work, len(streams), training.monitor, parallel=heavy, most=AT_ONCE), strict=True)
         theta = np.stack(trained, axis=1)
-        visits = np.full((1, 1, n), float(self.steps))
+        visits = np.full((1, 1, n), float(steps))
         return Fit(
             theta,
             once_record(self.noise_enters, sigma, n, visits, np.array(lengths))

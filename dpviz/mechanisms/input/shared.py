@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.random import generator
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, NoiseRecord
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
@@ -77,3 +80,18 @@ def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floa
         passed=np.zeros((1, 1, n)),
         timeline=noisy * n,
     )
+
+
+def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, size: int) -> float:
+    """Step size in units of 1/L on rows with noise N(0, sigma^2 I), by the rule that balances noise and training.
+
+    The largest eigenvalue of the mean of z z' over `size` rows of noise is near sigma^2 (1 + sqrt(d/size))^2
+    (Marchenko and Pastur 1967), and adds to that of the rows, which is at most 1.
+
+    Args:
+        spread: what the noise of the rows is on a step's mean gradient, per coordinate, for a slope of 1.
+        size: rows in a step.
+    """
+    slope = min(1.0, setting.G)
+    steeper = 1 + sigma**2 * (1 + math.sqrt(setting.d / size)) ** 2
+    return rules.step_size(setting, steps, slope * spread, steeper=steeper)

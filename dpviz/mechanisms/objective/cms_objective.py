@@ -28,7 +28,7 @@ class CMSObjective(ObjectivePerturbation):
     published_form: ClassVar = {"slack": "published"}
 
     slack: str = knob(
-        "tight",
+        "balanced",
         "Slack",
         "What curvature costs of ε: one log term (tight), two (published), or one and never over ε/2 (balanced).",
         options=("tight", "balanced", "published"),
