@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {"common", "datasets", "models", "privacy", "influence", "mechanisms"},
     "estimator": {"common", "models", "privacy", "mechanisms", "experiments"},
     "releasing": {"common", "datasets", "models", "privacy", "mechanisms", "auditing", "experiments"},
+    "reporting": {"common", "figures", "datasets", "models", "privacy", "mechanisms", "experiments"},
     "papers": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "auditing", "experiments"},
 }
 _ENGINE = set(ALLOWED) - {"figures"}

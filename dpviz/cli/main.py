@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpviz.cli import one_run, output, release, sweep
+from dpviz.cli import one_run, output, release, report, sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-COMMANDS = ("app", "run", "sweep", "release", "predict", "datasets", "fetch", "mechanisms", "claims")
+COMMANDS = ("app", "run", "sweep", "release", "predict", "report", "datasets", "fetch", "mechanisms", "claims")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
 
     sweep.add(commands)
     release.add(commands)
+    report.add(commands)
     datasets = commands.add_parser("datasets", help="list the datasets, or show how one was prepared")
     datasets.add_argument(
         "name", nargs="?", help="a dataset: its size, what was read from its rows, and what was lost on the way"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -63,7 +65,7 @@ def canonical_name(name: str, n: int | None = None) -> str:
 
 
 def dataset(
-    data: pd.DataFrame | ArrayLike,
+    data: pd.DataFrame | ArrayLike | str | Path,
     y: ArrayLike | None = None,
     *,
     target: str | None = None,
@@ -83,7 +85,7 @@ def dataset(
     rows, outside every epsilon, and are listed in `Dataset.looked_at`.
 
     Args:
-        data: (n, d) numbers, or a frame.
+        data: (n, d) numbers, a frame, or the path of a table as `dpviz run` takes it.
         y: (n,) labels; or None, and `target` names the column of the frame that holds them.
         positive: the label, or list of labels, that counts as +1; of two labels the second in order by default.
         above: for labels that are numbers: values above this count as +1.
@@ -98,19 +100,26 @@ def dataset(
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
-    content = own.from_values(
-        data,
-        y,
-        target=target,
-        positive=[positive] if positive is not None and not isinstance(positive, list | tuple) else positive,
-        above=above,
-        columns=columns,
-        ranges=ranges,
-        categories=categories,
-        missing=missing,
-        defaults=defaults,
-        data_norm=data_norm,
-    )
+    how: dict[str, Any] = {
+        "target": target,
+        "positive": [positive] if positive is not None and not isinstance(positive, list | tuple) else positive,
+        "above": above,
+        "columns": columns,
+        "ranges": ranges,
+        "categories": categories,
+        "missing": missing,
+        "defaults": defaults,
+    }
+    if isinstance(data, str | Path):
+        if y is not None or data_norm is not None:
+            raise InvalidInput(
+                "y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first."
+            )
+        if missing == "drop":
+            del how["missing"]  # a file beside the table may say otherwise
+        content = own.from_file(Path(data), **how)
+    else:
+        content = own.from_values(data, y, data_norm=data_norm, **how)
     return load_dataset(own.hold(content))
 
 

@@ -45,6 +45,7 @@ class Content:
         data_norm: where given, all features are numbers, and rows are divided by it instead of scaled column by column.
         source: where the rows come from.
         notes: what was done when they were read.
+        file: where they were read from, None for standard input and memory.
     """
 
     frame: pd.DataFrame
@@ -52,6 +53,7 @@ class Content:
     data_norm: float | None
     source: str
     notes: tuple[Words, ...] = ()
+    file: str | None = None
 
     @property
     def name(self) -> str:
@@ -236,7 +238,7 @@ def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Co
         values["target"] = str(read.frame.columns[-1])
         notes = (*notes, f"The last column, {values['target']}, was taken for the label, because nothing says more.")
     source = "standard input" if path is None else f"the file {path.name}"
-    return Content(read.frame, TableSpec.from_dict(values), None, source, notes)
+    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, None if path is None else str(path))
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:

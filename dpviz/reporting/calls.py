@@ -1,0 +1,96 @@
+"""The calls that repeat a run, from Python and from a shell. Each runs as it stands, where the files that it names are there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
+from urllib.parse import quote, urlencode
+
+from dpviz.datasets.sources import own, uploads
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.spec import RunSpec
+
+
+def python_call(spec: RunSpec) -> str:
+    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
+    default = RunSpec(spec.dataset)
+    always = ("dataset", "mechanism", "epsilon")
+    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    knobs = spec.build().defaults()
+    values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
+    given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
+    rows = _rows(spec.dataset)
+    if rows:
+        given["dataset"] = "rows"
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    return f"import dpviz\n\n{rows}result = dpviz.run(dpviz.RunSpec({call}))\nresult.accuracy.mean()"
+
+
+def _rows(dataset: str) -> str:
+    """How a person's own table becomes a dataset in another process; "" for datasets that have a name everywhere."""
+    table = _table(dataset)
+    if table is None:
+        return ""
+    file, spec = table
+    return f"rows = dpviz.dataset({', '.join([repr(file), *(f'{name}={value!r}' for name, value in _options(spec).items())])})\n"
+
+
+def _table(dataset: str) -> tuple[str, TableSpec] | None:
+    """(file, how it is read) of an upload, or of rows from a file on the command line."""
+    if uploads.is_upload(dataset):
+        held = uploads.get(dataset)
+        return held.title, held.spec
+    if own.is_own(dataset):
+        content = own.get(dataset)
+        return ("rows.csv" if content.file is None else content.file), content.spec
+    return None
+
+
+def _options(spec: TableSpec) -> dict[str, object]:
+    """The arguments of `dpviz.dataset` that differ from the default."""
+    plain = TableSpec(spec.target)
+    found = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    kept = {name: value for name, value in found.items() if name == "target" or value != getattr(plain, name)}
+    return {name: _plain(value) for name, value in kept.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def shell_call(spec: RunSpec, command: str = "run") -> str:
+    """The same run from a shell; what a shell would obey is quoted.
+
+    Args:
+        command: one of the commands that take a run.
+    """
+    query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
+    first: list[str] = []
+    table = _table(spec.dataset)
+    if table is not None:
+        query.pop("dataset", None)
+        first = [table[0], *_flags(table[1])]
+    options = []
+    for key, value in query.items():
+        _, dot, knob = key.partition(".")
+        options.append(f"--set={knob}={value}" if dot else f"--{key.replace('_', '-')}={value}")
+    return shlex.join(["dpviz", command, *first, *options])
+
+
+def _flags(spec: TableSpec) -> list[str]:
+    flags = [f"--target={spec.target}", *(f"--positive={value}" for value in spec.positive)]
+    if spec.above is not None:
+        flags.append(f"--above={spec.above!r}")
+    if spec.columns is not None:
+        flags.append(f"--columns={','.join(spec.columns)}")
+    flags += [f"--range={name}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
+    return flags + [f"--categories={name}={'|'.join(levels)}" for name, levels in spec.categories.items()]
+
+
+def address(spec: RunSpec) -> str:
+    """The part of the address that holds a run, percent-encoded."""
+    query = spec.to_query()
+    return f"?{urlencode(query, quote_via=quote)}" if query else "/"

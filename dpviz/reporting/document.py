@@ -1,0 +1,118 @@
+"""A report as a value, and as one HTML file that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+import pandas as pd
+from jinja2 import Environment
+
+from dpviz.common.fingerprint import __version__
+from dpviz.common.words import Words
+
+_CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": False}
+_ROWS = 200  # of a table that are written out
+_LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A heading or a paragraph, shown as it is."""
+
+    text: Words
+    heading: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table with its caption."""
+
+    caption: Words
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A picture with its content in words, and the table behind it where there is one.
+
+    Attributes:
+        figure: a plotly figure of `dpviz.figures`.
+        words: what a reader sees in it, with numbers.
+        table: its data, folded below.
+    """
+
+    figure: Any
+    words: Words
+    table: pd.DataFrame | None = None
+
+
+Part: TypeAlias = Text | Table | Chart
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """What a report says.
+
+    Attributes:
+        question: what is asked.
+        sentence: the answer.
+        badges: labels of guarantees, each with its sign.
+        parts: pictures, tables and texts, in order.
+        repeat: (language, code) that gives the same numbers.
+        settings: names and values of all that decides the numbers.
+        link: the address of the page, or the part of it that holds the run.
+        reveals: whether real rows, or numbers computed from them without noise, are shown.
+    """
+
+    question: Words
+    sentence: Words
+    badges: Sequence[Words] = ()
+    parts: Sequence[Part] = ()
+    repeat: Sequence[tuple[str, str]] = ()
+    settings: Sequence[tuple[str, object]] = ()
+    link: str = ""
+    reveals: bool = True
+
+
+def render(document: Document, *, date: datetime | None = None) -> str:
+    """The report as HTML: light, printable on A4, with plotly inside it once and no call to any host.
+
+    Args:
+        date: to be written into it; now by default.
+    """
+    template = files("dpviz.reporting").joinpath("report.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    shown: list[dict[str, Any]] = []
+    drawn = 0
+    for part in document.parts:
+        if isinstance(part, Text):
+            shown.append({"kind": "heading" if part.heading else "text", "text": part.text})
+        elif isinstance(part, Table):
+            shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
+        else:
+            drawn += 1
+            picture = part.figure.to_html(full_html=False, include_plotlyjs=drawn == 1, config=_CONFIG, div_id=f"picture-{drawn}")
+            table = None if part.table is None else _html(part.table)
+            more = "" if part.table is None else _more(part.table)
+            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return environment.from_string(template).render(
+        document=document,
+        parts=shown,
+        date=(date or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        version=__version__,
+        libraries=libraries,
+    )
+
+
+def _html(table: pd.DataFrame) -> str:
+    return table.head(_ROWS).to_html(index=False, border=0, escape=True, float_format=lambda value: f"{value:.4g}", na_rep="–")
+
+
+def _more(table: pd.DataFrame) -> str:
+    return f"The first {_ROWS:,} of {len(table):,} rows." if len(table) > _ROWS else ""

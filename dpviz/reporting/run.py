@@ -1,0 +1,166 @@
+"""The report of one run: what privacy costs, what an attacker can still tell, and how far the guarantee is proved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.experiments.cost import Cost, split_cost
+from dpviz.experiments.run import Result, run
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import accuracy, odds
+from dpviz.figures import weights as weight_figure
+from dpviz.figures.style import LIGHT, Look, look
+from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms.attack import Attack, strongest_attack
+from dpviz.models import get_model
+from dpviz.privacy.budget import Status
+from dpviz.reporting.calls import address, python_call, shell_call
+from dpviz.reporting.document import Chart, Document, Part, Table, Text
+
+QUESTION = "What does privacy cost a model, and does it protect anyone?"
+_SIGNS = {Status.PROVED: "✓", Status.PROVED_IF: "◐", Status.CLAIM: "✎", Status.NONE: "✗"}
+
+
+def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "") -> Document:
+    """Trains a run and writes down what it gave.
+
+    Args:
+        spec: any run.
+        monitor: told of progress; raises to cancel.
+        link: the address that the report came from; the run's own part of one by default.
+
+    Raises:
+        InvalidInput: the run does not fit what is there.
+    """
+    result = run(spec, monitor)
+    cost = split_cost(result.spec, result.accuracy, result.calibration)
+    attack = strongest_attack(result.spec.build(), result.setup.problem.setting, result.calibration)
+    cal = result.calibration
+    proved = f"proved: {cal.proved_budget}" if cal.proved_budget else "nothing is proved"
+    return Document(
+        question=QUESTION,
+        sentence=_sentence(result, cost, attack),
+        badges=[f"{_SIGNS[cal.status]} {cal.status.value}; {proved} ({cal.neighbouring.value})"],
+        parts=_parts(result, cost, attack),
+        repeat=[("Python", python_call(result.spec)), ("Shell", shell_call(result.spec))],
+        settings=_settings(result),
+        link=link or address(result.spec),
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _sentence(result: Result, cost: Cost, attack: Attack | None) -> str:
+    start = f"At ε = {result.spec.epsilon:.3g} the model is right {_percent(float(result.accuracy.mean()))} of the time"
+    limit = "no limit on attacks is proved" if attack is None else f"attacks succeed at most {_percent(attack.accuracy)}"
+    return f"{start}: noise costs {100 * cost.noise:.1f} points, training {100 * cost.training:.1f}; {limit}."
+
+
+def _look(mechanism: str) -> Look:
+    cls = get_mechanism(mechanism)
+    family = [name for name, other in list_mechanisms().items() if other.family == cls.family]
+    return look(LIGHT, cls.label, cls.family, family.index(mechanism))
+
+
+def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
+    drawn = _look(result.spec.mechanism)
+    mean, best, floor = float(result.accuracy.mean()), result.non_private.accuracy, result.majority.accuracy
+    picture = accuracy.accuracy_distribution(result.accuracy, best, floor, drawn, LIGHT, expected=result.expected_accuracy)
+    parts: list[Part] = [
+        Chart(
+            picture,
+            f"Test accuracy of {len(result.accuracy)} noise draws: {_percent(mean)} on average; non-private {_percent(best)}, "
+            f"majority label {_percent(floor)}.",
+            _draws(result),
+        ),
+        Table("What the accuracy is lost to (shares)", cost.table()),
+        Text("Guarantee", heading=True),
+        Table("How the noise was set, and how far that is proved", _guarantee(result)),
+    ]
+    if attack is not None:
+        alarms = attack.table["false_alarms"].to_numpy()
+        curve = odds.attacker_curve(
+            alarms,
+            attack.table["detections_at_most"].to_numpy(),
+            attack.best,
+            LIGHT,
+            alone=attack.table["by_epsilon_delta_alone"].to_numpy(),
+        )
+        said = f"Guesses about one person are right {_percent(attack.accuracy)} at most, by {attack.basis}."
+        parts += [Text("Best possible attack", heading=True), Chart(curve, said, attack.table)]
+    parts += _models(result)
+    return parts
+
+
+def _models(result: Result) -> list[Part]:
+    """Weights beside the non-private ones, and the optimality gap, where they mean something."""
+    base, names = result.non_private.theta, result.setup.dataset.feature_names
+    drawn, found = _look(result.spec.mechanism), list[Part]()
+    if base is not None and len(names) == result.theta.shape[1] and result.theta.any():
+        away = float(np.linalg.norm(result.theta - base, axis=1).mean())
+        said = f"The private weights stand {away:.3g} away from the non-private ones on average, whose length is "
+        said += f"{float(np.linalg.norm(base)):.3g}."
+        table = pd.DataFrame({"feature": names, "non-private": base, "mean of the draws": result.theta.mean(axis=0)})
+        found += [
+            Text("Weights", heading=True),
+            Chart(weight_figure.weights(result.theta, base, names, drawn, LIGHT), said, table),
+        ]
+    convex = get_model(result.spec.model).convex
+    gaps = np.maximum(result.optimality_gap, 0.0) if convex else result.optimality_gap
+    if np.abs(gaps).max() >= 1e-12:
+        reference = "the minimum" if convex else "the best long training"
+        said = f"Training objective above {reference}: {gaps.mean():.3g} on average, from {gaps.min():.3g} to {gaps.max():.3g}."
+        found += [
+            Text("Optimality gap", heading=True),
+            Chart(accuracy.optimality_gap(gaps, drawn, LIGHT, reference=reference), said),
+        ]
+    return found
+
+
+def _draws(result: Result) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "draw": np.array(result.replicas),
+            "accuracy": result.accuracy,
+            "train_accuracy": result.train_accuracy,
+            "objective": result.objective,
+            "optimality_gap": result.optimality_gap,
+        }
+    )
+
+
+def _guarantee(result: Result) -> pd.DataFrame:
+    cal, cls = result.calibration, get_mechanism(result.spec.mechanism)
+    rows = [
+        ("method", f"{cls.label}: {cls.citation}"),
+        ("asked for", str(cal.budget)),
+        ("claimed", str(cal.claimed_budget or "nothing")),
+        ("proved", f"{cal.proved_budget or 'nothing'} ({cal.status.value})"),
+        ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
+        ("accountant", cal.accountant),
+        ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"),
+        ("sensitivity", f"{cal.sensitivity:.6g}: {cal.sensitivity_source}"),
+        *[("only if", condition) for condition in cal.conditions],
+        *[("note", note) for note in cal.notes],
+    ]
+    dataset = result.setup.dataset
+    read = ", ".join(dataset.looked_at) if dataset.looked_at else "nothing"
+    return pd.DataFrame([*rows, ("read from the rows, outside ε", read)], columns=["what", "value"])
+
+
+def _settings(result: Result) -> list[tuple[str, object]]:
+    built, dataset = result.spec.build(), result.setup.dataset
+    plain = {name: value for name, value in result.spec.to_dict().items() if name != "params"}
+    plain["delta"] = result.budget.delta
+    knobs = {f"{built.id}.{name}": getattr(built, name) for name in built.knobs()}
+    return [
+        *plain.items(),
+        *knobs.items(),
+        ("rows", dataset.n),
+        ("training rows", result.setup.problem.n),
+        ("source", dataset.source),
+    ]

@@ -1,0 +1,129 @@
+"""Reports: one file that needs nothing else, a notebook that runs, and calls that run as they stand."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources.uploads import Upload
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.reporting import Document, Table, python_call, render, report_of, shell_call
+from dpviz.reporting.notebook import notebook_of
+
+SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
+
+
+class _Links(HTMLParser):
+    """Attributes that would make a browser ask for something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [f"{tag} {value}" for name, value in attrs if name in ("src", "href", "action") and value]
+
+
+def table(folder: Path) -> Path:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"it's age": rng.normal(40, 10, 60), "kind": rng.choice(["a", "b"], 60), "y": np.arange(60) % 2})
+    frame.to_csv(folder / "my table.csv", index=False)
+    return folder / "my table.csv"
+
+
+def test_one_file_holds_everything_and_asks_for_nothing() -> None:
+    html = render(report_of(SPEC, link="http://127.0.0.1:8501/?dataset=teaching"))
+    links = _Links()
+    links.feed(html)
+    assert links.found == []
+    assert html.count("plotly.js v") == 1
+    body = re.sub(r"<script.*?</script>", "", html, flags=re.S)
+    for part in (
+        "not private",
+        "✓ proved",
+        "dpviz.run(dpviz.RunSpec(",
+        "dpviz run --dataset=teaching",
+        "Balle",
+        "default-src 'none'",
+    ):
+        assert part in body.replace("&#39;", "'")
+    assert body.count("<figcaption>") == 4
+    assert "At ε = 1 the model is right" in body
+
+
+def test_text_from_outside_stays_text() -> None:
+    evil = "<script>alert(1)</script>"
+    html = render(Document(evil, evil, [evil], [Table(evil, pd.DataFrame({evil: [evil]}))], [(evil, evil)], [(evil, evil)], evil))
+    assert "<script" not in html
+
+
+def test_calls_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    exec(python_call(SPEC), names)
+    assert isinstance(names["result"], dpviz.Result)
+    assert main(shlex.split(shell_call(SPEC))[1:]) == 0
+    assert f"{names['result'].accuracy.mean():.4f}" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_calls_about_an_upload_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = table(tmp_path)
+    spec = TableSpec("y", positive=("1",), ranges={"it's age": (0.0, 100.0)}, categories={"kind": ("a", "b")})
+    upload = Upload(read_table(path.read_bytes()), spec, path.name)
+    run = dpviz.RunSpec(upload.name, mechanism="output-gaussian", seeds=2)
+    monkeypatch.chdir(tmp_path)
+    call = python_call(run)
+    assert upload.name not in call
+    names: dict[str, object] = {}
+    exec(call, names)
+    result = names["result"]
+    assert isinstance(result, dpviz.Result)
+    np.testing.assert_array_equal(result.accuracy, dpviz.run(run).accuracy)
+    assert main(shlex.split(shell_call(run))[1:]) == 0
+    assert f"{result.accuracy.mean():.4f}" in capsys.readouterr().out
+    exec(python_call(result.spec), again := {})
+    np.testing.assert_array_equal(again["result"].accuracy, result.accuracy)  # rows from a file name it too
+
+
+def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link = "http://127.0.0.1:8501/?dataset=teaching&mechanism=output-gaussian&seeds=2"
+    assert main(["report", link, "--out", str(tmp_path / "a.html")]) == 0
+    assert link.replace("&", "&amp;") in (tmp_path / "a.html").read_text()
+    assert main(["report", link, "--out", str(tmp_path / "a.ipynb")]) == 0
+    assert json.loads((tmp_path / "a.ipynb").read_text())["nbformat"] == 4
+    assert main(["report", link, "--out", str(tmp_path / "a.pdf")]) == 2
+
+
+def test_the_same_run_gives_the_same_notebook() -> None:
+    assert notebook_of(SPEC) == notebook_of(SPEC)
+
+
+@pytest.mark.long
+def test_the_notebook_runs() -> None:
+    import nbformat
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    made = nbformat.reads(notebook_of(SPEC), as_version=4)
+    ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(made)
+    outputs = [output for cell in made.cells for output in cell.get("outputs", ())]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert any("application/vnd.plotly.v1+json" in output.get("data", {}) for output in outputs)
+
+
+def test_a_method_without_a_model_has_a_report_too() -> None:
+    assert report_of(dpviz.RunSpec("teaching", mechanism="majority", seeds=2)).badges[0].startswith("✗")
+    with pytest.raises(InvalidInput):
+        report_of(dpviz.RunSpec("nowhere"))
