@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import dpviz
 from dpviz.datasets import catalogue, sources
 from dpviz.datasets.base import build
-from dpviz.datasets.table.encoding import add_intercept, encode, into_ball, unit_rows
+from dpviz.datasets.table.encoding import OneHot, add_intercept, encode, into_ball, unit_rows, unit_rows_of
 
 NAMES = (*dpviz.list_datasets(), "census-100", "census-25000")
 
@@ -174,3 +174,15 @@ def test_a_source_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert dpviz.run(dpviz.RunSpec(dataset="one-more", seeds=1)).accuracy.shape == (1,)
     with pytest.raises(dpviz.InvalidInput, match="fixed number of rows"):
         dpviz.load_dataset("one-more", n=500)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_narrow_blocks_become_the_same_rows(intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    codes, values = rng.integers(-1, 4, 9000).astype(np.int32), rng.random((9000, 2))
+    values[0], codes[0] = 0.0, -1  # a row of zeros stays
+    wide = np.hstack([values, codes[:, None] == np.arange(4)])
+    expected = add_intercept(unit_rows(wide)) if intercept else unit_rows(wide)
+    rows, norms = unit_rows_of([values, OneHot(codes, 4)], intercept)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(norms, np.linalg.norm(wide, axis=1))

@@ -304,10 +304,25 @@ def test_ready_rows_are_bounded_and_come_back(monkeypatch: pytest.MonkeyPatch) -
 def test_all_uploads_together_are_bounded() -> None:
     held = [upload(seed, 200) for seed in range(3)]
     assert uploads.held() >= sum(map(uploads.table_bytes, (u.table for u in held)))
-    limits = Limits(uploads_megabytes=2)
-    first = Upload(read_csv(csv(120_000)), TableSpec("label"), limits=limits)
-    with pytest.raises(dpviz.InvalidInput, match="all sessions together hold"):
-        Upload(read_csv(csv(120_000, 1)), TableSpec("label"), limits=limits)
+    limits = Limits(uploads_megabytes=4)
+    first = Upload(read_csv(csv(12_000)), TableSpec("label"), limits=limits)
+    assert uploads.held() >= uploads.cost_of(first.rows, first.dataset(True).d) > 4 * first.dataset(True).X.nbytes - 1
+    with pytest.raises(
+        dpviz.InvalidInput, match=r"needs about 2 MB \(12,000 rows of 5 features\), and all sessions together hold"
+    ):
+        Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits)
     del first
     gc.collect()
-    assert Upload(read_csv(csv(120_000, 1)), TableSpec("label"), limits=limits).rows == 120_000
+    assert Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits).rows == 12_000
+
+
+def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = uploads.held()
+    monkeypatch.setattr("dpviz.datasets.table.spec.unit_rows_of", None)  # calling it would fail in another way
+    table = read_csv(csv(12_000))
+    with pytest.raises(dpviz.InvalidInput, match="needs about 2 MB"):
+        Upload(table, TableSpec("label"), limits=Limits(uploads_megabytes=1))
+    assert uploads.held() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"
+    del table
+    gc.collect()
+    assert uploads.held() <= before

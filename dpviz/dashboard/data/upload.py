@@ -13,6 +13,7 @@ from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
+from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.csv import Table
@@ -91,6 +92,7 @@ def _upload(limits: Limits) -> None:
         box.update(label="This file was not read", state="error")
         refused(InvalidInput("file", f"could not be read ({type(error).__name__})", "Save it again as CSV in UTF-8."))
         return
+    uploads.count(table)
     st.session_state[_TABLE] = (file.name[:120], table)
     session.release(file.file_id)
     _next_file()

@@ -19,7 +19,7 @@ class Limits:
         features: columns after one-hot encoding.
         memory_megabytes: address space of the process that reads a file.
         seconds: time that reading may take, waiting for other files not counted.
-        uploads_megabytes: all uploads of all sessions together, as kept in memory.
+        uploads_megabytes: all uploads of all sessions together: tables in memory, and what training on them takes, estimated.
         fetch_seconds: time that a download may take.
     """
 
@@ -29,7 +29,7 @@ class Limits:
     features: int = 500
     memory_megabytes: int = 3_000
     seconds: int = 60
-    uploads_megabytes: int = 2_000
+    uploads_megabytes: int = 4_000
     fetch_seconds: int = 900
 
     @classmethod

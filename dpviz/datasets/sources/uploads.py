@@ -31,6 +31,10 @@ _live: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 # rows of all uploads together, counted four times for what is derived from them; the last ones stay however large they are
 _ready: memory.Cache[Dataset] = memory.Cache("rows of uploads", READY_BYTES, lambda d: min(4 * d.X.nbytes, READY_BYTES))
 _lock = threading.RLock()
+_read: WeakValueDictionary[int, Table] = WeakValueDictionary()  # by id: tables cannot be hashed
+_costs: dict[str, int] = {}  # estimated bytes of the rows of each upload
+#: copies of the encoded rows at the peak: the set, its training and test part, and training rows times labels, twice
+COPIES = 4
 _guard: Callable[[str], bool] = lambda name: True  # noqa: E731
 
 
@@ -54,8 +58,12 @@ class Upload:
         self.name = PREFIX + secrets.token_hex(8)
         self.title, self.table, self.spec = title, table, spec
         self.limits = limits or Limits.from_environment()
-        _check_room(table, self.limits)
-        made = self._prepare(True)
+        count(table)
+        try:
+            made = self._prepare(True)
+        except InvalidInput:
+            _costs.pop(self.name, None)
+            raise
         self.prepared = dict(made.left_out), made.dropped
         self.rows = made.dataset.n
         _ready.put((self.name, True), made.dataset, owner=self.name)
@@ -72,7 +80,29 @@ class Upload:
             limits=self.limits,
             notes=self.table.notes,
             session_only=True,
+            room=self._take_room,
         )
+
+    def _take_room(self, rows: int, features: int) -> None:
+        """Counts what the rows will cost, before they are made.
+
+        Raises:
+            InvalidInput: it does not fit beside all other uploads.
+        """
+        cost, most = cost_of(rows, features), self.limits.uploads_megabytes * 1_000_000
+        with _lock:
+            before = _costs.pop(self.name, 0)
+            others = held()
+            if others + cost > most:
+                if before:
+                    _costs[self.name] = before
+                raise InvalidInput(
+                    "upload",
+                    f"needs about {cost / 1e6:,.0f} MB ({rows:,} rows of {features:,} features), and all sessions together "
+                    f"hold {others / 1e6:,.0f} of {limits_text(self.limits)}",
+                    "Choose fewer columns, fewer categories or a sample of the rows, or try again later.",
+                )
+            _costs[self.name] = cost
 
     def dataset(self, intercept: bool) -> Dataset:
         """The rows ready for training.
@@ -89,9 +119,11 @@ class Upload:
         with _lock:
             _live.pop(self.name, None)
         self.table = replace(self.table, frame=pd.DataFrame())
+        _costs.pop(self.name, None)
         memory.forget(self.name)
 
     def __del__(self) -> None:
+        _costs.pop(self.name, None)
         memory.finalised(self.name)
 
 
@@ -100,21 +132,26 @@ def table_bytes(table: Table) -> int:
     return int(table.frame.memory_usage(deep=True).sum())
 
 
-def held() -> int:
-    """Memory that the tables of all uploads take, in bytes."""
+def cost_of(rows: int, features: int) -> int:
+    """Estimated memory of rows in training, in bytes: encoded, split, times their labels, in single precision."""
+    return COPIES * 8 * rows * features
+
+
+def count(table: Table) -> None:
+    """Counts a table that was read among the uploads for as long as somebody holds it."""
     with _lock:
-        tables = {id(upload.table): upload.table for upload in list(_live.values())}
-    return sum(map(table_bytes, tables.values()))
+        _read[id(table)] = table
 
 
-def _check_room(table: Table, limits: Limits) -> None:
-    most = limits.uploads_megabytes * 1_000_000
-    if held() + table_bytes(table) > most:
-        raise InvalidInput(
-            "upload",
-            f"does not fit: all sessions together hold {held() / 1e6:,.0f} MB of uploads",
-            f"Try again later; the limit is {limits.uploads_megabytes:,} MB (DPVIZ_MAX_UPLOADS_MEGABYTES).",
-        )
+def held() -> int:
+    """Memory that all uploads take, in bytes: tables that were read, and what was or can be made of them."""
+    with _lock:
+        return sum(map(table_bytes, list(_read.values()))) + sum(_costs.values())
+
+
+def limits_text(limits: Limits) -> str:
+    """The limit on all uploads, for people."""
+    return f"{limits.uploads_megabytes:,} MB (DPVIZ_MAX_UPLOADS_MEGABYTES)"
 
 
 def guard(may_see: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, number, show
 from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.encoding import OneHot
 from dpviz.datasets.table.lost import Lost
 
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -200,8 +201,8 @@ def categorical_block(
     most: int,
     notes: list[Words],
     lost: list[Lost],
-) -> tuple[NDArray[np.float64], list[str], bool]:
-    """((n, k) one-hot values, k names, whether the categories were read off the data)."""
+) -> tuple[OneHot, list[str], bool]:
+    """(one-hot columns in narrow form, their names, whether the categories were read off the data)."""
     text = series.map(word)
     if declared is not None:
         levels = [str(v) for v in declared]
@@ -227,5 +228,5 @@ def categorical_block(
             f"has {len(levels):,} categories",
             f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES).",
         )
-    codes = pd.Index(levels, dtype=object).get_indexer(text.astype(object))
-    return (codes[:, None] == np.arange(len(levels))).astype(np.float64), [f"{column}={v}" for v in levels], declared is None
+    codes = pd.Index(levels, dtype=object).get_indexer(text.astype(object)).astype(np.int32)
+    return OneHot(codes, len(levels)), [f"{column}={v}" for v in levels], declared is None

@@ -5,6 +5,8 @@ Ranges and category lists taken from the data are not covered by any epsilon; th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 
 INTERCEPT = "(intercept)"
+_ROWS = 4096  # at once, so that what is made on the way is small
 #: ways into the unit ball, in words; the papers ask for |x| <= 1 only
 SCALINGS: dict[str, Words] = {
     "unit": "unit length: each row divided by its own norm",
@@ -63,6 +66,54 @@ def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy."""
     norm = np.linalg.norm(x, axis=1, keepdims=True)
     return x / np.where(norm > 0, norm, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot:
+    """The 0/1 columns of a category in narrow form.
+
+    Attributes:
+        codes: (n,) column in which a row has its 1; -1 for none.
+        width: number of columns.
+    """
+
+    codes: NDArray[np.int32]
+    width: int
+
+
+Block = OneHot | NDArray[np.float64]
+
+
+def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """((n, d) rows of unit length, with the constant feature where it is wanted; (n,) norms that they had before).
+
+    The same as `unit_rows` and `add_intercept`, written into one array: categories become wide only here, and nothing else is
+    as large as the result.
+
+    Args:
+        blocks: (n, k) values or narrow categories, column by column; the list is emptied.
+    """
+    widths = [block.width if isinstance(block, OneHot) else block.shape[1] for block in blocks]
+    n, d = len(blocks[0].codes if isinstance(blocks[0], OneHot) else blocks[0]), sum(widths)
+    x = np.zeros((n, d + intercept))
+    end = d
+    while blocks:
+        block, width = blocks.pop(), widths.pop()
+        end -= width
+        if isinstance(block, OneHot):
+            known = np.flatnonzero(block.codes >= 0)
+            x[known, end + block.codes[known]] = 1.0
+        else:
+            x[:, end : end + width] = block
+    norms = np.empty(n)
+    for start in range(0, n, _ROWS):
+        part = x[start : start + _ROWS, :d]
+        norms[start : start + _ROWS] = norm = np.linalg.norm(part, axis=1)
+        part /= np.where(norm > 0, norm, 1.0)[:, None]
+    if intercept:
+        x[:, d] = 1.0
+        x /= np.sqrt(2.0)
+    return x, norms
 
 
 def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,14 +6,13 @@ public knowledge; those read off the data are outside every epsilon and are list
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import tomli_w
-from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
 from dpviz.common.words import Words
@@ -22,7 +21,7 @@ from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, classes, number_block, positives, why_not, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
-from dpviz.datasets.table.encoding import unit_rows
+from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
 from dpviz.datasets.table.lost import Lost
 
 
@@ -133,6 +132,7 @@ def prepare(
     limits: Limits | None = None,
     notes: tuple[Words, ...] = (),
     every_column: bool = False,
+    room: Callable[[int, int], None] = lambda rows, features: None,
     **words: Any,
 ) -> Prepared:
     """The dataset that a table and a spec make.
@@ -142,6 +142,7 @@ def prepare(
         name: the dataset's name.
         notes: what was done before, put in front of what is done here.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
+        room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
         words: further attributes of the dataset, such as description or label_names.
 
     Raises:
@@ -167,17 +168,18 @@ def prepare(
     while last in features:
         last += "'"
     shown = used[features].assign(**{last: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))})
-    x = np.hstack(blocks)
+    room(len(used), len(names) + intercept)
+    x, norms = unit_rows_of(blocks, intercept)
     about = f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"
     dataset = build(
         name=name,
-        x=unit_rows(x),
-        norms=np.linalg.norm(x, axis=1),
+        x=x,
+        norms=norms,
         y=y,
-        feature_names=names,
+        feature_names=[*names, INTERCEPT] if intercept else names,
         frame=shown,
         beside=frame.loc[used.index, list(left_out)].reset_index(drop=True) if left_out else None,
-        intercept=intercept,
+        intercept=False,  # it is there already
         source=source,
         label_names=label_names,
         notes=tuple(said),
@@ -191,9 +193,9 @@ def prepare(
 
 def _blocks(
     used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words], lost: list[Lost]
-) -> tuple[list[NDArray[np.float64]], list[str], list[Column], list[str]]:
-    """((n, k) values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
-    blocks: list[NDArray[np.float64]] = []
+) -> tuple[list[Block], list[str], list[Column], list[str]]:
+    """(values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
+    blocks: list[Block] = []
     names: list[str] = []
     columns: list[Column] = []
     looked_at: list[str] = []
@@ -201,16 +203,18 @@ def _blocks(
     for column in features:
         filled = spec.defaults.get(column) if spec.missing == "default" else None
         if is_number(used[column]) and column not in spec.categories:
-            block, read = number_block(column, used[column], spec.ranges.get(column), lost)
+            values, read = number_block(column, used[column], spec.ranges.get(column), lost)
+            blocks.append(values)
             labels = [column]
             low, high = spec.ranges.get(column) or (used[column].min(), used[column].max())
             columns.append(Column(column, NUMBER, float(low), float(high), default=filled))
         else:
             if column in spec.ranges:
                 raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
-            block, labels, read = categorical_block(
+            narrow, labels, read = categorical_block(
                 column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said, lost
             )
+            blocks.append(narrow)
             levels = tuple(label[len(column) + 1 :] for label in labels)
             columns.append(Column(column, CATEGORIES, levels=levels, default=None if filled is None else word(filled)))
         twin = next((label for label in labels if label in names), None)
@@ -220,7 +224,6 @@ def _blocks(
                 f"two features would be called {show(twin)}, one of them from {show(column)}",
                 "Rename or leave out one.",
             )
-        blocks.append(block)
         names.extend(labels)
         widths[column] = len(labels)
         if read:
