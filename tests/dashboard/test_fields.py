@@ -17,6 +17,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.rows import selection
@@ -42,6 +43,7 @@ PAGES: dict[str, tuple[Make, str]] = {
     "claims": (verdicts.of, "7_Paper_claims"),
     "guarantees": (guarantees.of, "5_Guarantees"),
     "lessons": (lessons.of, "9_Lessons"),
+    "groups": (groups.of, "2_Groups_and_scores"),
 }
 
 
@@ -56,6 +58,8 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
             )
         case trade_off.OtherKnobs():
             return st.dictionaries(st.sampled_from(list(list_mechanisms())), st.just({}), max_size=4).flatmap(_params)
+        case groups.Cuts():
+            return st.sets(st.floats(-1e9, 1e9), max_size=5).map(lambda chosen: tuple(sorted(chosen)))
         case RowId():
             return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)
         case Whole():
@@ -169,6 +173,7 @@ FULL = {
     "guarantees": {"order": "name"},
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
+    "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3"},
 }
 
 

@@ -1,0 +1,172 @@
+"""What each group gets: the sentence, curves and gap over epsilon, and a table at the epsilon of the slider."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.shell.fields import Group
+from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
+from dpviz.experiments.releases import Release, Releases, releases
+from dpviz.experiments.spec import RunSpec
+from dpviz.figures import groups as pictures
+from dpviz.figures.style import Theme, look
+from dpviz.mechanisms import list_mechanisms
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the page shows.
+
+    Attributes:
+        outcome: the run at the slider's epsilon.
+        here: its groups at that epsilon.
+        over: its groups at `EPSILONS`.
+        refused: how many of these budgets cannot be met.
+    """
+
+    outcome: Outcome
+    here: GroupReport
+    over: GroupReport
+    refused: int
+
+
+def grouping(own: Group) -> Grouping:
+    """The groups that are asked for."""
+    return Grouping(own["group"].value(), own["cuts"].value())
+
+
+def compute(spec: RunSpec, chosen: Grouping) -> Seen | None:
+    """Trains what is not in memory; None where that is impossible, said so."""
+
+    def work(run: RunSpec, monitor: Monitor) -> Seen:
+        done = cached_runs.outcome(run, lambda share: monitor(share / 6))
+        made = releases(run, EPSILONS, lambda share: monitor((1 + 5 * share) / 6))
+        single = Release(run.epsilon, done.theta, done.labels, None, done.calibration.status.value)
+        return Seen(done, report(Releases(run, (single,), ()), chosen), report(made, chosen), len(made.refused))
+
+    return progress.working(spec, work, "groups")
+
+
+def controls(own: Group) -> None:
+    """Column, cuts and measure."""
+    one, two, three = st.columns(3)
+    with one:
+        own["group"].draw()
+    with two:
+        own["cuts"].draw()
+    with three:
+        own["of"].draw()
+
+
+def headline(seen: Seen, measure: str) -> None:
+    """The widest gap at this epsilon, in one sentence."""
+    curve = seen.here.curves(measure).set_index("group")["mean"]
+    there = curve[seen.here.compared].dropna()
+    name = MEASURES[measure].lower()
+    start = f"At ε = {words.three(seen.outcome.spec.epsilon)}"
+    if len(there) < 2:
+        sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
+    else:
+        worst, best = str(there.idxmin()), str(there.idxmax())
+        gap = float(there.max() - there.min())
+        base = seen.here.baseline_gap("non-private", measure)
+        sentence = (
+            f"{start} {name} is {words.percent(there[worst])} for “{worst}” and {words.percent(there[best])} for “{best}”: "
+            f"{words.part(gap)} points apart, {words.part(base)} without privacy."
+        )
+    with st.container(key="headline"):
+        st.markdown(words.markdown(sentence))
+
+
+def draw(seen: Seen, measure: str, theme: Theme) -> None:
+    """Curves of all groups, and the gap between the best and the worst of them."""
+    found, spec = seen.over, seen.outcome.spec
+    family = list_mechanisms()[spec.mechanism].family
+    curves, gaps = found.curves(measure), found.gaps(measure)
+    base = found.baseline("non-private", measure)
+    lines = [
+        pictures.GroupLine(
+            name + (" (few rows)" if found.sizes.at[name, "small"] else ""),
+            curves[curves["group"] == name],
+            float(base[name]),
+            look(theme, name, family, k),
+            bool(found.sizes.at[name, "small"]),
+        )
+        for k, name in enumerate(found.groups.names)
+    ]
+    left, right = st.columns(2, gap="medium")
+    with left:
+        summary = (
+            f"{MEASURES[measure]} on the test rows of each group, with the range of 80 % of {spec.seeds} noise draws. "
+            "Short lines at the right are the non-private model."
+        )
+        fig = pictures.groups(lines, theme, here=spec.epsilon)
+        st.markdown(f"**{MEASURES[measure]} of each group**")
+        charts.chart(fig, "groups", summary + _refused(seen), lambda: curves)
+    with right:
+        if gaps.empty:
+            panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value.")
+            return
+        level = found.baseline_gap("non-private", measure)
+        method = charts.method_look(spec.mechanism, theme)
+        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon)
+        first, last = gaps.iloc[0], gaps.iloc[-1]
+        summary = (
+            f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows: "
+            f"{words.part(first['mean'])} points at ε = {words.three(first['epsilon'])}, {words.part(last['mean'])} at "
+            f"ε = {words.three(last['epsilon'])}, {words.part(level)} without privacy. The largest of several noisy values minus "
+            "the smallest is above 0 even where all groups are alike."
+        )
+        st.markdown("**Gap: largest minus smallest, in points**")
+        charts.chart(fig, "gap", summary, lambda: gaps)
+
+
+def _refused(seen: Seen) -> str:
+    return f" {seen.refused} of {len(EPSILONS)} budgets cannot be met by this method." if seen.refused else ""
+
+
+def table(seen: Seen) -> None:
+    """All measures of every group at the slider's epsilon."""
+    here, spec = seen.here, seen.outcome.spec
+    st.header(f"Every group at ε = {words.three(spec.epsilon)}", anchor=False)
+    curves = {name: here.curves(name).set_index("group")["mean"] for name in MEASURES}
+    non_private, majority = here.baseline("non-private"), here.baseline("majority")
+    rows = []
+    for name in here.groups.names:
+        size = here.sizes.loc[name]
+        rows.append(
+            (
+                f"{name} ⚠ few rows" if size["small"] else name,
+                f"{size['train']:,}",
+                f"{size['test']:,}",
+                *(_share(curves[measure].get(name, math.nan)) for measure in ("accuracy", "recall", "false_positive_rate")),
+                words.two(float(curves["mean_score"].get(name, math.nan))),
+                _share(non_private[name]),
+                _share(majority[name]),
+            )
+        )
+    heads = ("Group", "Training rows", "Test rows", "Accuracy", "Recall", "False-positive rate", "Mean score")
+    tables.table(rows, (*heads, "Non-private accuracy", "Majority accuracy"))
+    st.caption(
+        f"Means over {spec.seeds} noise draws. ⚠ marks groups of fewer than {SMALL} test rows, which the gap leaves out. "
+        f"“none” means that the group has no such row. Of a column with many texts the {MOST - 1} largest groups stand alone."
+    )
+    tables.download(lambda: here.draws, "groups-here")
+    panels.not_private(
+        "Sizes and measures of groups are read from private rows, without noise. No ε covers them; release them only with a "
+        "privacy budget of their own."
+    )
+
+
+def _share(value: Any) -> str:
+    return words.percent(float(value)) if math.isfinite(float(value)) else "none"

@@ -1,0 +1,71 @@
+"""The controls of the page Groups and scores: the column and its cuts, what is measured, and the threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpviz.common.validate import InvalidInput, number_from_text
+from dpviz.dashboard.shell.fields import Field, Line
+from dpviz.datasets import load_dataset
+from dpviz.experiments.groups import MEASURES, columns
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Number
+from dpviz.models import get_model
+
+_RANGE = 20.0  # of a threshold on decision values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cuts(Knob):
+    """Rising numbers, as text with commas between them."""
+
+    def check(self, name: str, value: object) -> tuple[float, ...]:
+        numbers = tuple(float(v) for v in value) if isinstance(value, list | tuple) else ()
+        if not all(map(math.isfinite, numbers)) or list(numbers) != sorted(set(numbers)):
+            raise InvalidInput(name, "must be rising numbers", "For example: 30, 45, 60.")
+        return numbers
+
+    def parse(self, name: str, text: str) -> tuple[float, ...]:
+        return self.check(name, [number_from_text(name, part) for part in text.split(",")])
+
+    def text(self, value: Any) -> str:
+        return ",".join(f"{v!r}" for v in value)
+
+    def in_words(self, value: Any) -> str:
+        return ", ".join(f"{v:g}" for v in value)
+
+    def describe(self) -> str:
+        return "rising numbers with commas between them"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+CUTS: Field[tuple[float, ...]] = Field(
+    "cuts", Cuts(label="Cut a number at", help="For example 30, 45, 60. Empty cuts at the quartiles, read from all rows."), ()
+)
+_SHARES = {name: label for name, label in MEASURES.items() if name != "mean_score"}
+MEASURE: Field[str] = Field(
+    "of", Choice(label="What is measured", help="", options=tuple(_SHARES), names=_SHARES), "accuracy", few=0
+)
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What the page keeps in the address, for a run's table and model."""
+    probabilities = get_model(spec.model).loss.probabilities
+    low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
+    label = "Threshold on the probability" if probabilities else "Threshold on the score"
+    threshold = Field("threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual)
+    try:
+        known = columns(load_dataset(spec.dataset, intercept=spec.intercept))
+    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
+        known = {}
+    first = next((name for name, number in known.items() if not number), next(iter(known), ""))
+    help_text = "Any column of the table, also one that is not trained on."
+    column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(known)), first, few=0)
+    return column, CUTS, MEASURE, threshold

@@ -1,0 +1,144 @@
+"""Groups over epsilon: a line and a band for each, and the gap between the best and the worst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
+
+_PLOT = 300  # pixels from axis to axis
+
+
+@dataclass(frozen=True)
+class GroupLine:
+    """One group.
+
+    Attributes:
+        name: of the group.
+        points: epsilon rising; columns epsilon, mean, low, high.
+        non_private: value of the non-private model, NaN where there is none.
+        look: colour, dash and marker.
+        small: whether it has few rows, so that its line is thin.
+    """
+
+    name: str
+    points: pd.DataFrame
+    non_private: float
+    look: Look
+    small: bool = False
+
+
+def groups(lines: Sequence[GroupLine], theme: Theme, *, here: float) -> go.Figure:
+    """Shares of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
+
+    Args:
+        here: the epsilon of the page, marked.
+    """
+    traces: list[Trace] = []
+    values = [v for line in lines for c in ("low", "high") for v in line.points[c]] + [line.non_private for line in lines]
+    last = max((float(line.points["epsilon"].max()) for line in lines), default=10.0)
+    for line in lines:
+        traces += _band(line.points, line.look, line.name, small=line.small)
+        if math.isfinite(line.non_private):
+            traces.append(
+                {
+                    "x": [1.25 * last, 1.9 * last],
+                    "y": [100 * line.non_private] * 2,
+                    "mode": "lines",
+                    "line": {"color": line.look.colour, "width": 4},
+                    "showlegend": False,
+                    "hovertemplate": f"non-private, {plain(line.name)}: %{{y:.1f}} %<extra></extra>",
+                }
+            )
+    return _figure(traces, values, lines[0].points, theme, here, entries=len(lines), top=True)
+
+
+def gap(table: pd.DataFrame, non_private: float, look: Look, theme: Theme, *, here: float) -> go.Figure:
+    """Gap between the best and the worst group over epsilon, and that of the non-private model.
+
+    Args:
+        table: columns epsilon, mean, low, high.
+    """
+    traces = _band(table, look, look.name)
+    ends = [float(table["epsilon"].min()), float(table["epsilon"].max())]
+    if math.isfinite(non_private):
+        traces.append(
+            {
+                "x": ends,
+                "y": [100 * non_private] * 2,
+                "mode": "lines",
+                "line": {"color": theme.ink, "width": 3},
+                "name": f"non-private: {100 * non_private:.1f} points",
+                "hoverinfo": "skip",
+            }
+        )
+    values = [*table["high"], non_private, 0.0]
+    return _figure(traces, values, table, theme, here, entries=2, top=False)
+
+
+def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False) -> list[Trace]:
+    e = points["epsilon"].to_numpy(float)
+    mean, low, high = (100 * points[c].to_numpy(float) for c in ("mean", "low", "high"))
+    band: Trace = {
+        "x": [*e, *e[::-1]],
+        "y": [*high, *low[::-1]],
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": faint(look.colour, 0.12),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    line: Trace = {
+        "x": e,
+        "y": mean,
+        "mode": "lines+markers",
+        "name": shorten(name, 40),
+        "line": {"color": look.colour, "dash": look.dash, "width": 1.5 if small else 3},
+        "marker": {"symbol": look.symbol, "size": 9, "color": look.colour},
+        "text": [f"{a:.1f} to {b:.1f}" for a, b in zip(low, high, strict=True)],
+        "hovertemplate": f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.1f}} (%{{text}})<extra></extra>",
+    }
+    return [band, line]
+
+
+def _figure(
+    traces: list[Trace],
+    values: list[float],
+    points: pd.DataFrame,
+    theme: Theme,
+    here: float,
+    *,
+    entries: int,
+    top: bool,
+) -> go.Figure:
+    ends = (float(points["epsilon"].min()), float(points["epsilon"].max()))
+    there = [100 * v for v in values if math.isfinite(v)]
+    low = 5 * math.floor((min(there, default=0.0) - 1) / 5) if top else 0.0
+    high = min(102.0, 5 * math.ceil((max(there, default=100.0) + 1) / 5) + 0.0)
+    ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
+    above = 14 + LEGEND_LINE * entries
+    marks: list[Trace] = []
+    if ends[0] <= here <= ends[1]:
+        line = {"color": theme.majority, "width": 2, "dash": "dot"}
+        marks = [{"type": "line", "x0": here, "x1": here, "y0": 0, "y1": 1, "yref": "paper", "line": line}]
+    return figure(
+        theme,
+        traces,
+        height=_PLOT + above + 58,
+        margin=margin(left=58, top=above),
+        shapes=marks,
+        x={
+            "title": "privacy budget ε",
+            "type": "log",
+            "range": [math.log10(ends[0]) - 0.08, math.log10(ends[1]) + (0.3 if top else 0.08)],
+            "tickvals": ticks,
+            "ticktext": [f"{e:g}" for e in ticks],
+        },
+        y={"range": [max(low, 0.0), high], "ticksuffix": " %" if top else ""},
+    )

@@ -1,0 +1,117 @@
+"""Scores of a binary classifier: distributions, ROC or precision-recall curve with a band, and a reliability diagram."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+
+_PLOT = 260
+
+
+def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme: Theme, *, probabilities: bool) -> go.Figure:
+    """Share of each class's rows by value, private as filled steps and non-private as lines, with the threshold.
+
+    Args:
+        table: columns model ("private", "non-private"), label (-1, 1), value, share.
+        names: of the classes -1 and +1.
+        at: the threshold.
+    """
+    traces: list[Trace] = []
+    for label, name, colour in zip((-1, 1), names, theme.labels, strict=True):
+        for model, dash in (("private", "solid"), ("non-private", "dot")):
+            part = table[(table["model"] == model) & (table["label"] == label)]
+            trace: Trace = {
+                "x": part["value"],
+                "y": 100 * part["share"],
+                "mode": "lines",
+                "name": f"{plain(name)}, {model}",
+                "line": {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"},
+                "hovertemplate": "%{x:.2f}: %{y:.1f} %<extra></extra>",
+            }
+            if model == "private":
+                trace |= {"fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
+            traces.append(trace)
+    line = {"color": theme.ink, "width": 3, "dash": "dot"}
+    mark = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+    title = "predicted probability" if probabilities else "score"
+    return _figure(traces, theme, {"title": title}, {"ticksuffix": " %", "rangemode": "tozero"}, entries=4, shapes=[mark])
+
+
+def curve(table: pd.DataFrame, look: Look, theme: Theme, *, x: str, y: str, diagonal: bool = False) -> go.Figure:
+    """A curve of the private models with a band, and of the non-private one.
+
+    Args:
+        table: columns model, x, mean, low, high in [0, 1].
+        x, y: titles.
+        diagonal: whether the diagonal is drawn.
+    """
+    private, base = (table[table["model"] == model] for model in ("private", "non-private"))
+    traces: list[Trace] = [
+        {
+            "x": [*private["x"], *private["x"][::-1]],
+            "y": [*(100 * private["high"]), *(100 * private["low"][::-1])],
+            "mode": "lines",
+            "line": {"width": 0},
+            "fill": "toself",
+            "fillcolor": faint(look.colour, 0.25),
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+        _line(private["x"], 100 * private["mean"], f"{plain(look.name)}: {y}", look.colour),
+        _line(base["x"], 100 * base["mean"], f"non-private: {y}", theme.ink),
+    ]
+    shapes = [_diagonal(theme)] if diagonal else []
+    axis = {"range": [-1, 102], "ticksuffix": " %"}
+    return _figure(traces, theme, {"title": x, "range": [-0.01, 1.01], "tickformat": ".0%"}, axis, entries=2, shapes=shapes)
+
+
+def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
+    """Observed share against predicted probability; the size of a point grows with its rows.
+
+    Args:
+        table: columns model, predicted, observed, low, high, rows.
+    """
+    traces: list[Trace] = []
+    for model, colour, symbol in (("private", look.colour, "circle"), ("non-private", theme.ink, "diamond-open")):
+        part = table[table["model"] == model]
+        share = part["rows"] / max(float(part["rows"].sum()), 1.0)
+        trace = _line(part["predicted"], 100 * part["observed"], plain(look.name) if model == "private" else model, colour)
+        trace |= {
+            "mode": "lines+markers",
+            "marker": {"symbol": symbol, "color": colour, "size": 7 + 18 * share**0.5},
+            "error_y": {
+                "type": "data",
+                "symmetric": False,
+                "array": 100 * (part["high"] - part["observed"]),
+                "arrayminus": 100 * (part["observed"] - part["low"]),
+                "color": colour,
+            },
+            "text": [f"{rows:,.0f} rows" for rows in part["rows"]],
+            "hovertemplate": "%{x:.2f}: %{y:.1f} %, %{text}<extra></extra>",
+        }
+        traces.append(trace)
+    x = {"title": "predicted probability", "range": [-0.01, 1.01], "tickformat": ".0%"}
+    return _figure(traces, theme, x, {"range": [-1, 102], "ticksuffix": " %"}, entries=2, shapes=[_diagonal(theme)])
+
+
+def _line(x: pd.Series, y: pd.Series, name: str, colour: str) -> Trace:
+    return {
+        "x": x,
+        "y": y,
+        "mode": "lines",
+        "name": name,
+        "line": {"color": colour, "width": 3},
+        "hovertemplate": "%{x:.2f}: %{y:.1f} %<extra></extra>",
+    }
+
+
+def _diagonal(theme: Theme) -> Trace:
+    line = {"color": theme.majority, "width": 2, "dash": "dash"}
+    return {"type": "line", "x0": 0, "x1": 1, "y0": 0, "y1": 100, "line": line, "layer": "below"}
+
+
+def _figure(traces: list[Trace], theme: Theme, x: Trace, y: Trace, *, entries: int, shapes: list[Trace]) -> go.Figure:
+    top = 16 + LEGEND_LINE * entries
+    return figure(theme, traces, height=_PLOT + top + 58, margin=margin(left=62, top=top), x=x, y=y, shapes=shapes)

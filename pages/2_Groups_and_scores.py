@@ -1,0 +1,25 @@
+"""Groups and scores: who pays for privacy, over epsilon, and what a threshold does with the scores."""
+
+import streamlit as st
+
+from dpviz.dashboard.groups import KEYS, over_epsilon, scores, settings
+from dpviz.dashboard.kit import guarantee
+from dpviz.dashboard.shell import fields, page, sidebar
+
+theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
+own = fields.Group(KEYS, settings.of)
+answer = st.container()
+budget = st.container(key="budget")
+spec = sidebar.sidebar(own, budget)
+page.problems()
+over_epsilon.controls(own)
+seen = over_epsilon.compute(spec, over_epsilon.grouping(own))
+if seen is not None:
+    with answer:
+        over_epsilon.headline(seen, own["of"].value())
+    over_epsilon.draw(seen, own["of"].value(), theme)
+    page.top_first()
+    over_epsilon.table(seen)
+    with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
+        scores.draw(seen.outcome, own["threshold"], theme)
+    guarantee.badge(seen.outcome.calibration)

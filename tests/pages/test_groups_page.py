@@ -1,0 +1,49 @@
+"""The page Groups and scores without a browser."""
+
+from __future__ import annotations
+
+from support_pages import opened, text
+
+import dpviz
+from dpviz.dashboard.groups.over_epsilon import EPSILONS
+from dpviz.experiments.groups import Grouping, report
+from dpviz.experiments.releases import releases
+
+PAGE = "Groups_and_scores"
+
+
+def test_the_sentence_and_the_table_say_what_the_engine_says() -> None:
+    page = opened(PAGE, dataset="census-1000", mechanism="output-gaussian", group="region")
+    spec = dpviz.RunSpec("census-1000", mechanism="output-gaussian", seeds=2)
+    assert 1.0 in EPSILONS
+    found = report(releases(spec, (1.0,)), Grouping("region"))
+    here = found.draws.groupby("group")["accuracy"].mean()[found.compared]
+    said = text(page).replace("\u00a0", " ")
+    assert f"{100 * here.min():.1f} % for “{here.idxmin()}”" in said
+    assert f"{100 * (here.max() - here.min()):.1f} points apart" in said
+    assert f"{100 * found.baseline_gap('non-private'):.1f} without privacy" in said
+    table = next(t.value for t in page.table if "Test rows" in t.value.columns)
+    assert table["Test rows"].astype(int).sum() == 200
+    assert len(page.get("plotly_chart")) == 6
+    assert "No ε covers them" in said
+
+
+def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
+    page = opened(PAGE, dataset="census-1000", group="age", cuts="30,50")
+    assert not page.warning
+    before = page.table[-1].value
+    page.number_input(key="own.threshold").set_value(0.8).run()
+    assert not page.exception
+    assert "not covered by ε" in page.warning[0].value
+    assert not before.equals(page.table[-1].value)
+    groups = next(t.value for t in page.table if "Test rows" in t.value.columns)
+    assert list(groups.index) == ["below 30", "30 to 50", "50 or more"]
+
+
+def test_what_cannot_be_shown_is_said() -> None:
+    page = opened(PAGE, mechanism="majority")
+    assert any("no scores here" in i.value for i in page.info)
+    page = opened(PAGE, dataset="census-1000", group="region", cuts="3")
+    assert any("holds text and cannot be cut" in e.value for e in page.error)
+    page = opened(PAGE, cuts="3,2")
+    assert page.warning[0].value.startswith("**cuts**")
