@@ -153,15 +153,22 @@ def canary(n: int, m: int, position: int, label: float) -> Problem:
     return Problem(Rows(x, y), get_model("svm"), 0.02)
 
 
+@pytest.mark.parametrize("decay", [1.0, 0.5])
 @pytest.mark.parametrize("tau", [0, 2])
-def test_algorithm_2_is_attained_exactly(tau: int) -> None:
+def test_algorithm_2_is_attained_exactly(tau: int, decay: float) -> None:
     n, m, T, eta0 = 40, 4, 5, 0.3
     setting = canary(n, m, 0, 1.0).setting
-    bound = algorithm2(T, m, eta0, n // m, setting.mu, setting.L, 1.0, tau)
-    steps = np.repeat(epoch_steps(T, eta0, tau), m)
+    args = (T, m, eta0, n // m, setting.mu, setting.L, 1.0, tau)
+    bound = algorithm2(*args, decay=decay)
+    np.testing.assert_allclose(algorithm2_recursion(*args, decay=decay), bound, rtol=1e-12)
+    np.testing.assert_allclose(algorithm2_trace(*args, decay=decay, positions=range(1, m + 1)).value[-1], bound, rtol=1e-12)
+    steps = np.repeat(epoch_steps(T, eta0, tau, decay), m)
     for j in range(m):
         ends = [minibatch_descent(canary(n, m, j, label), steps, m, average_every=tau)[0] for label in (1.0, -1.0)]
-        assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
+        moved = np.linalg.norm(ends[0] - ends[1])
+        assert moved == pytest.approx(bound[j], rel=1e-12)
+        if decay < 1:
+            assert moved > 1.02 * algorithm2(*args)[j], "the bound for faster decay is too small: the check can fail"
 
 
 def test_gradient_descent_and_step_recursion_are_attained_exactly() -> None:

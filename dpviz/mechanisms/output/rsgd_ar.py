@@ -23,7 +23,7 @@ class RSGDAR(Permuted):
     step_size: float = knob(
         1.0,
         "First step size",
-        "Length of a step in the first epoch after a restart; epoch h uses 1/h of it.",
+        "Length of a step in the first epoch after a restart; later ones decay.",
         low=0.01,
         high=10.0,
         log=True,

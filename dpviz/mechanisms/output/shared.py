@@ -114,12 +114,14 @@ def check_finite(sensitivity: float) -> None:
         )
 
 
+#: decay of the step size over epochs, with the exponent of s
+DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
 WORST_POSITION: Words = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
 @dataclass(frozen=True)
 class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
-    """SGD over fixed balanced batches with steps eta0/h, then one Gaussian draw on the result."""
+    """SGD over fixed balanced batches with decaying steps, then one Gaussian draw on the result."""
 
     family = "output"
     noise_enters = "The finished parameters: one Gaussian draw is added to the last iterate of mini-batch SGD."
@@ -139,11 +141,17 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     step_size: float = knob(
         1.5,
         "First step size",
-        "Length of a step in the first epoch; epoch h uses 1/h of it.",
+        "Length of a step in the first epoch; later ones decay.",
         low=0.01,
         high=10.0,
         log=True,
         unit="1/L",
+    )
+    decay: str = knob(
+        "1/s",
+        "Decay of steps",
+        "Step size of epoch s, as a share of the first: 1/s as printed, 1/√s as in the authors' code.",
+        options=tuple(DECAYS),
     )
 
     def window(self) -> tuple[int, bool, bool]:
@@ -172,6 +180,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             tau,
             average=average,
             restart=restart,
+            decay=DECAYS[self.decay],
         )
         check_finite(float(delta.max()))
         return delta
@@ -192,6 +201,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             tau,
             average=average,
             restart=restart,
+            decay=DECAYS[self.decay],
             positions=positions,
         )
 
@@ -233,7 +243,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         """(S, m) results before noise; None trains once on the rows as they stand."""
         tau, average, restart = self.window()
         m = self.batches(problem.setting)[0]
-        steps = epoch_steps(self.epochs, self.step_size * problem.setting.unit_step, tau if restart else 0)
+        steps = epoch_steps(self.epochs, self.step_size * problem.setting.unit_step, tau if restart else 0, DECAYS[self.decay])
         orders = None if streams is None else permutations(streams, problem.n)
         return minibatch_descent(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
 

@@ -48,10 +48,10 @@ def check_convexity(mu: float, L: float, *, strongly: bool = False) -> None:
         raise InvalidInput("mu", cause, "Use a strongly convex objective: a regularisation above 0." if strongly else "Check mu.")
 
 
-def epoch_steps(epochs: int, eta0: float, restart: int = 0) -> Floats:
-    """(T,) step sizes eta0/h, h = 1, 2, ... counted anew after every `restart` epochs (0: never)."""
+def epoch_steps(epochs: int, eta0: float, restart: int = 0, decay: float = 1.0) -> Floats:
+    """(T,) step sizes eta0/h^decay, h = 1, 2, ... counted anew after every `restart` epochs (0: never)."""
     h = np.arange(whole("epochs", epochs, 1, LIMIT))
-    return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)))
+    return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)) ** decay)
 
 
 def algorithm2_recursion(
@@ -66,13 +66,14 @@ def algorithm2_recursion(
     *,
     average: bool = True,
     restart: bool = True,
+    decay: float = 1.0,
 ) -> Floats:
     """Algorithm 2 as printed, one update after the other; see `algorithm2` for the arguments."""
     check(epochs, batches, eta0, batch_size, mu, L, G, tau)
     delta, window, h = np.zeros(batches), np.zeros(batches), 0
     for s in range(1, epochs + 1):
         h += 1
-        eta = eta0 / h
+        eta = eta0 / h**decay
         rho = float(contraction(eta, mu, L))
         for j in range(batches):
             delta *= rho  # line 8: every position contracts
@@ -100,6 +101,7 @@ def algorithm2(
     *,
     average: bool = True,
     restart: bool = True,
+    decay: float = 1.0,
 ) -> Floats:
     """Closed form of Algorithm 2 with the averaging and restarts of Algorithm 3 [ours].
 
@@ -110,7 +112,7 @@ def algorithm2(
     Args:
         epochs: T.
         batches: m.
-        eta0: first step size; epoch h after a restart uses eta0/h.
+        eta0: first step size; epoch h after a restart uses eta0/h^decay. The recursion holds for any sequence of steps.
         batch_size: size of the smallest batch, nu.
         mu, L: strong convexity (may be 0) and smoothness.
         tau: epochs between averagings and restarts, 0 for neither.
@@ -121,7 +123,7 @@ def algorithm2(
         exceeds a double.
     """
     check(epochs, batches, eta0, batch_size, mu, L, G, tau)
-    steps = epoch_steps(epochs, eta0, tau if restart else 0)
+    steps = epoch_steps(epochs, eta0, tau if restart else 0, decay)
     log_rho = log_factor(contraction(steps, mu, L))
     added = 2 * G / batch_size * steps
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -235,6 +237,7 @@ def algorithm2_trace(
     *,
     average: bool = True,
     restart: bool = True,
+    decay: float = 1.0,
     positions: Sequence[int] | None = None,
 ) -> Trace:
     """Every update of Algorithm 2, one curve per batch position; see `algorithm2` for the arguments.
@@ -252,7 +255,7 @@ def algorithm2_trace(
         raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
     if epochs * m * len(chosen) > 10**7:
         raise InvalidInput("epochs", f"{epochs} epochs of {m} batches are too many to keep", "Give fewer epochs or positions.")
-    steps = epoch_steps(epochs, eta0, tau if restart else 0)
+    steps = epoch_steps(epochs, eta0, tau if restart else 0, decay)
     k = np.arange(1, m + 1)[:, None]
     delta, window = np.zeros(len(chosen)), np.zeros(len(chosen))
     values, times, events, restarts = [delta[None]], [np.zeros(1)], [np.array(["start"])], []
