@@ -17,8 +17,17 @@ if dataset is not None:
         data_page.balance(dataset, theme)
     with right:
         data_page.lengths(dataset, theme)
-    data_page.preview(dataset)
-    data_page.story(dataset)
-    data_page.ranges(dataset, theme)
-upload.own()
-data_page.cards(spec)
+mine, every, rows, prepared, features = st.tabs(
+    ["Your own table", "All datasets", "What is trained on", "What preprocessing did", "Feature ranges"]
+)
+with mine:
+    upload.own()
+with every:
+    data_page.cards(spec)
+if dataset is not None:
+    with rows:
+        data_page.preview(dataset)
+    with prepared:
+        data_page.story(dataset)
+    with features:
+        data_page.ranges(dataset, theme)

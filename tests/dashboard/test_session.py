@@ -179,6 +179,34 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
     assert shared.wait(60.0)
 
 
+def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser_does_not(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = upload()
+    old, new, other = session._Visit(browser=b"x"), session._Visit(browser=b"x"), session._Visit(browser=b"y")
+    old.uploads.add(mine.name)
+    old.carried = {session._KEY: {mine.name: mine}}
+    monkeypatch.setattr(session, "_visits", {"a": old, "b": new, "c": other})
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(session.st, "session_state", state)
+    server.active = {"a", "b", "c"}
+    session._take_over(new, server)  # type: ignore[arg-type]
+    assert not state, "it is still open beside this one"
+    server.active = {"b", "c"}
+    session._take_over(other, server)  # type: ignore[arg-type]
+    session._take_over(session._Visit(), server)  # type: ignore[arg-type]
+    assert not state, "another browser, and one that is not known"
+    session._take_over(new, server)  # type: ignore[arg-type]
+    assert state[session._KEY] == {mine.name: mine}
+    look(server, 0.0)
+    assert look(server, LINGER) == ["a"]
+    assert uploads.there(mine.name), "it belongs to the new session now"
+    server.active = {"c"}
+    look(server, 1000.0)
+    assert look(server, 1000.0 + LINGER) == ["b"]
+    assert not uploads.there(mine.name)
+
+
 @pytest.mark.parametrize("error", [TypeError, OSError, AttributeError])
 def test_memory_is_given_back_where_the_system_can(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str | None) -> ctypes.CDLL:
@@ -198,6 +226,7 @@ def test_streamlit_still_has_what_is_relied_on() -> None:
     from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
     from streamlit.runtime.session_manager import SessionManager
     from streamlit.runtime.state import SessionState
+    from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
 
     relied_on: list[tuple[type, tuple[str, ...]]] = [
         (Runtime, ("is_active_session", "close_session", "_get_async_objs")),
@@ -213,4 +242,8 @@ def test_streamlit_still_has_what_is_relied_on() -> None:
     set_in_init = AppSession.__init__.__code__.co_names
     assert {"_scriptrunner", "_event_loop", "_fragment_storage", "_browser_queue", "_client_state"} <= set(set_in_init)
     assert isinstance(SessionState()._new_widget_state.widget_metadata, dict)
+    token = generate_xsrf_token_string()
+    assert decode_xsrf_token_string(token)[0] is not None
+    again = generate_xsrf_token_string(*decode_xsrf_token_string(token))
+    assert decode_xsrf_token_string(again)[0] == decode_xsrf_token_string(token)[0], "the same browser, another cookie"
     assert MemorySessionStorage()._cache._ttl > LINGER + session._TICK

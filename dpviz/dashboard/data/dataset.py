@@ -71,13 +71,14 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
     n = train_size(dataset.n)
     sentence = (
-        f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. Always guessing "
-        f"the majority is right for {words.percent(majority(dataset))} of all rows. Cost of privacy: {glance(n, dataset.d)}."
+        f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. "
+        f"Privacy costs {glance(n, dataset.d)}."
     )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
     st.caption(
         words.markdown(
+            f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
             f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
             f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
             f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}. δ must stay "
@@ -111,7 +112,6 @@ def lengths(dataset: Dataset, theme: Theme) -> None:
 
 def preview(dataset: Dataset) -> None:
     """The first rows as people read them and as they are trained on."""
-    st.header("What is trained on", anchor=False)
     panels.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
     st.markdown("**As read**")
     tables.frame(dataset.frame.head(_SHOWN), width="stretch")
@@ -123,7 +123,6 @@ def preview(dataset: Dataset) -> None:
 
 def story(dataset: Dataset) -> None:
     """What preprocessing did, and what it looked at."""
-    st.header("What preprocessing did", anchor=False)
     st.markdown(words.markdown(words.preprocessing(dataset.declared)))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
@@ -162,7 +161,6 @@ def story(dataset: Dataset) -> None:
 
 def ranges(dataset: Dataset, theme: Theme) -> None:
     """Features after preprocessing."""
-    st.header("Feature ranges", anchor=False)
     fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
     shown = min(data.MOST, dataset.d)
     summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
@@ -179,7 +177,6 @@ def feature_table(dataset: Dataset) -> pd.DataFrame:
 
 def cards(spec: RunSpec) -> None:
     """Cards of all sets."""
-    st.header("All datasets", anchor=False)
     failed = st.session_state.pop(_FAILED, None)
     if failed is not None:
         panels.failed(f"{failed.field}: {failed.cause}", failed.fix)

@@ -32,13 +32,12 @@ _FEW = 20
 
 def own() -> None:
     """Upload, choices, and the button that makes it a dataset."""
-    st.header("Your own table", anchor=False)
     limits = Limits.from_environment()
     st.markdown(
         "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "
-        "minutes after the page is closed at the latest. While a file above 1 MB arrives, the web server may buffer it in a "
-        f"temporary file without a name; nothing else is written to disk. Limits: {limits.megabytes} MB, {limits.rows:,} rows, "
-        f"{limits.features:,} features after encoding."
+        "minutes after the page is closed at the latest; a page that is loaded again before that finds it. While a file above "
+        "1 MB arrives, the web server may buffer it in a temporary file without a name; nothing else is written to disk. "
+        f"Limits: {limits.megabytes} MB, {limits.rows:,} rows, {limits.features:,} features after encoding."
     )
     found: tuple[str, Table] | None = st.session_state.get(_TABLE)
     if found is None:
@@ -94,6 +93,7 @@ def _upload(limits: Limits) -> None:
         return
     uploads.count(table)
     st.session_state[_TABLE] = (file.name[:120], table)
+    session.carry(_TABLE)
     session.release(file.file_id)
     _next_file()
     st.rerun()
@@ -210,6 +210,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missin
 
 def _forget_table() -> None:
     st.session_state.pop(_TABLE, None)
+    session.carry(_TABLE)
     st.session_state.pop(_DESCRIBED, None)
     _next_file()
 

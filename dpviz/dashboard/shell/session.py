@@ -1,6 +1,7 @@
 """What belongs to one session only: its uploads. A session that was left is closed, and everything of it goes.
 
-Streamlit alone would keep a session that was left, its files and its event loop, until some other session ends.
+Streamlit alone would keep a session that was left, its files and its event loop, until some other session ends. A page that
+is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has just left.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.pool import pool
@@ -30,6 +33,7 @@ _KEY, _WANTED = "dpviz.uploads", "dpviz.wanted"
 LINGER = 100.0
 PAUSE = 30.0  # seconds after which work that only a session that was left wants is paused
 _TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
+ARRIVING = 10.0  # seconds in which a new session looks for what its browser has left
 _PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
 
 
@@ -41,11 +45,17 @@ class _Visit:
         who: its name among those that want background work.
         left: when the person left, in seconds of the monotonic clock; None while somebody is there.
         uploads: names of its uploads.
+        browser: a random secret that Streamlit gives each browser, None where it gives none.
+        came: when the session began, in seconds of the monotonic clock.
+        carried: what of the session's state a page takes along that is loaded again.
     """
 
     who: str = ""
     left: float | None = None
     uploads: set[str] = field(default_factory=set)
+    browser: bytes | None = None
+    came: float = field(default_factory=time.monotonic)
+    carried: dict[str, Any] = field(default_factory=dict)
 
 
 _visits: dict[str, _Visit] = {}
@@ -66,6 +76,7 @@ def hold(upload: Upload) -> list[Upload]:
     visit = watch()
     if visit is not None:
         visit.uploads.add(upload.name)
+    carry(_KEY)
     for old in kept[:-MOST]:
         old.forget()
     return kept[:-MOST]
@@ -75,6 +86,7 @@ def drop(name: str) -> None:
     """Forgets an upload, and all that was made of it, now."""
     upload = held().get(name)
     st.session_state[_KEY] = {k: u for k, u in held().items() if k != name}
+    carry(_KEY)
     if upload is not None:
         upload.forget()
 
@@ -95,11 +107,42 @@ def watch() -> _Visit | None:
     if context is None or not runtime.exists():
         return None
     with _lock:
-        visit = _visits.setdefault(context.session_id, _Visit(watching.me()))
+        visit = _visits.setdefault(context.session_id, _Visit(watching.me(), browser=_browser()))
         if _watcher is None:
             _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
             _watcher.start()
+        if time.monotonic() - visit.came < ARRIVING:
+            _take_over(visit, runtime.get_instance())
     return visit
+
+
+def _browser() -> bytes | None:
+    """The secret against forged requests, which only this browser knows; the cookie hides it anew each time."""
+    token, _ = decode_xsrf_token_string(st.context.cookies.get("_streamlit_xsrf", ""))
+    return token or None
+
+
+def _take_over(mine: _Visit, running: runtime.Runtime) -> None:
+    """Gives this session what another one of the same browser has left and not yet lost; call with the lock held."""
+    for session, other in _visits.items():
+        same = other is not mine and mine.browser is not None and other.browser == mine.browser
+        if not same or not other.carried or running.is_active_session(session):
+            continue
+        for key, value in other.carried.items():
+            mine.carried[key] = st.session_state.setdefault(key, value)
+        mine.uploads |= other.uploads
+        other.uploads, other.carried = set(), {}
+
+
+def carry(key: str) -> None:
+    """Has a page that is loaded again take a part of the session's state along, as it is now; nothing where it is gone."""
+    visit = watch()
+    if visit is None:
+        return
+    if key in st.session_state:
+        visit.carried[key] = st.session_state[key]
+    else:
+        visit.carried.pop(key, None)
 
 
 def _keep_watch() -> None:
