@@ -14,8 +14,8 @@ from jinja2 import Environment
 
 from dpviz.common.fingerprint import __version__
 from dpviz.common.words import Words
+from dpviz.figures import offline
 
-_CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": False}
 _ROWS = 200  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
 
@@ -96,7 +96,9 @@ def render(document: Document, *, date: datetime | None = None) -> str:
             shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
         else:
             drawn += 1
-            picture = part.figure.to_html(full_html=False, include_plotlyjs=drawn == 1, config=_CONFIG, div_id=f"picture-{drawn}")
+            picture = offline.drawing(part.figure, f"picture-{drawn}")
+            if drawn == 1:
+                picture = offline.library() + picture
             table = None if part.table is None else _html(part.table)
             more = "" if part.table is None else _more(part.table)
             shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})

@@ -18,6 +18,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.figures import style
 from dpviz.reporting import Document, Table, python_call, render, report_of, shell_call
 from dpviz.reporting.notebook import notebook_of
 
@@ -42,7 +43,9 @@ def table(folder: Path) -> Path:
     return folder / "my table.csv"
 
 
-def test_one_file_holds_everything_and_asks_for_nothing() -> None:
+@pytest.mark.parametrize("checked", [True, False])  # the app does not have plotly check its figures
+def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style, "CHECKED", checked)
     html = render(report_of(SPEC, link="http://127.0.0.1:8501/?dataset=teaching"))
     links = _Links()
     links.feed(html)
