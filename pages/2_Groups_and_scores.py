@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.groups import KEYS, over_epsilon, scores, settings
+from dpviz.dashboard.groups import KEYS, over_epsilon, payers, scores, settings
 from dpviz.dashboard.kit import guarantee
 from dpviz.dashboard.shell import fields, page, sidebar
 
@@ -20,6 +20,7 @@ if seen is not None:
     over_epsilon.draw(seen, own["of"].value(), theme)
     page.top_first()
     over_epsilon.table(seen)
+    payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
     with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
         scores.draw(seen.outcome, own["threshold"], theme)
     guarantee.badge(seen.outcome.calibration)

@@ -14,6 +14,8 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, fain
 
 PLOT = 430  # pixels from axis to axis, whatever the legend holds
 FLOOR = 1e-9  # smallest gap that is drawn
+#: quantities that are better where they are lower
+LOSSES = ("optimality_gap", "objective", "log_loss", "brier", "calibration_error")
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,13 @@ def trade_off(
     Each point's customdata is "<index of curve>|<epsilon>", so that a click can be told from any other.
 
     Args:
-        quantity: "accuracy" and "train_accuracy" are drawn in percent, others on a logarithmic axis.
+        quantity: `LOSSES` are drawn on a logarithmic axis, others in percent.
         baselines: "none" and "majority" to their level, where the quantity has one.
         wanted: a level to draw and to mark on the curves.
         span: smallest and largest epsilon.
         odds: (epsilon, chance that an attacker wins a bet at most) for a second axis on top.
     """
-    percent = quantity.endswith("accuracy")
+    percent = quantity not in LOSSES
     scale = 100.0 if percent else 1.0
     traces: list[Trace] = []
     for k, curve in enumerate(curves):

@@ -173,7 +173,7 @@ FULL = {
     "guarantees": {"order": "name"},
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
-    "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3"},
+    "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
 }
 
 

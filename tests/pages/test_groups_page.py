@@ -40,6 +40,13 @@ def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
     assert list(groups.index) == ["below 30", "30 to 50", "50 or more"]
 
 
+def test_who_pays_is_shown_when_it_is_asked_for() -> None:
+    page = opened(PAGE, group="kind", epsilon="0.3", why="true")
+    assert "The smallest group, “outlier”" in text(page)
+    table = next(t.value for t in page.table if "Predictions changed" in t.value.columns)
+    assert list(table.index) == ["ordinary", "outlier"] or len(table) == 2
+
+
 def test_what_cannot_be_shown_is_said() -> None:
     page = opened(PAGE, mechanism="majority")
     assert any("no scores here" in i.value for i in page.info)

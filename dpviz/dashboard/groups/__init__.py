@@ -1,4 +1,4 @@
 """The page Groups and scores."""
 
 #: what it keeps in the address beside the run
-KEYS = ("group", "cuts", "of", "threshold")
+KEYS = ("group", "cuts", "of", "threshold", "why")

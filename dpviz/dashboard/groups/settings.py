@@ -11,7 +11,7 @@ from dpviz.dashboard.shell.fields import Field, Line
 from dpviz.datasets import load_dataset
 from dpviz.experiments.groups import MEASURES, columns
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Number
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Number, Switch
 from dpviz.models import get_model
 
 _RANGE = 20.0  # of a threshold on decision values
@@ -55,6 +55,15 @@ MEASURE: Field[str] = Field(
 )
 
 
+WHY: Field[bool] = Field(
+    "why",
+    Switch(
+        label="Who pays, and why?", help="Influence, noise and individual ε of each group of training rows. May take a while."
+    ),
+    False,
+)
+
+
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """What the page keeps in the address, for a run's table and model."""
     probabilities = get_model(spec.model).loss.probabilities
@@ -68,4 +77,4 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     first = next((name for name, number in known.items() if not number), next(iter(known), ""))
     help_text = "Any column of the table, also one that is not trained on."
     column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(known)), first, few=0)
-    return column, CUTS, MEASURE, threshold
+    return column, CUTS, MEASURE, threshold, WHY

@@ -85,6 +85,11 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
     baselines: dict[str, float] = {}
     if chosen.show == "accuracy":
         baselines = {"none": float(first["non_private_accuracy"]), "majority": float(first["majority_accuracy"])}
+    elif f"non_private_{chosen.show}" in base:
+        levels = {
+            kind: float(first[f"{model}_{chosen.show}"]) for kind, model in (("none", "non_private"), ("majority", "majority"))
+        }
+        baselines = {kind: level for kind, level in levels.items() if np.isfinite(level)}
     elif chosen.show == "objective":
         baselines = {"none": float((base["objective"] - base["optimality_gap"]).median())}
     odds = [

@@ -13,6 +13,7 @@ from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group, Line, Several
 from dpviz.experiments import curves
 from dpviz.experiments import grid as tuning
+from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, RunSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
@@ -25,7 +26,7 @@ TITLES = {
     "train_accuracy": "training accuracy",
     "optimality_gap": "optimality gap (training)",
     "objective": "objective (training)",
-}
+} | {metric.column: f"test {metric.within}" for metric in METRICS.values() if metric.id != "accuracy"}
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 MOST_POINTS = 31
 _ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
