@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.common.validate import InvalidInput, one_of, show, whole
 from dpviz.common.words import Words
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
 from dpviz.datasets.table.lost import Lost
 
 TRAIN_SHARE = 0.8
+FEW = 10  # rows of a class below which a caution is due
 #: what `looked_at` says where the rows were divided by their largest norm
 LARGEST = "the largest row norm"
 
@@ -112,6 +113,23 @@ class Dataset:
     def declared(self) -> bool:
         """Whether ranges and categories were declared in advance and not read from the rows."""
         return not self.looked_at
+
+    @property
+    def cautions(self) -> tuple[Words, ...]:
+        """What a person should know wherever a number about these rows is shown, one sentence each."""
+        said: list[Words] = []
+        rare = int(min((self.y > 0).sum(), (self.y < 0).sum()))
+        if rare < FEW:
+            name = self.label_names[int((self.y > 0).sum() == rare)]
+            belong = "belongs" if rare == 1 else "belong"
+            said.append(
+                f"Only {rare} of {self.n:,} rows {belong} to the class {show(name)}. The test part may "
+                "hold none of them, and a model that never finds them still has a high accuracy."
+            )
+        dropped = sum(one.count for one in self.lost if one.kind == "rows")
+        if dropped:
+            said.append(f"{dropped:,} rows were left out. δ must lie below 1/n for the training rows among the {self.n:,} left.")
+        return tuple(said)
 
     @cached_property
     def sha256(self) -> str:

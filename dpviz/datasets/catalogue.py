@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
+from dpviz.common.words import Words
 from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.sources import own
@@ -185,6 +186,20 @@ def peek(name: str, *, intercept: bool = True) -> Dataset | None:
         return load_dataset(name, intercept=intercept)
     loaded = _cache.get((name, intercept))
     return loaded if isinstance(loaded, Dataset) else None
+
+
+def cautions(name: str) -> tuple[Words, ...]:
+    """`Dataset.cautions` of a set by name; none for sets that the program makes, and for a download that nobody has used yet.
+
+    Raises:
+        InvalidInput: as `load_dataset`.
+    """
+    name = canonical_name(name)
+    source = _source(name)
+    if source.quick:
+        return ()
+    loaded = peek(name) if source.cached and source.rows(name) is not None else load_dataset(name)
+    return loaded.cautions if loaded is not None else ()
 
 
 def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:

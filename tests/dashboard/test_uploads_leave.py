@@ -28,8 +28,8 @@ from dpviz.experiments.sweep import SweepSpec
 ROOT = Path(__file__).parents[2]
 ROWS = 1013  # numbers of rows that nothing else has: all, training, test
 LENGTHS = {ROWS, 810, 203}
-#: caches that no upload can reach: an upload is never read from a folder, and has a cache of its own for its rows
-NEVER = {"datasets", "tables of the data folder"}
+#: caches that no upload can reach: it is never read from a folder, given in Python or published, and has a cache of its own
+NEVER = {"datasets", "tables of the data folder", "own rows", "published files"}
 
 
 def upload() -> Upload:

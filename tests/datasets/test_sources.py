@@ -13,6 +13,7 @@ import pytest
 
 import dpviz
 from dpviz.common import memory
+from dpviz.datasets import catalogue
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import reading
 from dpviz.datasets.process.limits import Limits
@@ -326,3 +327,16 @@ def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyP
     del table
     gc.collect()
     assert uploads.held() <= before
+
+
+def test_a_rare_class_and_rows_that_went_are_said(data: Path) -> None:
+    lines = [f"{k},{'' if k < 4 else k % 7},{'yes' if k == 20 else 'no'}" for k in range(44)]
+    (data / "rare.csv").write_text("\n".join(["a,b,label", *lines]))
+    (data / "rare.toml").write_text('target = "label"\npositive = ["yes"]')
+    rare, dropped = catalogue.cautions("data/rare.csv")
+    assert rare.startswith("Only 1 of 40 rows belongs to the class 'yes'.")
+    assert dropped.startswith("4 rows were left out.")
+    assert dpviz.resolve(dpviz.RunSpec("data/rare.csv", delta=1 / 33)).n_train == 32, "not the 35 before gaps were found"
+    with pytest.raises(dpviz.InvalidInput, match="is not below 1/n"):
+        dpviz.resolve(dpviz.RunSpec("data/rare.csv", delta=1 / 32))
+    assert catalogue.cautions("breast-cancer") == catalogue.cautions("census-1000000") == ()

@@ -14,6 +14,7 @@ from dpviz.dashboard.shell import address, fields, links, metric, session
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
+from dpviz.datasets.catalogue import cautions
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
@@ -62,6 +63,7 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
             on_change=_dataset_typed,
             help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
         )
+        about = st.container()
         models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
         st.selectbox("Model", models, key="model", format_func=lambda name: get_model(name).label)
         offered = _offered(state["model"])
@@ -92,6 +94,8 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
     query = address.leave(spec, [*keys, "epsilon_typed"], keys_of_page)
     with pages:
         links.links(query)
+    for caution in cautions(spec.dataset):
+        about.warning(words.markdown(caution), icon="⚠️")
     return spec
 
 

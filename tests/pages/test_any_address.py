@@ -1,0 +1,123 @@
+"""Whatever stands in the address, every page opens, says what is wrong, and works.
+
+The README's tests try a few addresses, the long ones more. The whole attack, about 2,000 addresses, is one command:
+
+    DPVIZ_ADDRESSES=280 pytest -n 0 -m long tests/pages/test_any_address.py
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+from support import LIMIT
+from support_pages import PAGES, ROOT
+
+import dpviz
+from dpviz.dashboard.shell import address
+from dpviz.dashboard.work import pool
+
+COUNT = int(os.environ.get("DPVIZ_ADDRESSES", "8"))
+FILES = {"first": ROOT / "app.py"} | PAGES
+VALUES = (
+    "",
+    " ",
+    "0",
+    "1",
+    "2",
+    "-1",
+    "0.5",
+    "1e-9",
+    "1e6",
+    "1e400",
+    "-0",
+    "nan",
+    "inf",
+    "１",
+    "1_0",
+    "0x10",
+    "true",
+    "None",
+    "[]",
+)
+TEXTS = (
+    "x",
+    "a,b",
+    "a&b=c#d",
+    "%2e%2e",
+    "../../etc/passwd",
+    "';--",
+    "<b>x</b>",
+    "$\\frac{1}{2}$",
+    ":material/x:",
+    "👾",
+    "\u202e",
+    "\x00",
+)
+PLAIN = ("teaching", "iris", "breast-cancer", "census-100")
+DATASETS = (*PLAIN, "census-99", "census-１００", "data/x.csv", "upload-0123456789abcdef", "rows-0", "ä" * 300)
+MODELS = ("logistic", "svm", "mlp", "mlp-2", "mlp-0", "mlp-99999999", "Logistic")
+
+
+def knobs() -> list[str]:
+    """Keys of all mechanisms' knobs."""
+    return [f"{name}.{knob}" for name, cls in dpviz.list_mechanisms().items() for knob in cls.knobs()]
+
+
+def queries() -> some.SearchStrategy[dict[str, str]]:
+    """Addresses: keys that mean something with values that do and do not, and keys that mean nothing."""
+    value = some.one_of(some.sampled_from(VALUES), some.sampled_from(TEXTS), some.text(max_size=8))
+    keys = some.one_of(
+        some.sampled_from(sorted({*address.FIELDS, *address.page_keys()})), some.sampled_from(knobs()), some.text(max_size=8)
+    )
+    listed = {
+        "dataset": some.one_of(some.sampled_from(DATASETS), value),
+        "mechanism": some.one_of(some.sampled_from(sorted(dpviz.list_mechanisms())), value),
+        "model": some.one_of(some.sampled_from(MODELS), value),
+        "seeds": some.sampled_from(("1", "2", "0", "x", "10001")),  # so that nothing takes long
+    }
+    known = some.fixed_dictionaries({}, optional=listed)
+    return some.builds(lambda a, b: {**b, "seeds": "2", **a}, known, some.dictionaries(keys, value, max_size=5))
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    pool.pool().clear()
+    yield
+    pool.pool().clear()
+
+
+def check(name: str, query: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    """Opens a page at an address and draws it once more."""
+    caplog.clear()
+    page = AppTest.from_file(str(FILES[name]), default_timeout=LIMIT)
+    for key, value in query.items():
+        page.query_params[key] = value
+    for _ in range(2):
+        page.run()
+        assert not page.exception, query
+        assert page.title, query
+        assert len(page.sidebar.children) > 0, query
+    pool.pool().clear()
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR], query
+
+
+@pytest.mark.parametrize("name", ["first", "Trade-off"])
+def test_a_few_addresses(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    check(name, {"dataset": "upload-0123456789abcdef", "mechanism": "x", "epsilon": "１", "seeds": "-1", "👾": "\x00"}, caplog)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FILES)
+def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    @settings(max_examples=COUNT, database=None)
+    @given(queries())
+    def attack(query: dict[str, str]) -> None:
+        check(name, query, caplog)
+
+    attack()
