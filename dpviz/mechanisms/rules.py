@@ -64,6 +64,16 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
+def time_before_release(setting: Setting) -> float:
+    """Training time of methods that add noise to the finished model, the same for all budgets, as all share one training.
+
+    T steps of size eta move the result by at most 2 eta T G/n, so that its noise is s nu with nu = 2G/(n mu). The time
+    is that for mu = 1/2 (about epsilon = 2), at most that of 200 of the longest steps.
+    """
+    most = _MOST_STEPS * longest_step(setting) * setting.unit_step
+    return min(most, training_time(setting, 2 * setting.G / (setting.n * 0.5)))
+
+
 def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01, steeper: float = 1.0) -> float:
     """Step size in units of 1/L with which `steps` steps take the training time, at most the longest useful one.
 

@@ -97,7 +97,7 @@ def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSe
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_replicas_match_a_straight_run(model_id: str, epsilon: float) -> None:
     problem = make_problem(n=300, d=3, model=model_id)
-    built = build()
+    built = build(splits=20, gamma=0.1, candidates=20)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (epsilon, 2.0)]
     fit = built.fit(Training(problem, cals, spawn(3, 3)))
     w, steps, paid = reference(problem, cals[0], spawn(3, 3)[2], built)

@@ -90,7 +90,7 @@ def test_automatic_is_a_rule_of_public_facts(given: int | None) -> None:
     with pytest.raises(InvalidInput):
         cls.from_params({"batch_size": False})
     with pytest.raises(InvalidInput):
-        dpviz.list_mechanisms()["rsgd"].from_params({"epochs": given})
+        dpviz.list_mechanisms()["bolt-on-psgd"].from_params({"passes": given})
 
 
 @dataclass(frozen=True, kw_only=True)

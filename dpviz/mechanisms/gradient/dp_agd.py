@@ -47,14 +47,19 @@ class DPAGD(ProtectsQuery):
     guarantee = "ρ-zCDP and hence (ε, δ)-DP, proved; the number of steps follows from the data and is covered."
 
     splits: int = knob(
-        20,
+        30,
         "Splits",
         "Sets the first price of a choice and of a gradient, and so how many there are (published: 60).",
         low=2,
         high=100,
     )
     gamma: float = knob(
-        0.1, "Raise", "By what share the budget of a gradient grows when no step length helps.", low=0.01, high=10.0, log=True
+        1.0,
+        "Raise",
+        "By what share the budget of a gradient grows when no step length helps (published: 0.1).",
+        low=0.01,
+        high=10.0,
+        log=True,
     )
     clip_norm: float = clip_norm_knob()
     clip_loss: float = knob(
@@ -65,7 +70,7 @@ class DPAGD(ProtectsQuery):
         high=100.0,
         log=True,
     )
-    candidates: int = knob(20, "Step lengths", "Candidates besides 0, evenly spaced.", low=1, high=100)
+    candidates: int = knob(10, "Step lengths", "Candidates besides 0, evenly spaced (published: 20).", low=1, high=100)
     longest: float = knob(2.0, "Longest step", "Upper end of the step lengths.", low=0.001, high=100.0, log=True)
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
@@ -43,7 +44,15 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
 
     published_form: ClassVar = {"calibration": "published"}
 
-    steps: int = knob(200, "Steps", "Full passes over the data.", low=1, high=10_000, log=True)
+    steps: int = knob(
+        0,
+        "Steps",
+        "Full passes over the data.",
+        low=1,
+        high=10_000,
+        log=True,
+        automatic="by the training time that the noise of ε = 2 allows",
+    )
     step_size: float = knob(
         1.0,
         "Step size",
@@ -63,13 +72,16 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     def _step(self, setting: Setting) -> float:
         return self.step_size * 2 / (setting.L + setting.mu)  # Chen 2019, Proposition 2
 
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return max(1, math.ceil(rules.time_before_release(setting) / self._step(setting)))
+
     def step_count(self, setting: Setting) -> int:
-        return self.steps
+        return int(self.value("steps", setting))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
         mu_star = gaussian_mu(budget)
-        exact = gradient_descent(n, self.steps, step, mu, L, G)
+        exact = gradient_descent(n, self.step_count(setting), step, mu, L, G)
         check_finite(exact)
         sensitivity, notes = exact, [ROUNDING]
         accountant = "exact Gaussian mechanism (Balle & Wang 2018)"
@@ -81,8 +93,8 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             sigma = math.sqrt(2 * math.log(2 / budget.delta)) * sensitivity / budget.epsilon  # Zhang et al. 2017
             accountant = "sqrt(2 ln(2/δ)) Δ/ε as published"
             notes.append(
-                f"The published bound is {sensitivity / exact:.3g} times what {self.steps} steps of this length can do; "
-                "it was stated for the step 1/(L+μ)."
+                f"The published bound is {sensitivity / exact:.3g} times what {self.step_count(setting)} steps of this "
+                "length can do; it was stated for the step 1/(L+μ)."
             )
         return Calibration.proved(
             budget,
@@ -93,18 +105,23 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             proves=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
             accountant=accountant,
             notes=tuple(notes),
-            details={"mu": mu_star, "exact_sensitivity": exact, "published_sensitivity": zhang(n, mu, L, G)},
+            details={
+                "steps": float(self.step_count(setting)),
+                "mu": mu_star,
+                "exact_sensitivity": exact,
+                "published_sensitivity": zhang(n, mu, L, G),
+            },
         )
 
     def sensitivity_trace(self, setting: Setting) -> Trace:
-        return step_trace(np.full(self.steps, self._step(setting)), 1, setting.n, setting.mu, setting.L, setting.G)
+        return step_trace(np.full(self.step_count(setting), self._step(setting)), 1, setting.n, setting.mu, setting.L, setting.G)
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
         found = [
             Bound(
                 "T steps",
-                gradient_descent(n, self.steps, step, mu, L, G),
+                gradient_descent(n, self.step_count(setting), step, mu, L, G),
                 r"\frac{2\eta G}{n}\cdot\frac{1-\rho^T}{1-\rho}",
                 "Chen, Lee, Kifer 2019, Lemma 2, unrolled [ours]",
             ),
@@ -125,18 +142,18 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         return tuple(found)
 
     def releases(self, setting: Setting) -> Event:
-        exact = gradient_descent(setting.n, self.steps, self._step(setting), setting.mu, setting.L, setting.G)
+        exact = gradient_descent(setting.n, self.step_count(setting), self._step(setting), setting.mu, setting.L, setting.G)
         loose = proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
         return Gaussian(loose if self.calibration == "proposition-2" else exact)
 
     def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
         """(m,) the last iterate."""
-        steps = np.full(self.steps, self._step(problem.setting))
+        steps = np.full(self.step_count(problem.setting), self._step(problem.setting))
         return minibatch_descent(problem, steps, 1, monitor=monitor)[0]
 
     def fit(self, training: Training) -> Fit:
         problem = training.problem
-        visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.steps)))
+        visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.step_count(problem.setting))))
         return release(training, self.centre(problem, training.monitor), visits)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:

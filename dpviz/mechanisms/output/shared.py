@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import (
     Calibration,
     Fit,
@@ -116,6 +117,7 @@ def check_finite(sensitivity: float) -> None:
 
 #: decay of the step size over epochs, with the exponent of s
 DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
+_LEAST_EPOCHS, _MOST_EPOCHS = 20, 200
 WORST_POSITION: Words = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
@@ -128,7 +130,15 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     needs_strong_convexity = True
     needs_linear = True
 
-    epochs: int = knob(20, "Epochs", "Passes over the data.", low=1, high=1000, log=True)
+    epochs: int = knob(
+        0,
+        "Epochs",
+        "Passes over the data.",
+        low=1,
+        high=1000,
+        log=True,
+        automatic="20 to 200, by the training time that the noise of ε = 2 allows",
+    )
     batch_size: int = knob(
         0,
         "Batch size",
@@ -139,13 +149,14 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         automatic="2.5 √n",
     )
     step_size: float = knob(
-        1.5,
+        0.0,
         "First step size",
         "Length of a step in the first epoch; later ones decay.",
         low=0.01,
         high=10.0,
         log=True,
         unit="1/L",
+        automatic="1.5 (SVM: 1.9)",
     )
     decay: str = knob(
         "1/s",
@@ -153,6 +164,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         "Step size of epoch s, as a share of the first: 1/s as printed, 1/√s as in the authors' code.",
         options=tuple(DECAYS),
     )
+    usual_step: ClassVar[float] = 1.5
 
     def window(self) -> tuple[int, bool, bool]:
         """(tau, whether to average, whether to restart the step size)."""
@@ -163,16 +175,37 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return balanced_batches(setting.n, self.value("batch_size", setting))
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
-        return max(1, round(2.5 * math.sqrt(setting.n)))
+        if knob == "batch_size":
+            return max(1, round(2.5 * math.sqrt(setting.n)))
+        if knob == "step_size":
+            # below 2 runs come together; the SVM's mean curvature is far below its bound
+            return 1.9 if rules.longest_step(setting) > 2 else self.usual_step
+        # half of the time: the first epochs' steps on single batches forget the start sooner than full steps
+        time = np.cumsum(self._epoch_steps(setting, _MOST_EPOCHS)) * self.batches(setting)[0]
+        enough = int(np.searchsorted(time, rules.time_before_release(setting) / 2)) + 1
+        return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, enough))
+
+    def epoch_count(self, setting: Setting) -> int:
+        """Passes over the data."""
+        return int(self.value("epochs", setting))
+
+    def first_step(self, setting: Setting) -> float:
+        """Length of a step in the first epoch."""
+        return float(self.value("step_size", setting) * setting.unit_step)
+
+    def _epoch_steps(self, setting: Setting, epochs: int) -> Floats:
+        """(epochs,) step lengths."""
+        tau, _, restart = self.window()
+        return epoch_steps(epochs, self.first_step(setting), tau if restart else 0, DECAYS[self.decay])
 
     def position_sensitivities(self, setting: Setting) -> Floats:
         """(m,) Algorithm 2 with averaging and restarts, by batch position; the regulariser cancels, so R = G."""
         m, nu, _ = self.batches(setting)
         tau, average, restart = self.window()
         delta = algorithm2(
-            self.epochs,
+            self.epoch_count(setting),
             m,
-            self.step_size * setting.unit_step,
+            self.first_step(setting),
             nu,
             setting.mu,
             setting.L,
@@ -188,12 +221,12 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     def sensitivity_trace(self, setting: Setting) -> Trace:
         m, nu, _ = self.batches(setting)
         tau, average, restart = self.window()
-        kept = max(2, min(12, m, 10**6 // (self.epochs * m)))
+        kept = max(2, min(12, m, 10**6 // (self.epoch_count(setting) * m)))
         positions = np.unique(np.linspace(1, m, kept).round().astype(int)).tolist()
         return algorithm2_trace(
-            self.epochs,
+            self.epoch_count(setting),
             m,
-            self.step_size * setting.unit_step,
+            self.first_step(setting),
             nu,
             setting.mu,
             setting.L,
@@ -207,7 +240,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         m, nu, _ = self.batches(setting)
-        eta, in_use = self.step_size * setting.unit_step, float(self.position_sensitivities(setting).max())
+        eta, in_use = self.first_step(setting), float(self.position_sensitivities(setting).max())
         found = [
             Bound(
                 "Algorithm 2, worst batch",
@@ -234,6 +267,8 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return {
             "batches": float(m),
             "batch_size": float(nu),
+            "epochs": float(self.epoch_count(setting)),
+            "step_size": self.value("step_size", setting),
             "sensitivity_first_batch": float(delta[0]),
             "sensitivity_last_batch": float(delta[-1]),
             "worst_position": float(delta.argmax() + 1),
@@ -241,15 +276,15 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
 
     def centre(self, problem: Problem, streams: Streams | None, monitor: Monitor = silent) -> Floats:
         """(S, m) results before noise; None trains once on the rows as they stand."""
-        tau, average, restart = self.window()
+        tau, average, _ = self.window()
         m = self.batches(problem.setting)[0]
-        steps = epoch_steps(self.epochs, self.step_size * problem.setting.unit_step, tau if restart else 0, DECAYS[self.decay])
+        steps = self._epoch_steps(problem.setting, self.epoch_count(problem.setting))
         orders = None if streams is None else permutations(streams, problem.n)
         return minibatch_descent(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
 
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
-        return NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.epochs)))
+        return NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.epoch_count(problem.setting))))
 
 
 @dataclass(frozen=True)
