@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
+    from dpviz.experiments.folds import cross_validate
     from dpviz.experiments.resolve import ResolvedRun, resolve
     from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
     from dpviz.experiments.setup import Setup, setup_for
@@ -37,6 +38,7 @@ _HOMES = {
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
+    "dpviz.experiments.folds": ("cross_validate",),
     "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
     "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
     "dpviz.experiments.setup": ("Setup", "setup_for"),
@@ -75,6 +77,7 @@ __all__ = [
     "__version__",
     "audit",
     "calibrate",
+    "cross_validate",
     "dataset",
     "influence_of",
     "knob",

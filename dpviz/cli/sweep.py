@@ -20,6 +20,7 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpviz.experiments.cells import CellStore
     from dpviz.experiments.sweep import SweepSpec
 
 FORMATS = (".csv", ".parquet")
@@ -56,9 +57,13 @@ def add(commands: Any) -> None:
         ("split-seed", "seed of the 80/20 split"),
         ("seed", "seed of the noise"),
         ("intercept", "true or false"),
+        ("folds", "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k"),
         ("scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
     ):
         sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
+    sweep.add_argument(
+        "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
+    )
     sweep.add_argument("--out", metavar="FILE", help="a .csv or .parquet file; CSV on standard output where it is left out")
     sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
     sweep.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
@@ -80,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
     bar = _Bar(not options.quiet)
+    if options.repeats is not None:
+        return _cross_validated(spec, options, out, store, jobs, bar)
     cells = spec.cells()
     tables, missing = [], []
     finished = 0
@@ -103,8 +110,31 @@ def run(options: argparse.Namespace) -> int:
         return 1
     import pandas as pd
 
+    from dpviz.experiments.cells import CellStore
+
     _save(in_order(pd.concat(tables, ignore_index=True), spec), out, kept=store is not None)
     return 1 if missing else 0
+
+
+def _cross_validated(
+    spec: SweepSpec, options: argparse.Namespace, out: Path | None, store: CellStore | None, jobs: int, bar: _Bar
+) -> int:
+    """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
+    from dpviz.experiments.folds import cross_validate, summarise_splits
+
+    table = cross_validate(
+        spec, whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000), store=store, n_jobs=jobs, monitor=bar
+    )
+    bar.end()
+    for row in summarise_splits(table, spec.folds).itertuples():
+        mean, error, noise, split = (f"{100 * v:.1f}" for v in (row.mean, row.standard_error, row.noise_sd, row.split_sd))
+        print(
+            f"{row.mechanism} at epsilon = {row.epsilon:g}: {mean} %, standard error {error}; "
+            f"spread over noise {noise}, over {row.splits} splits {split}",
+            file=sys.stderr,
+        )
+    _save(table, out, kept=store is not None)
+    return 0
 
 
 def spec_of(options: argparse.Namespace) -> SweepSpec:
@@ -129,7 +159,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows
-    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "scaling")
+    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "scaling", "folds")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
     read = RunSpec.from_query(given)
     values |= {name: getattr(read, name) for name in given}

@@ -172,14 +172,22 @@ class Dataset:
             return np.ones(self.n)
         return row_factors(self.norms, scaling, self.frame.shape[1] - 1)
 
-    def split(self, seed: int = 0) -> Split:
-        """A seeded 80/20 split by row id; n_train = floor(0.8 n).
+    def split(self, seed: int = 0, folds: int = 0) -> Split:
+        """A seeded 80/20 split by row id, n_train = floor(0.8 n); or one fold of a k-fold cross validation.
+
+        Args:
+            seed: of the permutation; with folds, split `seed` is fold seed mod k of permutation seed // k.
+            folds: k, 0 for the 80/20 split. All k test parts have ceil(n/k) rows, so that n_train is the same; where k does
+                not divide n, a few rows are in two of them.
 
         Raises:
             InvalidInput: one part holds one class only.
         """
-        order = np.random.default_rng(whole("split_seed", seed, 0, 2**32 - 1)).permutation(self.n)
-        cut = train_size(self.n)
+        whole("split_seed", seed, 0, 2**32 - 1)
+        order = np.random.default_rng(seed // folds if folds else seed).permutation(self.n)
+        cut = train_size(self.n, folds)
+        if folds:
+            order = np.roll(order, -((seed % folds + 1) * self.n // folds))  # the fold's rows come last
         split = Split(np.sort(order[:cut]), np.sort(order[cut:]))
         if abs(self.y[split.train].sum()) == cut:
             raise InvalidInput(
@@ -188,9 +196,9 @@ class Dataset:
         return split
 
 
-def train_size(n: int) -> int:
-    """Training rows out of n."""
-    return int(TRAIN_SHARE * n + 1e-9)
+def train_size(n: int, folds: int = 0) -> int:
+    """Training rows out of n: floor(0.8 n), or all but the ceil(n/k) rows of a fold."""
+    return n - -(-n // folds) if folds else int(TRAIN_SHARE * n + 1e-9)
 
 
 def build(

@@ -133,6 +133,7 @@ def fit_key(spec: RunSpec) -> str:
         split_seed=spec.split_seed,
         intercept=spec.intercept,
         scaling=spec.scaling,
+        folds=spec.folds,
         seeds=1,
     )
     return resolve(fit).key()

@@ -94,4 +94,4 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
 def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
     """The run with its dataset's canonical name, and its number of training rows."""
     name = canonical_name(spec.dataset)
-    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name))
+    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name), spec.folds)

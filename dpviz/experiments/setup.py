@@ -133,10 +133,10 @@ def setup_for(spec: RunSpec) -> Setup:
     """
     spec = resolve(spec).spec
     dataset = dataset_of(spec)
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.scaling, spec.split_seed, spec.model, spec.lam)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.scaling, spec.split_seed, spec.folds, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
-        split = dataset.split(spec.split_seed)
+        split = dataset.split(spec.split_seed, spec.folds)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
             if other.dataset is dataset and np.array_equal(other.split.train, split.train):

@@ -45,6 +45,12 @@ SETTINGS: dict[str, Knob] = {
     "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
     "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
     "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
+    "folds": Whole(
+        label="Folds",
+        help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
+        low=0,
+        high=100,
+    ),
     "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
     "scaling": Choice(
         label="Row scaling",
@@ -76,6 +82,7 @@ class RunSpec:
         params: knobs of the mechanism; what is left out is at its default.
         intercept: whether the data has the constant feature.
         scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
+        folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
 
     Raises:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
@@ -93,6 +100,7 @@ class RunSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     intercept: bool = True
     scaling: str = "unit"
+    folds: int = 0
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -105,8 +113,10 @@ class RunSpec:
         get_mechanism(self.mechanism)
         put("epsilon", check_epsilon(self.epsilon))
         put("delta", None if self.delta is None else _check_delta(self.delta))
-        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "scaling"):
+        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "scaling", "folds"):
             put(name, SETTINGS[name].check(name, getattr(self, name)))
+        if self.folds == 1:
+            raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
         built = self.build()

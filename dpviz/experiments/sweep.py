@@ -49,6 +49,7 @@ class SweepSpec:
     seed: int = 0
     intercept: bool = True
     scaling: str = "unit"
+    folds: int = 0
 
     def __post_init__(self) -> None:
         named = _named(self.mechanisms)
@@ -80,6 +81,7 @@ class SweepSpec:
             params=params,
             intercept=self.intercept,
             scaling=self.scaling,
+            folds=self.folds,
         )
 
     @property

@@ -333,7 +333,8 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
     if pair.name in _REAL:
         lines += [
             f"problem = setup_for(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
-            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept}, scaling={spec.scaling!r})).problem",
+            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept}, "
+            f"scaling={spec.scaling!r}, folds={spec.folds})).problem",
             f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
             f"pair = replace_by(problem, {changed}, x, {float(y)})",
         ]

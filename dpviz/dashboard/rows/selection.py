@@ -166,7 +166,7 @@ def forget_group() -> None:
 
 
 def _group(seen: Inspected) -> NDArray[np.bool_]:
-    key = inspected.fit_key(RunSpec(seen.spec.dataset, split_seed=seen.spec.split_seed))
+    key = inspected.fit_key(RunSpec(seen.spec.dataset, split_seed=seen.spec.split_seed, folds=seen.spec.folds))
     if st.session_state.get(f"{_GROUP}.of") != key:
         if f"{_GROUP}.of" in st.session_state:
             forget_group()

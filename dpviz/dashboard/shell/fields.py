@@ -250,7 +250,7 @@ def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None
         dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
         return Field(key, RowId(label=label, help=help), None)
-    return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed).train, n=dataset.n), None)
+    return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed, spec.folds).train, n=dataset.n), None)
 
 
 def control(

@@ -142,7 +142,7 @@ def _advanced(state: Any) -> list[str]:
         f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
     )
     st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
-    for name in ("seeds", "seed", "split_seed"):
+    for name in ("seeds", "seed", "split_seed", "folds"):
         fields.control(name, SETTINGS[name])
     return [f"{mechanism.id}.{name}" for name in knobs]
 

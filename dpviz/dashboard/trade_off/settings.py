@@ -223,6 +223,7 @@ class Choices:
             seed=spec.seed,
             intercept=spec.intercept,
             scaling=spec.scaling,
+            folds=spec.folds,
         )
 
 
