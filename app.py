@@ -2,25 +2,33 @@
 
 import streamlit as st
 
-from dpviz.dashboard.one_run import details, views
-from dpviz.dashboard.shell import links, page, sidebar
+from dpviz.dashboard.one_run import KEYS, details, playing, presenter, settings, views
+from dpviz.dashboard.shell import fields, links, page, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
+playing.step()
 views.starts()
 answer = st.container()
-budget = st.container(key="budget")
-spec = sidebar.sidebar(budget=budget, measured=True)
+left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+own = fields.Group(KEYS, settings.of)
+spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
+presents = presenter.look()
+with right:
+    playing.controls(spec)
 outcome = views.run(spec)
 if outcome is not None:
     with answer:
         views.headline(outcome)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        if not views.lines(outcome, theme):
-            views.accuracies(outcome, theme)
-    with right:
-        views.scale(outcome, theme)
-    views.actions(spec)
-    page.top_first()
-    details.details(outcome, theme)
+    if presents:
+        views.first(outcome, theme, presenter.LARGER)
+    else:
+        left, right = st.columns(2, gap="medium")
+        with left:
+            views.first(outcome, theme)
+        with right:
+            views.scale(outcome, theme)
+        views.actions(spec)
+        page.top_first()
+        details.details(outcome, theme)
+playing.go_on()

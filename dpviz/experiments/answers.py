@@ -101,16 +101,17 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
     grid = curves.grid(low, high, points)
     table = run_sweep(
         SweepSpec(
-            spec.dataset,
-            spec.model,
-            {spec.mechanism: dict(spec.params)},
-            grid,
-            spec.seeds,
-            spec.delta,
-            spec.lam,
-            spec.split_seed,
-            spec.seed,
-            spec.intercept,
+            dataset=spec.dataset,
+            model=spec.model,
+            mechanisms={spec.mechanism: dict(spec.params)},
+            epsilons=grid,
+            seeds=spec.seeds,
+            delta=spec.delta,
+            lam=spec.lam,
+            split_seed=spec.split_seed,
+            seed=spec.seed,
+            intercept=spec.intercept,
+            scaling=spec.scaling,
         )
     )
     band = curves.summarise(table, band="mean")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, build, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
 HEIGHT = 420  # pixels, the legend below included
+FRAME = 250  # milliseconds of one step of training
+_CONTROLS = 84  # pixels of the button and the slider
 _MOST = 20_000  # segments that are joined
 
 
@@ -61,6 +65,62 @@ def decision_lines(
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )
+
+
+def training(base: go.Figure, axes: tuple[Floats, Floats], iterates: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
+    """The decision lines step by step: a frame for each iterate, with a button that plays them and a slider.
+
+    Args:
+        base: `decision_lines` of the last iterate.
+        iterates: (K, S, ny, nx) decision values on the grid.
+        names: (K,) what the slider says at each iterate.
+    """
+    private = len(base.data) - 2  # the points come first, the non-private line last
+    frames = []
+    for k, values in enumerate(iterates):
+        x, y = joined(*zero_lines(values, axes))
+        frames.append({"name": str(k), "data": [{"type": "scatter", "x": x, "y": y}], "traces": [private]})
+    at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
+    slow = {"mode": "immediate", "frame": {"duration": FRAME, "redraw": True}, "transition": {"duration": 0}}
+    font = {"color": theme.ink, "size": FONT_SIZE}
+    buttons = [
+        {"label": "▶ Train", "method": "animate", "args": [None, slow]},
+        {"label": "❚❚ Pause", "method": "animate", "args": [[None], at_once]},
+    ]
+    layout = base.to_plotly_json()["layout"]
+    top = layout["margin"]["t"]
+    above = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout |= {
+        "height": layout["height"] + _CONTROLS,
+        "margin": layout["margin"] | {"t": top + _CONTROLS},
+        "updatemenus": [
+            above
+            | {
+                "type": "buttons",
+                "direction": "right",
+                "buttons": buttons,
+                "showactive": False,
+                "pad": {"b": _CONTROLS - 34},
+                "font": font,
+                "bgcolor": theme.paper,
+                "bordercolor": theme.ink,
+            }
+        ],
+        "sliders": [
+            above
+            | {
+                "active": len(names) - 1,
+                "steps": [{"label": name, "method": "animate", "args": [[str(k)], at_once]} for k, name in enumerate(names)],
+                "len": 1.0,
+                "pad": {"l": 8, "r": 8, "t": 8},
+                "ticklen": 0,
+                "minorticklen": 0,
+                "font": {"color": "rgba(0,0,0,0)", "size": 1},  # only the present step is written
+                "currentvalue": {"font": font, "xanchor": "right"},
+            }
+        ],
+    }
+    return build({"data": base.to_plotly_json()["data"], "layout": layout, "frames": frames})
 
 
 def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: Theme, classes: tuple[str, str]) -> list[Trace]:

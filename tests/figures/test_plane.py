@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.figures import plane
+from dpviz.figures.style import LIGHT, Look, enlarged
 
 AXIS = np.linspace(-1.0, 1.0, 41)
 X, Y = np.meshgrid(AXIS, AXIS)
@@ -44,3 +45,29 @@ def test_no_line_and_too_many_segments_are_left_alone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(plane, "_MOST", 5)
     loose = plane.zero_lines((X - 0.31)[None], (AXIS, AXIS))
     assert plane.joined(*loose)[0] is loose[0]
+
+
+def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_only() -> None:
+    look_of = Look("method", "#1a4a94", "solid", "circle")
+    points, labels = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
+    iterates = np.stack([(X - shift)[None] for shift in (-0.4, 0.0, 0.4)])
+    drawn = (points, labels, np.zeros(2, bool), (AXIS, AXIS), iterates[0], Y, look_of, LIGHT)
+    base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
+    figure = plane.training(base, (AXIS, AXIS), iterates, ["one", "two", "three"], LIGHT)
+    assert [float(np.nanmean(frame.data[0].x)) for frame in figure.frames] == pytest.approx([-0.4, 0.0, 0.4])
+    assert {frame.traces for frame in figure.frames} == {(2,)}
+    assert figure.data[2].name == "method"
+    assert [step.label for step in figure.layout.sliders[0].steps] == ["one", "two", "three"]
+
+
+def test_an_enlarged_figure_has_larger_type_and_the_same_data() -> None:
+    look_of = Look("method", "#1a4a94", "solid", "circle")
+    points, labels = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
+    drawn = (points, labels, np.ones(2, bool), (AXIS, AXIS), (X - 0.1)[None], Y, look_of, LIGHT)
+    base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
+    large = enlarged(base, 1.5)
+    assert large.layout.font.size == 1.5 * base.layout.font.size
+    assert large.layout.height == 1.5 * base.layout.height
+    assert large.data[-1].line.width == 1.5 * base.data[-1].line.width
+    assert large.to_plotly_json()["data"][0]["x"] == base.to_plotly_json()["data"][0]["x"]
+    assert large.layout.xaxis.range == base.layout.xaxis.range

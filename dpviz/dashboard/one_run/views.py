@@ -8,17 +8,17 @@ import numpy as np
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, progress, words
+from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
+from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.dashboard.shell import links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.datasets.table.encoding import add_intercept
-from dpviz.experiments.resolve import dataset_of
+from dpviz.experiments import planes
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
-from dpviz.figures.style import Theme
-from dpviz.models import Rows, get_model
+from dpviz.figures.style import Theme, enlarged
 
 
 def run(spec: RunSpec) -> Outcome | None:
@@ -142,7 +142,7 @@ def actions(spec: RunSpec) -> None:
             st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
 
 
-def accuracies(done: Outcome, theme: Theme) -> None:
+def accuracies(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
     """The metric of every noise draw between the two baselines."""
     cost, measure = done.cost, done.cost.metric
     if not cost.there:
@@ -163,45 +163,52 @@ def accuracies(done: Outcome, theme: Theme) -> None:
         f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
         f"non-private {words.measured(measure, cost.non_private)}, majority {words.measured(measure, cost.majority)}."
     )
-    charts.chart(fig, "accuracy", summary, lambda: per_draw(done))
+    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(done))
 
 
-def lines(done: Outcome, theme: Theme) -> bool:
-    """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others."""
-    dataset = dataset_of(done.spec)
-    if dataset.plane is None:
-        return False
-    model = get_model(done.spec.model)
-    # lines of linear models are exact on any grid; curved ones need a fine one, within bounds for many draws
-    straight = done.theta.shape[1] == len(dataset.feature_names)
-    fine = min(161, int((5e5 / len(done.theta)) ** 0.5))
-    axis = np.linspace(-1.05, 1.05, 43 if straight else max(43, fine))
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    rows = Rows(add_intercept(grid) if dataset.intercept else grid, np.ones(len(grid)))
+def lines(done: Outcome, theme: Theme, larger: float = 1.0) -> bool:
+    """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
+
+    Args:
+        larger: factor for type and lines.
+    """
     assert done.non_private.theta is not None
-    theta = np.vstack([done.theta, done.non_private.theta])
-    scores = model.scores(theta, rows).T.reshape(len(theta), len(axis), len(axis))
-    points = dataset.frame[list(dataset.plane)].to_numpy(float)
-    ring = dataset.frame["kind"].eq("outlier").to_numpy() if "kind" in dataset.frame else np.zeros(dataset.n, bool)
+    found = planes.plane_of(done.spec, *done.theta.shape)
+    if found is None:
+        return False
+    private, best = found.scores(done.theta), found.scores(done.non_private.theta[None])[0]
     fig = plane.decision_lines(
-        points,
-        dataset.y,
-        ring,
-        (axis, axis),
-        scores[:-1],
-        scores[-1],
+        found.points,
+        found.labels,
+        found.outlier,
+        (found.axis, found.axis),
+        private,
+        best,
         charts.method_look(done.spec.mechanism, theme),
         theme,
-        names=dataset.plane,
-        classes=dataset.label_names,
+        names=found.names,
+        classes=found.dataset.label_names,
     )
-    crossed = int(((scores[:-1].max(axis=(1, 2)) > 0) & (scores[:-1].min(axis=(1, 2)) < 0)).sum())
+    crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
+    bends = "" if found.straight else " A network’s line may bend and have several pieces."
+    bends = "" if found.straight else " A network’s line may bend and have several pieces."
     summary = (
-        f"{dataset.n} points, {int(ring.sum())} of them ringed outliers. The thick line is the non-private model; each thin "
-        f"line is one noise draw.{'' if straight else ' A network’s line may bend and have several pieces.'} "
-        f"{crossed} of {len(done.theta)} draws cut the picture"
+        f"{found.dataset.n} points, {int(found.outlier.sum())} of them ringed outliers. The thick line is the non-private "
+        f"model; each thin line is one noise draw.{bends} {crossed} of {len(done.theta)} draws cut the picture"
         + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
-    charts.chart(fig, "lines", summary, lambda: dataset.frame.reset_index(names="row id"))
+    charts.chart(enlarged(fig, larger), "lines", summary, lambda: found.dataset.frame.reset_index(names="row id"))
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
+
+
+def first(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
+    """The first picture: training step by step, decision lines, or the distribution of the metric.
+
+    Args:
+        larger: factor for type and lines.
+    """
+    if TRAINING.value() and playing.flat(done.spec):
+        playing.training(done, theme, larger)
+    elif not lines(done, theme, larger):
+        accuracies(done, theme, larger)

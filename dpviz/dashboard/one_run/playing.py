@@ -1,0 +1,120 @@
+"""ε moved by itself, from strong to weak, and training shown step by step; and the keys that move ε."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import streamlit as st
+
+from dpviz.dashboard.kit import charts, panels, progress, words
+from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
+from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments import planes
+from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.trajectory import Trajectory, trajectory
+from dpviz.figures import plane
+from dpviz.figures.style import Theme, enlarged
+
+MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
+PAUSE = 0.5  # seconds for which a value of ε is shown at least
+
+_LEFT = "dpviz.playing"  # the values of ε that are still to come
+_SHOWN = "dpviz.played"  # the value that was set last
+
+
+def step() -> None:
+    """Sets the next ε while it plays; call before any control is drawn. A slider that was moved ends it."""
+    state = st.session_state
+    left: tuple[float, ...] = state.get(_LEFT, ())
+    if not left or "epsilon" not in state:
+        return
+    if state.get(_SHOWN) not in (None, state["epsilon"]):
+        stop()
+        return
+    state["epsilon"] = state[_SHOWN] = left[0]
+    state[_LEFT] = left[1:]
+
+
+def go_on() -> None:
+    """Goes on to the next ε after a pause; call at the end of the page."""
+    if st.session_state.get(_LEFT):
+        time.sleep(PAUSE)
+        st.rerun()
+
+
+def stop() -> None:
+    """Stays at the present ε."""
+    st.session_state[_LEFT], st.session_state[_SHOWN] = (), None
+
+
+def controls(spec: RunSpec) -> None:
+    """Beside the slider: weaker and stronger by arrow keys, play, presenter mode, and steps of two-dimensional sets."""
+    presents = PRESENT.value()
+    with st.container(horizontal=True, key="buttons-play"):
+        if st.session_state.get(_LEFT):
+            st.button("❚❚ Stop", on_click=stop, key="stop")
+        else:
+            st.button("▶ Play ε", on_click=_start, key="play", help="Moves ε from strong to weak.")
+        if presents:
+            st.button("Stronger", on_click=_move, args=(-1,), key="stronger", shortcut="Left")
+            st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")
+        st.button("End presenting" if presents else "Present", on_click=PRESENT.keep, args=(not presents,), key="present-switch")
+    if flat(spec):
+        TRAINING.draw()
+
+
+def flat(spec: RunSpec) -> bool:
+    """Whether a run's dataset can be drawn in a plane."""
+    return planes.plane_of(spec, 1, 1) is not None
+
+
+def _start() -> None:
+    st.session_state[_LEFT], st.session_state[_SHOWN] = MARKS, None
+
+
+def _move(by: int) -> None:
+    """The next mark of the slider to one side."""
+    now = st.session_state["epsilon"]
+    beyond = [e for e in sidebar.EPSILONS if (e - now) * by > 0]
+    if beyond:
+        st.session_state["epsilon"] = beyond[0] if by > 0 else beyond[-1]
+
+
+def training(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
+    """The decision lines after each step of training, with a button that plays them."""
+    found = progress.working(done.spec, lambda spec, _: trajectory(spec), "training")
+    drawn = planes.plane_of(done.spec, *done.theta.shape)
+    if found is None or drawn is None:
+        panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")
+        return
+    assert done.non_private.theta is not None
+    iterates = [drawn.scores(theta) for theta in found.theta]
+    base = plane.decision_lines(
+        drawn.points,
+        drawn.labels,
+        drawn.outlier,
+        (drawn.axis, drawn.axis),
+        iterates[-1],
+        drawn.scores(done.non_private.theta[None])[0],
+        charts.method_look(done.spec.mechanism, theme),
+        theme,
+        names=drawn.names,
+        classes=drawn.dataset.label_names,
+    )
+    right = found.accuracy.mean(axis=1)
+    names = [f"step {k} of {found.total}: {words.percent(a)} right" for k, a in zip(found.steps, right, strict=True)]
+    figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
+    charts.chart(enlarged(figure, larger), "training", _said(found))
+    panels.not_private("The points are the data, and the thick line was trained without noise.")
+
+
+def _said(found: Trajectory) -> str:
+    """The picture in words."""
+    right = found.accuracy.mean(axis=1)
+    return (
+        f"Training in {found.total} steps with the noise of the whole run, {found.theta.shape[1]} noise draws. The mean test "
+        f"accuracy is {words.percent(right[0])} at the start, {words.percent(right[len(right) // 2])} after "
+        f"{found.steps[len(right) // 2]} steps and {words.percent(right[-1])} at the end."
+    )

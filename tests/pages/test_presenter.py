@@ -1,0 +1,52 @@
+"""Presenter mode, ε moved by itself and by keys, and training step by step."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT
+from support_pages import ROOT, text
+
+from dpviz.dashboard.one_run import playing
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    for key, value in ({"dataset": "teaching", "mechanism": "dp-gd", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def test_presenter_mode_shows_the_sentence_one_picture_and_keys_that_move_epsilon() -> None:
+    page = opened(present="1")
+    assert "the model is right" in text(page)
+    assert len(page.get("plotly_chart")) == 1
+    assert [e.label for e in page.expander] == ["Advanced"]
+    page.button(key="weaker").click().run()
+    assert page.select_slider(key="epsilon").value == 1.12
+    page.button(key="stronger").click().run()
+    page.button(key="stronger").click().run()
+    assert page.select_slider(key="epsilon").value == 0.9
+    page.button(key="present-switch").click().run()
+    assert "present" not in page.query_params
+    assert len(page.get("plotly_chart")) > 1
+
+
+@pytest.mark.long
+def test_play_ends_at_the_weakest_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "PAUSE", 0.0)
+    page = opened(present="1", epsilon="0.5", seeds="1")
+    page.button(key="play").click().run()
+    assert not page.exception
+    assert page.select_slider(key="epsilon").value == playing.MARKS[-1] == 10
+    page.button(key="stronger").click().run()
+    assert page.select_slider(key="epsilon").value == 9
+
+
+def test_training_is_shown_step_by_step_where_the_steps_are_public() -> None:
+    page = opened(training="1")
+    assert "Training in " in text(page)
+    page = opened(training="1", mechanism="output-gaussian")
+    assert any("no public steps to show" in i.value for i in page.info)
