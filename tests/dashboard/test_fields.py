@@ -20,6 +20,7 @@ from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.lessons import view as lessons
+from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
 from dpviz.dashboard.shell import address
@@ -44,6 +45,7 @@ PAGES: dict[str, tuple[Make, str]] = {
     "guarantees": (guarantees.of, "5_Guarantees"),
     "lessons": (lessons.of, "9_Lessons"),
     "groups": (groups.of, "2_Groups_and_scores"),
+    "one_run": (one_run.of, "../app"),
 }
 
 
@@ -174,6 +176,7 @@ FULL = {
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
+    "one_run": {"present": "1", "training": "1"},
 }
 
 

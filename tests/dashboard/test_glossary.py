@@ -16,7 +16,29 @@ ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
 
 #: abbreviations that are no terms of the field, and signs that only stand in formulas
-PLAIN = {"CSV", "MB", "GB", "TOML", "UTF", "URL", "HTML", "ID", "PDF", "PNG", "ZIP", "JSON", "OK", "OR", "AND", "NOT"}
+PLAIN = {
+    "API",
+    "ASGI",
+    "CLI",
+    "CSS",
+    "HTTP",
+    "CSV",
+    "MB",
+    "GB",
+    "TOML",
+    "UTF",
+    "URL",
+    "HTML",
+    "ID",
+    "PDF",
+    "PNG",
+    "ZIP",
+    "JSON",
+    "OK",
+    "OR",
+    "AND",
+    "NOT",
+}
 #: words of the field; where one is used on a page, it has an entry
 FIELD = (
     "accountant",

@@ -61,8 +61,8 @@ def controls(spec: RunSpec) -> None:
             st.button("Stronger", on_click=_move, args=(-1,), key="stronger", shortcut="Left")
             st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")
         st.button("End presenting" if presents else "Present", on_click=PRESENT.keep, args=(not presents,), key="present-switch")
-    if flat(spec):
-        TRAINING.draw()
+        if flat(spec):
+            TRAINING.draw()
 
 
 def flat(spec: RunSpec) -> bool:
