@@ -24,7 +24,7 @@ FLOORS = (
     ("influence",),
     ("mechanisms",),
     ("experiments", "auditing"),
-    ("papers",),
+    ("papers", "estimator", "releasing", "reporting"),
     ("dashboard", "cli"),
 )
 _FLOOR = {room: k for k, floor in enumerate(FLOORS) for room in floor}
