@@ -1,4 +1,4 @@
-"""Paper claims: a verdict on every claim of four papers, computed for this version, and tested again at a click."""
+"""Paper claims: a verdict on every claim of five papers, computed for this version, and tested again at a click."""
 
 import streamlit as st
 
@@ -29,4 +29,4 @@ if shown:
     views.papers(shown)
 else:
     own["about"].draw()
-    panels.empty("No claim of the four papers is about this mechanism. Choose “All four papers”, or another mechanism.")
+    panels.empty("No claim of the papers is about this mechanism. Choose “All papers”, or another mechanism.")

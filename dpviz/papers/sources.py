@@ -1,4 +1,4 @@
-"""The four papers: one entry each, which claims, figures and tables of rates refer to."""
+"""The papers: one entry each, which claims, figures and tables of rates refer to."""
 
 from __future__ import annotations
 
@@ -59,6 +59,13 @@ PAPERS = {
             "Renyi Differentially Private ERM for Smooth Objectives",
             "Chen, Lee, Kifer 2019 (RSGD-AR)",
             "AISTATS 2019",
+        ),
+        Paper(
+            "bagdasaryan",
+            "Bagdasaryan, Poursaeed, Shmatikov",
+            "Differential Privacy Has Disparate Impact on Model Accuracy",
+            "Bagdasaryan et al. 2019 (disparate impact)",
+            "NeurIPS 2019",
         ),
     )
 }

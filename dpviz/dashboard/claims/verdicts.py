@@ -27,7 +27,7 @@ MECHANISM = "mechanism"
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """What the page keeps in the address: which claims, which of them is open, and whether they are tested in full."""
     papers = {name: paper.name for name, paper in PAPERS.items()}
-    about = {"": "All four papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
+    about = {"": "All papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
     thorough = {"": "Seconds each", "yes": "In full: minutes each"}
     meanings = {"": "The first one"} | {claim.id: claim.meaning for claim in list_claims().values()}
     return (

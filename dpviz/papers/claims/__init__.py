@@ -1,4 +1,4 @@
-"""Claims of four papers as data, each with a test that can come out false."""
+"""Claims of five papers as data, each with a test that can come out false."""
 
 from __future__ import annotations
 

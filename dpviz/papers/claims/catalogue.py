@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.papers.claims import chen, kang
+from dpviz.papers.claims import bagdasaryan, chen, kang
 from dpviz.papers.claims.context import Claim
 
-CLAIMS: tuple[Claim, ...] = (*kang.CLAIMS, *chen.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (*kang.CLAIMS, *chen.CLAIMS, *bagdasaryan.CLAIMS)
