@@ -1,19 +1,29 @@
-"""Accuracy and optimality gap over epsilon, many mechanisms at once, while they are computed."""
+"""Which method is best at an epsilon, and which epsilon an accuracy needs: many mechanisms, while they are computed."""
+
+import streamlit as st
 
 from dpviz.dashboard.shell import fields, page, sidebar
 from dpviz.dashboard.trade_off import KEYS, controls, curves, presets, running, settings, tuning
 
-theme = page.start("Trade-off")
+theme = page.start("Trade-off", "Which method is best, and which ε does an accuracy need?")
 settings.before()
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own)
+answer = st.container()
+left, right = st.columns([4, 1], vertical_alignment="center")
+with left:
+    budget = st.container(key="budget")
+spec = sidebar.sidebar(own, budget=budget)
 chosen = settings.read(own)
 page.problems()
+with right:
+    controls.wanted()
 view = running.start(spec, chosen, theme)
-running.live(view, curves.headline, every=running.PICTURES)
-controls.draw(spec, own)
+with answer:
+    running.live(view, curves.headline, every=running.PICTURES)
 running.live(view, running.progress)
-running.live(view, curves.picture, curves.numbers, curves.best, every=running.PICTURES)
+running.live(view, curves.picture, every=running.PICTURES)
+controls.draw(spec, own)
+running.live(view, curves.numbers, curves.best, every=running.PICTURES)
 if view is not None:
     curves.take_away(view)
 tuning.section(spec, chosen, theme)

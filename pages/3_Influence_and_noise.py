@@ -1,4 +1,4 @@
-"""The same person, seen five ways: influence on the model, noise, rule, individual epsilon, an attacker's odds."""
+"""Who moves the model most, and which rows receive noise: a map of the rows, a card about one of them, the row after noise."""
 
 import streamlit as st
 
@@ -7,29 +7,45 @@ from dpviz.dashboard.rows import KEYS, influence_map, noised_rows, person, retra
 from dpviz.dashboard.shell import fields, links, page, sidebar
 from dpviz.experiments import inspected
 
-theme = page.start("Influence and noise")
+theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
 own = fields.Group(KEYS, selection.of)
-spec = sidebar.sidebar(own)
+answer = st.container()
+left, right = st.columns(2, gap="medium")
+with left:
+    budget = st.container(key="budget")
+chosen_run = sidebar.sidebar(own, budget=budget)
+with right:
+    spec = selection.run_of(own, chosen_run)
 reports = st.container()
 seen = progress.working(spec, inspected.inspect)
 if seen is not None:
     influence = inspected.row_influence(spec)
     chosen = selection.choose(own, seen, influence.newton_norm)
-    influence_map.headline(seen, influence)
-    left, right = st.columns([4, 3], gap="large")
+    with answer:
+        influence_map.headline(seen, influence)
+    left, right = st.columns([5, 4], gap="medium")
     with left:
-        influence_map.draw(own, seen, influence, chosen, theme)
-        person.finder(seen, influence)
-        person.readable(seen, chosen)
+        influence_map.draw(seen, influence, chosen, theme)
     with right:
-        person.draw(own, seen, influence, chosen)
-    noised_rows.draw(seen, influence, chosen, theme)
+        person.card(own, seen, influence, chosen)
     person.before_after(seen, influence, chosen, theme)
-    noised_rows.idea(seen, influence, theme)
-    retraining.draw(seen, influence, chosen, theme)
-    influence_map.rows(seen, influence, chosen)
-    guarantee.badge(seen.calibration)
-    links.examine(spec.mechanism)
+    with st.expander("All about this row, beside another one"):
+        person.draw(own, seen, influence, chosen)
+        person.readable(seen, chosen)
+    person.finder(seen, influence)
+    with st.expander("Axes of the map"):
+        influence_map.axes(own)
+    with st.expander("Which rows received noise, and the rule"):
+        noised_rows.draw(seen, influence, chosen, theme)
+    with st.expander("Noise on the most influential rows only: which, and what it costs"):
+        noised_rows.idea(seen, influence, selection.SHARE.value(), theme)
+    with st.expander("Is the influence right?"):
+        retraining.draw(seen, influence, chosen, theme)
+    with st.expander("All rows as a table"):
+        influence_map.rows(seen, influence, chosen)
+    with st.expander("Guarantee"):
+        guarantee.badge(seen.calibration, fold=False)
+        links.examine(spec.mechanism)
     retraining.how(seen)
 with reports:
     page.problems()

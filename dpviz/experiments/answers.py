@@ -54,11 +54,11 @@ class Answer:
 def cost_of_noise(spec: RunSpec) -> Answer:
     """Percentage points of test accuracy lost to noise, right within two standard errors."""
     made = run(spec)
-    cost = split_cost(spec, made.accuracy, made.calibration)
+    cost = split_cost(spec, made.accuracy, made.calibration, expected=made.expected_accuracy)
     points = 100 * cost.noise
     error = max(_ROUNDING, 200 * float(np.nan_to_num(cost.noise_error)))
     rows = [
-        ("private", 100 * float(cost.private.mean()), True),
+        ("private", 100 * cost.mean, True),
         ("same training without noise", 100 * float(cost.noiseless.mean()), True),
         ("non-private optimum", 100 * cost.non_private, False),
     ]

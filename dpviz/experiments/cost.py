@@ -52,6 +52,7 @@ class Cost:
         majority: of the majority label for everyone.
         metric: what is measured.
         twin: the trained models without noise, for other metrics.
+        expected: mean of the private models' values over all noise draws in closed form; None where there is none.
     """
 
     private: Floats
@@ -61,6 +62,12 @@ class Cost:
     majority: float = float("nan")
     metric: Metric = METRICS["accuracy"]
     twin: Twin | None = None
+    expected: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """The private value that pages and curves show: in closed form where there is one, else over the seeds."""
+        return float(self.private.mean()) if self.expected is None else self.expected
 
     @property
     def _better(self) -> int:
@@ -74,7 +81,7 @@ class Cost:
     @property
     def noise(self) -> float:
         """What is lost to the noise alone; below 0 where noise helped by chance."""
-        return self._better * float(self.noiseless.mean() - self.private.mean())
+        return self._better * float(self.noiseless.mean() - self.mean)
 
     @property
     def noise_error(self) -> float:
@@ -97,7 +104,7 @@ class Cost:
 
         For losses, which are better where they are lower, the parts are taken away instead.
         """
-        rows = [("private", float(self.private.mean())), ("noise", self.noise), ("training", self.training)]
+        rows = [("private", self.mean), ("noise", self.noise), ("training", self.training)]
         if self.preparation is not None:
             rows.append(("preparation", self.preparation))
         return pd.DataFrame(rows, columns=["part", self.metric.column])
@@ -114,13 +121,21 @@ def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monito
     return spec.build().fit(Training(problem, [calibration.noiseless()], streams, record=False, monitor=monitor))
 
 
-def split_cost(spec: RunSpec, private: Floats, calibration: Calibration | None = None, monitor: Monitor = silent) -> Cost:
+def split_cost(
+    spec: RunSpec,
+    private: Floats,
+    calibration: Calibration | None = None,
+    monitor: Monitor = silent,
+    *,
+    expected: float | None = None,
+) -> Cost:
     """Splits the cost of a run into noise, training and preparation.
 
     Args:
         spec: the run.
         private: (S,) its test accuracies (`Result.accuracy`).
         calibration: of the run, where it is known: finding it again takes long for composed releases.
+        expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
     """
     run, setup = resolve(spec), setup_for(spec)
     if calibration is None:
@@ -137,6 +152,7 @@ def split_cost(spec: RunSpec, private: Floats, calibration: Calibration | None =
         setup.ordinary_accuracy,
         setup.majority.accuracy,
         twin=Twin(fit.theta[0], None if fit.constant_label is None else fit.constant_label[0]),
+        expected=expected,
     )
 
 

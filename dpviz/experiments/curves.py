@@ -25,6 +25,8 @@ BANDS = ("draws", "mean")
 QUANTILES = (0.1, 0.9)
 CONFIDENCE = 0.95
 RESAMPLES = 999
+#: resamples of an interval of a budget, each of which is a curve; and its ends
+_READ_OFF, _TAILS = 199, (0.025, 0.975)
 
 
 def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
@@ -138,20 +140,12 @@ def needed(summary: pd.DataFrame, target: float, *, rising: bool = True) -> list
         if part.empty:
             continue
         epsilons, curve = part["epsilon"].to_numpy(float), monotone(part["mean"], rising=rising)
-        sign = 1 if rising else -1
-        reached = sign * curve >= sign * target - 1e-12
-        epsilon = None
-        if reached.any():
-            k = int(reached.argmax())
-            epsilon = float(epsilons[k])
-            if k > 0:
-                share = (target - curve[k - 1]) / (curve[k] - curve[k - 1])
-                epsilon = float(np.exp(np.interp(share, [0, 1], np.log(epsilons[k - 1 : k + 1]))))
+        epsilon = _read_off(epsilons, curve, target, rising)
         out.append(
             Needed(
                 str(mechanism),
                 epsilon,
-                bool(reached[0]),
+                epsilon is not None and epsilon == epsilons[0],
                 float(curve[-1]),
                 float(epsilons[0]),
                 float(epsilons[-1]),
@@ -159,6 +153,47 @@ def needed(summary: pd.DataFrame, target: float, *, rising: bool = True) -> list
             )
         )
     return sorted(out, key=lambda one: (one.epsilon is None, one.epsilon or 0.0))
+
+
+def _read_off(epsilons: Floats, curve: Floats, target: float, rising: bool) -> float | None:
+    """The smallest budget at which a monotone curve reaches the target, linearly in log epsilon; None where it does not."""
+    sign = 1 if rising else -1
+    reached = sign * curve >= sign * target - 1e-12
+    if not reached.any():
+        return None
+    k = int(reached.argmax())
+    if k == 0:
+        return float(epsilons[0])
+    share = (target - curve[k - 1]) / (curve[k] - curve[k - 1])
+    return float(np.exp(np.interp(share, [0, 1], np.log(epsilons[k - 1 : k + 1]))))
+
+
+def needed_interval(
+    table: pd.DataFrame, mechanism: str, target: float, quantity: str = "accuracy"
+) -> tuple[float | None, float | None] | None:
+    """How well the budget of `needed` is known: a 95 % percentile bootstrap interval over the noise draws (Efron 1979).
+
+    A draw uses the same standard noise at every epsilon, so whole draws are picked again, each with its curve.
+
+    Args:
+        table: rows as from `dpviz.run_sweep`; draws that lack a budget are left out.
+
+    Returns:
+        The ends, None for an end at which the target is not reached; None in place of both where the means are exact over
+        the noise, or fewer than two draws are there.
+    """
+    rising, part = QUANTITIES[one_of("quantity", quantity, QUANTITIES)], table[table["mechanism"] == mechanism]
+    if part.empty or closed_form(part, quantity) is not None:
+        return None
+    draws = part.pivot_table(index="seed", columns="epsilon", values=quantity).dropna()
+    if len(draws) < 2:
+        return None
+    epsilons, values = draws.columns.to_numpy(float), draws.to_numpy(float)
+    picks = np.random.default_rng(0).integers(len(values), size=(_READ_OFF, len(values)))
+    found = [_read_off(epsilons, monotone(values[pick].mean(axis=0), rising=rising), target, rising) for pick in picks]
+    ends = np.quantile([np.inf if one is None else one for one in found], _TAILS, method="inverted_cdf")
+    low, high = (float(end) if np.isfinite(end) else None for end in ends)
+    return low, high
 
 
 def monotone(means: ArrayLike, *, rising: bool = True) -> Floats:

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.random import spawn
+from dpviz.common.random import STANDARD, spawn
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run
-from dpviz.experiments.setup import calibration_of, setup_for
+from dpviz.experiments.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
-from dpviz.mechanisms import Calibration, HasRule, NoisesRows
+from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.base import RuleView
 from dpviz.privacy.individual import IndividualEpsilon
@@ -306,3 +306,64 @@ def plane(spec: RunSpec) -> Plane:
         return principal_plane(setup.dataset.X[setup.split.train])
 
     return _planes.compute(fit_key(plain), make, owner=spec.dataset)
+
+
+def sharing(spec: RunSpec, share: float) -> RunSpec | None:
+    """The run with noise on a share of the rows, the most influential ones; None where no method can do that.
+
+    Args:
+        spec: keeps its method where that can be told a share; else the first method that can takes its place.
+        share: in [0, 1].
+    """
+    problem_facts = setting_of(spec)
+    for name in (spec.mechanism, *list_mechanisms()):
+        cls = list_mechanisms()[name]
+        if not issubclass(cls, NoisesShare) or cls.refusal(problem_facts) is not None:
+            continue
+        knobs = cls.noising(share)
+        return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
+    return None
+
+
+def one_step(spec: RunSpec) -> pd.DataFrame | None:
+    """What the noise is added to, at parameters 0, before and after noise.
+
+    For gradient methods this is the mean clipped gradient of the first step, for output methods the trained parameters.
+
+    Returns:
+        One row per coordinate: before, and "draw 1" .. "draw S" after the noise of each of at most ten draws. None where the
+        method protects no query with one number for each parameter, or its noise is not drawn once for all coordinates.
+    """
+    mechanism, calibration = spec.build(), calibration_of(spec)
+    if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:
+        return None
+    problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
+    before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
+    if before.shape != (problem.m,):
+        return None
+    noise = calibration.noise_scale * STANDARD[calibration.noise_family](streams, problem.m)
+    after = {f"draw {k + 1}": before + part for k, part in enumerate(noise)}
+    return pd.DataFrame({"before": before} | after)
+
+
+def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:
+    """The columns in which a row differs most from a typical one: (column, its value, the typical value).
+
+    Typical is the median of a column of numbers, the most frequent value of others, over the training rows. Numbers are
+    compared in interquartile ranges; another word counts by how rare it is (its negative log share).
+    """
+    setup = setup_for(spec)
+    frame = setup.dataset.frame.iloc[:, :-1]
+    training, mine = frame.iloc[setup.split.train], frame.iloc[row_id]
+    found = []
+    for name in frame:
+        column, value = training[name], mine[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            low, typical, high = (float(q) for q in np.nanquantile(column.to_numpy(float), (0.25, 0.5, 0.75)))
+            distance = abs(float(value) - typical) / max(high - low, 1e-9 * max(abs(typical), 1.0))
+        else:
+            typical = column.mode().iloc[0]
+            distance = 0.0 if value == typical else -float(np.log(max((column == value).mean(), 1e-12)))
+        found.append((distance, str(name), value, typical))
+    found.sort(key=lambda one: -one[0])
+    return [(name, value, typical) for _, name, value, typical in found[:most]]

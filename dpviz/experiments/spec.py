@@ -88,7 +88,7 @@ class RunSpec:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
     """
 
-    dataset: str = "breast-cancer"
+    dataset: str = "teaching"
     model: str = "logistic"
     mechanism: str = "dp-gd"
     epsilon: float = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,9 +11,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, plain
 
-PLOT = 430  # pixels from axis to axis, whatever the legend holds
+PLOT = 300  # pixels from axis to axis
+_LINE, _SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
+_WRAPPED = 9  # labels up to which long names take two lines
 FLOOR = 1e-9  # smallest gap that is drawn
 #: quantities that are better where they are lower
 LOSSES = ("optimality_gap", "objective", "log_loss", "brier", "calibration_error")
@@ -31,6 +34,7 @@ class Curve:
         label: the guarantee in a word or two, for the hover text.
         needs: the budget at which it reaches the wanted value, None where it does not.
         dim: whether it belongs to settings that have changed since.
+        banded: whether its band is drawn; one band at a time can be read.
     """
 
     mechanism: str
@@ -40,6 +44,7 @@ class Curve:
     label: str
     needs: float | None = None
     dim: bool = False
+    banded: bool = False
 
 
 def trade_off(
@@ -52,8 +57,9 @@ def trade_off(
     wanted: float | None,
     span: tuple[float, float],
     odds: Sequence[tuple[float, float]] = (),
+    here: float | None = None,
 ) -> go.Figure:
-    """Curves over a logarithmic epsilon axis.
+    """Curves over a logarithmic epsilon axis, each with its name at its right end.
 
     Each point's customdata is "<index of curve>|<epsilon>", so that a click can be told from any other.
 
@@ -63,6 +69,7 @@ def trade_off(
         wanted: a level to draw and to mark on the curves.
         span: smallest and largest epsilon.
         odds: (epsilon, chance that an attacker wins a bet at most) for a second axis on top.
+        here: the budget that is chosen elsewhere, marked by a vertical line.
     """
     percent = quantity not in LOSSES
     scale = 100.0 if percent else 1.0
@@ -77,6 +84,14 @@ def trade_off(
     x = [x[0] - pad, x[1] + pad]
     traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
     y = _vertical(curves, baselines, wanted, scale, percent)
+    names = [
+        *_level_names(baselines, wanted, scale, percent, theme, math.log10(span[1])),
+        *(_curve_name(c, scale, percent) for c in curves),
+    ]
+    names = [one for one in names if math.isfinite(one.y)]
+    wrapped = len(names) <= _WRAPPED
+    lines = [_wrap(one.text) if wrapped else [one.text] for one in names]
+    plot = max(PLOT, _LINE * sum(map(len, lines)))
     top = 40
     layout: Trace = {}
     if odds:
@@ -85,37 +100,134 @@ def trade_off(
         traces.append(
             {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
         )
-    entries = sum(1 for t in traces if t.get("showlegend") is not False)
-    bottom = 90 + LEGEND_LINE * entries
+    notes = [_caption(title, 52 if odds else 8), *_names(names, lines, y, plot, theme)]
+    shapes: list[Trace] = []
+    if here is not None and x[0] <= math.log10(here) <= x[1]:
+        mark, note = _here(here, theme)
+        shapes.append(mark)
+        notes.append(note)
+    longest = max((len(line) for part in lines for line in part), default=0)
     return figure(
         theme,
         traces,
-        height=PLOT + top + bottom,
-        margin=margin(left=64, top=top, bottom=bottom),
-        legend=_LEGEND,
+        height=plot + top + 62,
+        margin=margin(left=64, top=top, bottom=62, right=round(36 + _SIGN * longest)),
+        showlegend=False,
         # a click is only told to the page while dragging means something
         dragmode="pan",
         hovermode="closest",
         clickmode="event+select",
-        annotations=[_caption(title, 52 if odds else 8)],
+        annotations=notes,
+        shapes=shapes,
         x=_horizontal(span, x),
         y={"fixedrange": True} | y,
         **layout,
     )
 
 
-_LEGEND: Trace = {
-    "orientation": "v",
-    "x": 0,
-    "xref": "container",
-    "xanchor": "left",
-    "y": -72 / PLOT,
-    "yref": "paper",
-    "yanchor": "top",
-    "traceorder": "normal",
-    "itemclick": False,
-    "itemdoubleclick": False,
-}
+@dataclass(frozen=True)
+class _Name:
+    """A label at the right end of a line.
+
+    Attributes:
+        text: what it says.
+        x: log10 of the budget where the line ends.
+        y: where it ends, on the scale of the picture.
+        colour: of the line.
+        strength: opacity of the text.
+    """
+
+    text: str
+    x: float
+    y: float
+    colour: str
+    strength: float = 1.0
+
+
+def _curve_name(curve: Curve, scale: float, percent: bool) -> _Name:
+    """A curve's name, at its last point."""
+    last = curve.points.iloc[-1]
+    said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
+    end = float(_shown(curve.points["mean"], scale, percent)[-1])
+    return _Name(said, math.log10(float(last["epsilon"])), end, curve.look.colour, 0.6 if curve.dim else 1.0)
+
+
+def _level_names(
+    baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme, end: float
+) -> list[_Name]:
+    """Names of the horizontal lines."""
+    words = {"none": "non-private", "majority": "majority", "wanted": "wanted"}
+    colours = {"none": theme.ink, "majority": theme.majority, "wanted": theme.noise}
+    made = []
+    for kind, value in (dict(baselines) | ({"wanted": wanted} if wanted is not None else {})).items():
+        level = value * scale if percent else max(value * scale, FLOOR)
+        number = f"{level:.1f} %" if percent else f"{level:.3g}"
+        made.append(_Name(f"{words[kind]} {number}", end, level, colours[kind]))
+    return made
+
+
+def _wrap(text: str, width: int = 18) -> list[str]:
+    return textwrap.wrap(text, width) or [text]
+
+
+def _names(names: Sequence[_Name], lines: Sequence[list[str]], y: Trace, plot: int, theme: Theme) -> list[Trace]:
+    """Labels right of the plot, none on another, each tied to its line by a stroke in the line's colour."""
+    low, high = y["range"]
+    logarithmic = y.get("type") == "log"
+    heights = [math.log10(max(one.y, FLOOR)) if logarithmic else one.y for one in names]
+    wished = [plot * (high - h) / (high - low) for h in heights]
+    places = apart(wished, [_LINE * len(part) for part in lines], plot)
+    return [
+        {
+            "x": one.x,
+            "y": height,
+            "ax": 26,
+            "ay": place - wish,
+            "text": "<br>".join(map(plain, part)),
+            "xanchor": "left",
+            "align": "left",
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 2,
+            "arrowcolor": one.colour,
+            "opacity": one.strength,
+            "font": {"size": FONT_SIZE - 2, "color": theme.ink},
+        }
+        for one, height, wish, place, part in zip(names, heights, wished, places, lines, strict=True)
+    ]
+
+
+def apart(wished: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
+    """Middles of labels that touch no other, each as near to its wish as those before it allow.
+
+    Args:
+        wished: middles, in pixels from the top.
+        sizes: heights of the labels.
+        room: pixels from the top that they have; where it is too small they run beyond its end.
+    """
+    order = sorted(range(len(wished)), key=lambda k: wished[k])
+    tops: list[float] = []
+    end = -math.inf
+    for k in order:
+        tops.append(max(wished[k] - sizes[k] / 2, end))
+        end = tops[-1] + sizes[k]
+    # what runs out at the bottom pushes those above it upwards
+    limit = max(room, float(sum(sizes)))
+    for at in range(len(order) - 1, -1, -1):
+        tops[at] = min(tops[at], limit - sizes[order[at]])
+        limit = tops[at]
+    middles = [0.0] * len(order)
+    for at, k in enumerate(order):
+        middles[k] = tops[at] + sizes[k] / 2
+    return middles
+
+
+def _here(epsilon: float, theme: Theme) -> tuple[Trace, Trace]:
+    """A vertical line at the chosen budget, and its name above the plot."""
+    line = {"color": theme.ink, "width": 1.5, "dash": "dot"}
+    shape = {"type": "line", "x0": epsilon, "x1": epsilon, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
+    note = {"x": math.log10(epsilon), "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    return shape, note | {"text": f"chosen ε = {epsilon:.3g}", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
 
 
 def _caption(title: str, shift: int) -> Trace:
@@ -201,7 +313,7 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
         # what was clicked is opened; the others stay as they are
         "unselected": {"marker": {"opacity": strength}},
     }
-    return [band, line]
+    return [band, line] if curve.banded else [line]
 
 
 def _proved(point: dict[str, object]) -> str:
@@ -232,27 +344,23 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
 def _levels(
     baselines: Mapping[str, float], wanted: float | None, scale: float, theme: Theme, percent: bool, ends: list[float]
 ) -> list[Trace]:
-    """Horizontal lines; their names stand in the legend, since any place in the picture may have a curve on it."""
+    """Horizontal lines."""
     kinds = {
-        "none": ("non-private", {"color": theme.ink, "width": 3}),
-        "majority": ("majority", {"color": theme.majority, "width": 3, "dash": "dash"}),
-        "wanted": ("wanted", {"color": theme.noise, "width": 3, "dash": "dot"}),
+        "none": {"color": theme.ink, "width": 3},
+        "majority": {"color": theme.majority, "width": 3, "dash": "dash"},
+        "wanted": {"color": theme.noise, "width": 3, "dash": "dot"},
     }
     levels = dict(baselines) | ({"wanted": wanted} if wanted is not None else {})
     lines = []
     for kind, value in levels.items():
-        word, line = kinds[kind]
         level = value * scale if percent else max(value * scale, FLOOR)
-        number = f"{level:.1f} %" if percent else f"{level:.3g}"
         lines.append(
             {
                 "x": [10**end for end in ends],
                 "y": [level, level],
                 "mode": "lines",
-                "line": line,
-                "name": f"{word}: {number}",
+                "line": kinds[kind],
                 "hoverinfo": "skip",
-                "legendrank": 2000,
             }
         )
     return lines

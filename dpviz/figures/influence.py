@@ -7,10 +7,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
 
+MAP = 450  # pixels of the map with its legend
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
 _SCALES = {
@@ -31,10 +32,15 @@ def training_map(
     chosen: NDArray[np.bool_] | None = None,
     unit: str = "influence",
     group: NDArray[np.bool_] | None = None,
-    kinds: tuple[str, str] = ("passed without noise", "met noise"),
+    kinds: tuple[str, str, str] = ("trained without noise", "received noise", "never used"),
     ticks: bool = False,
+    used: NDArray[np.bool_] | None = None,
+    named: NDArray[np.bool_] | None = None,
 ) -> go.Figure:
-    """Every training row as a point: colour is influence, an amber diamond met noise, size is individual epsilon.
+    """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
+
+    An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Size is individual
+    epsilon. Rows that have a name are drawn above all others.
 
     Clicks and lassos return `customdata`, the row id.
 
@@ -48,8 +54,10 @@ def training_map(
         chosen: (n,) rows to ring, for example the selected person.
         unit: what the colour is called.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
-        kinds: what the two kinds of points are called.
+        kinds: what the three kinds of points are called.
         ticks: whether the axes have a scale that means something.
+        used: (n,) rows that training used at least once; None where that is not counted.
+        named: (n,) rows whose ids are written beside them, a few.
     """
     n = len(points)
     picked = group if group is not None and group.any() else None
@@ -60,33 +68,76 @@ def training_map(
     # every array comes back with every selected point, so a large set has none that it can do without
     amounts = _amounts(influence) if n <= WEBGL_FROM else None
     met = np.zeros(n, bool) if noised is None else noised
+    never = np.zeros(n, bool) if used is None else ~used & ~met
+    above = np.zeros(n, bool)
+    for raised in (named, chosen):
+        above |= np.zeros(n, bool) if raised is None else raised
     xy = points.astype(np.float32)
+    looks: tuple[tuple[NDArray[np.bool_], str, str, Trace], ...] = (
+        (never, kinds[2], "square-open", {"width": 1.5}),
+        (~met & ~never, kinds[0] if noised is not None else "training rows", "circle", {"width": 0}),
+        (met, kinds[1], "diamond", {"width": 2, "color": theme.noise}),
+    )
     traces: list[Trace] = []
-    for at, name, symbol, line in (
-        (~met, kinds[0] if noised is not None else "training rows", "circle", {"width": 0}),
-        (met, kinds[1], "diamond", {"width": 1.5, "color": theme.noise}),
-    ):
-        if at.any():
-            marker = {"color": colour[at], "size": base if size is None else size[at], "symbol": symbol, "line": line}
+    for layer in (~above, above):
+        for kind_of_row, _, symbol, line in looks:
+            at = kind_of_row & layer
+            if not at.any():
+                continue
+            edge = line | {"color": theme.noise if symbol == "diamond" else theme.ink, "width": 2} if layer is above else line
+            width = np.full(int(at.sum()), base) if size is None else size[at]
+            if layer is above:
+                width = np.maximum(width, 12.0)
+            marker = {"color": colour[at], "size": width, "symbol": symbol, "line": edge}
             dots = _dots(xy[at], row_ids[at], kind, marker, None if amounts is None else amounts[at], unit)
             if picked is not None:
                 dots["selectedpoints"] = np.flatnonzero(picked[at]).tolist()
             traces.append(dots)
-            traces.append(_key(f"{int(at.sum()):,} {name}", symbol, line, theme))
+    for kind_of_row, name, symbol, line in looks:
+        if kind_of_row.any():
+            traces.append(_key(f"{int(kind_of_row.sum()):,} {name}", symbol, line, theme))
     if chosen is not None and chosen.any():
-        traces.append(_rings(xy[chosen], row_ids[chosen], kind, base + 12, theme))
-    entries = sum("name" in t for t in traces)
+        traces.append(_rings(xy[chosen], row_ids[chosen], kind, base + 14, theme))
+    notes = _row_names(xy, row_ids, above, chosen, theme)
     scale = {"colorscale": _SCALES[theme.name]} | bar
-    return figure(theme, traces, height=600, coloraxis=scale, **_layout(names, ticks, entries))
+    return figure(theme, traces, height=MAP, coloraxis=scale, annotations=notes, **_layout(names, ticks))
 
 
-def _layout(names: tuple[str, str], ticks: bool, entries: int) -> Trace:
-    """Axes and margins of the map, for a legend of that many entries."""
+def _row_names(
+    xy: NDArray[np.float32],
+    row_ids: NDArray[np.integer],
+    above: NDArray[np.bool_],
+    chosen: NDArray[np.bool_] | None,
+    theme: Theme,
+) -> list[Trace]:
+    """The ids of the rows that stand out; annotations lie above all points, also where WebGL draws these."""
+    notes = []
+    for k, at in enumerate(np.flatnonzero(above)):
+        mine = chosen is not None and bool(chosen[at])
+        notes.append(
+            {
+                "x": float(xy[at, 0]),
+                "y": float(xy[at, 1]),
+                "text": f"<b>row {row_ids[at]}</b>" if mine else f"{row_ids[at]}",
+                "showarrow": False,
+                # names of neighbours go to different sides
+                "xanchor": ("left", "right")[k % 2],
+                "xshift": (14, -14)[k % 2],
+                "bgcolor": faint(theme.paper, 0.75),
+                "font": {"size": FONT_SIZE - (1 if mine else 3), "color": theme.ink},
+            }
+        )
+    return notes
+
+
+def _layout(names: tuple[str, str], ticks: bool) -> Trace:
+    """Axes, margins and legend of the map."""
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
-        "margin": margin(left=70 if ticks else 34, right=92, top=44 + LEGEND_LINE * entries),
+        "margin": margin(left=70 if ticks else 34, right=92, top=40 + 2 * LEGEND_LINE),
+        "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "x": axis | {"title": plain(names[0])},
         "y": axis | {"title": plain(names[1])},
     }
@@ -128,7 +179,7 @@ def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, siz
         "x": xy[:, 0],
         "y": xy[:, 1],
         "mode": "markers",
-        "name": "chosen",
+        "showlegend": False,
         "marker": {"symbol": "circle-open", "size": size, "color": theme.ink, "line": {"width": 3, "color": theme.ink}},
         "customdata": row_ids,
         "hoverinfo": "skip",

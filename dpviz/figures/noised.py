@@ -113,6 +113,51 @@ def row_before_after(
     )
 
 
+def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme: Theme, *, title: str) -> go.Figure:
+    """What a method releases in one step, before noise and after it in several draws; the largest coordinates.
+
+    Args:
+        before: (m,).
+        after: (S, m).
+        names: m names of the coordinates.
+        title: of the axis.
+    """
+    order = np.argsort(-np.abs(before), kind="stable")[:12][::-1]
+    rows = np.arange(len(order))
+    traces: list[Trace] = [
+        {
+            "x": after[:, order].ravel(),
+            "y": np.tile(rows, len(after)),
+            "mode": "markers",
+            "name": f"after noise, {len(after)} draws",
+            "marker": {"size": 10, "symbol": "diamond", "color": faint(theme.noise, 0.7)},
+            "hovertemplate": "%{x:.3g}<extra>after noise</extra>",
+        },
+        {
+            "x": before[order],
+            "y": rows,
+            "mode": "markers",
+            "name": "before noise",
+            "marker": {"size": 13, "symbol": "circle", "color": theme.ink},
+            "hovertemplate": "%{x:.3g}<extra>before noise</extra>",
+        },
+    ]
+    return figure(
+        theme,
+        traces,
+        height=140 + 27 * len(order),
+        margin=margin(left=200, top=66),
+        x={"title": title},
+        y={
+            "tickvals": rows,
+            "ticktext": [shorten(names[i]) for i in order],
+            "range": [-0.7, len(order) - 0.3],
+            "showgrid": False,
+            "tickfont": {"size": FONT_SIZE - 2},
+        },
+    )
+
+
 def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
     """An image-like row before and after noise, on one scale of grey.
 

@@ -46,7 +46,7 @@ def rule_histogram(
     place[statistic == high] -= 1e-6 * step  # a row at the upper threshold passes
     traces = [
         _stack(place[passes], edges, "pass without noise", theme.majority, ""),
-        _stack(place[~passes], edges, "meet noise", theme.noise, "/"),
+        _stack(place[~passes], edges, "receive noise", theme.noise, "/"),
     ]
     highest = max(1, int(np.histogram(place, edges)[0].max()))
     shapes, notes = _thresholds(limits, left, right, theme)

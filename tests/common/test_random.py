@@ -14,7 +14,7 @@ DRAWS = 10_000
 
 
 def released_noise(mechanism: str, epsilon: float) -> tuple[np.ndarray, dpviz.Result]:
-    spec = dpviz.RunSpec(mechanism=mechanism, epsilon=epsilon, delta=1e-5, lam=0.01, seeds=DRAWS)
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism=mechanism, epsilon=epsilon, delta=1e-5, lam=0.01, seeds=DRAWS)
     result = dpviz.run(spec)
     return result.theta - result.non_private.theta, result
 
@@ -98,6 +98,8 @@ def test_streams_do_not_depend_on_how_many_are_asked_for() -> None:
 
 
 def test_moving_epsilon_keeps_the_draw() -> None:
-    runs = [dpviz.run(dpviz.RunSpec(mechanism="output-gaussian", epsilon=e, seeds=3)) for e in (0.5, 2.0)]
+    runs = [
+        dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", epsilon=e, seeds=3)) for e in (0.5, 2.0)
+    ]
     standard = [(r.theta - r.non_private.theta) / r.calibration.noise_scale for r in runs]
     np.testing.assert_allclose(standard[0], standard[1], rtol=1e-9)

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dpviz
+from dpviz.experiments import curves
 from dpviz.experiments.cost import in_metric, split_cost, train_without_noise
 from dpviz.experiments.setup import setup_for
 
@@ -85,3 +86,15 @@ def test_columns_that_are_no_features_are_left_out() -> None:
     setup = setup_for(SPEC)
     assert "kind" in setup.dataset.frame  # says which points are outliers, and is no feature
     assert setup.ordinary_accuracy == pytest.approx(setup.non_private.accuracy, abs=0.03)
+
+
+@pytest.mark.parametrize("mechanism", ["rsgd-ar", "dp-gd", "dp-sgd"])
+def test_a_point_of_a_sweep_opens_as_the_number_that_was_clicked(mechanism: str) -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=3.16, seeds=4)
+    sweep = dpviz.SweepSpec(dataset="teaching", mechanisms=[mechanism], epsilons=[1.0, 3.16], seeds=4)
+    point = curves.at(curves.summarise(dpviz.run_sweep(sweep)), mechanism, 3.16)
+    made = dpviz.run(spec)
+    cost = split_cost(spec, made.accuracy, expected=made.expected_accuracy)
+    assert point is not None
+    assert cost.mean == pytest.approx(point["mean"], abs=1e-12)
+    assert cost.mean + cost.noise == pytest.approx(cost.noiseless.mean(), abs=1e-12)

@@ -100,3 +100,27 @@ def test_grid() -> None:
     assert curves.grid(0.5, 2, 1) == (0.5,)
     with pytest.raises(dpviz.InvalidInput, match="too close"):
         curves.grid(1.0, 1.01, 30)
+
+
+def test_the_interval_of_a_needed_budget_holds_it_and_shrinks_with_more_draws() -> None:
+    def table(draws: int) -> pd.DataFrame:
+        noise = np.random.default_rng(1).normal(0, 0.05, draws)
+        rows = [("a", e, s, 0.5 + 0.1 * np.log(e) + noise[s]) for e in (0.1, 0.3, 1.0, 3.0, 10.0) for s in range(draws)]
+        return pd.DataFrame(rows, columns=["mechanism", "epsilon", "seed", "accuracy"])
+
+    def width(draws: int) -> float:
+        found = curves.needed_interval(table(draws), "a", 0.5)
+        assert found is not None
+        low, high = found
+        assert low is not None
+        assert high is not None
+        means = table(draws).groupby("epsilon")["accuracy"].mean()
+        value = np.exp(np.interp(0.5, means.to_numpy(), np.log(means.index.to_numpy(float))))
+        assert low < value < high
+        return float(np.log(high / low))
+
+    assert width(160) < 0.5 * width(10)
+    assert curves.needed_interval(table(10), "a", 0.99) == (None, None), "not reached by any resample"
+    assert curves.needed_interval(table(1), "a", 0.5) is None
+    exact = table(10).assign(expected_accuracy=0.5)
+    assert curves.needed_interval(exact, "a", 0.5) is None, "exact means have no such interval"

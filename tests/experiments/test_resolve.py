@@ -18,7 +18,7 @@ NOT_THERE = [
     ({"dataset": "census-2000000"}, "n"),
     ({"dataset": "../etc/passwd"}, "dataset"),
     ({"dataset": "data/nobody.csv"}, "dataset"),
-    ({"delta": 1 / 455}, "delta"),
+    ({"delta": 1 / 320}, "delta"),
     ({"dataset": "census-100000", "delta": 1e-4}, "delta"),
     ({"model": "mlp", "mechanism": "output-gaussian"}, "mechanism"),
 ]

@@ -16,7 +16,7 @@ from dpviz.common.random import generator, spawn
 from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.setup import setup_for
 
-SPEC = dpviz.RunSpec(mechanism="dp-gd", seeds=4, epsilon=2.0, params={"steps": 50, "step_size": 1.0})
+SPEC = dpviz.RunSpec(dataset="breast-cancer", mechanism="dp-gd", seeds=4, epsilon=2.0, params={"steps": 50, "step_size": 1.0})
 
 
 def test_result_has_what_it_promises() -> None:
@@ -91,7 +91,7 @@ def test_dp_gd_is_the_plain_loop() -> None:
 
 
 def test_non_private_agrees_with_scikit_learn() -> None:
-    spec = dpviz.RunSpec(mechanism="non-private", lam=1e-2)
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="non-private", lam=1e-2)
     result, shared = dpviz.run(spec), setup_for(spec)
     rows, n = shared.problem.rows, shared.problem.n
     peer = LogisticRegression(C=1 / (n * 1e-2), fit_intercept=False, tol=1e-12, max_iter=10_000).fit(rows.X, rows.y)
@@ -155,10 +155,12 @@ def test_divergence_is_an_error_that_says_what_to_do() -> None:
 
 
 def test_majority_predicts_one_label_and_can_be_private() -> None:
-    plain = dpviz.run(dpviz.RunSpec(mechanism="majority"))
+    plain = dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="majority"))
     assert (plain.accuracy == plain.majority.accuracy).all()
     assert plain.calibration.proved_budget is None
-    private = dpviz.run(dpviz.RunSpec(mechanism="majority", epsilon=1e-3, seeds=400, params={"private": True}))
+    private = dpviz.run(
+        dpviz.RunSpec(dataset="breast-cancer", mechanism="majority", epsilon=1e-3, seeds=400, params={"private": True})
+    )
     assert private.calibration.proved_budget == dpviz.Budget(1e-3)
     assert 0.3 < (private.accuracy == plain.accuracy[0]).mean() < 0.7  # the noise of scale 2,000 drowns the count
 
@@ -173,7 +175,7 @@ def test_a_stranger_adds_a_mechanism_by_adding_one_file(tmp_path: Path) -> None:
     registry._all.cache_clear()
     try:
         assert "strangers-own" in dpviz.list_mechanisms()
-        assert dpviz.run(dpviz.RunSpec(mechanism="strangers-own")).theta.shape == (10, 31)
+        assert dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="strangers-own")).theta.shape == (10, 31)
     finally:
         package.__path__.remove(str(tmp_path))
         sys.modules.pop("dpviz.mechanisms.reference.strangers_own", None)

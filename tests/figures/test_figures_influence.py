@@ -39,7 +39,7 @@ def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
         assert np.all(noised[at]) or not np.any(noised[at])
         assert trace.marker.symbol == ("diamond" if noised[at].any() else "circle")
     words = [t.name for t in fig.data if t.name]
-    assert any(w == f"{int((~noised).sum()):,} passed without noise" for w in words) or noised.all()
+    assert any(w == f"{int((~noised).sum()):,} trained without noise" for w in words) or noised.all()
     assert fig.layout.dragmode == "pan"
 
 
@@ -47,9 +47,26 @@ def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -
     xy, influence, ids = points(30)
     chosen = ids == ids[4]
     fig = training_map(xy, influence, ids, theme, names=("<b>a", "b"), chosen=chosen)
-    assert [t.name for t in fig.data if t.name] == ["30 training rows", "chosen"]
+    assert [t.name for t in fig.data if t.name] == ["30 training rows"]
+    assert [note.text for note in fig.layout.annotations if "row" in note.text] == [f"<b>row {ids[4]}</b>"]
     assert list(fig.data[-1].customdata) == [ids[4]]
     assert fig.layout.xaxis.title.text == "&lt;b&gt;a"
+
+
+def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: Theme) -> None:
+    xy, influence, ids = points(40)
+    noised, used = influence > 0.7, influence > 0.4
+    named = influence >= np.sort(influence)[-5]
+    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, used=used, named=named, chosen=ids == ids[0])
+    dots = [t for t in fig.data if t.text is not None]
+    shapes = {int(row): t.marker.symbol for t in dots for row in t.customdata}
+    for row, symbol in shapes.items():
+        k = (row - 7) // 3
+        assert symbol == ("diamond" if noised[k] else "circle" if used[k] else "square-open")
+    order = [int(row) for t in dots for row in t.customdata]
+    top = {*ids[named], ids[0]}
+    assert set(order[-len(top) :]) == top
+    assert {note.text.strip("</b>row ") for note in fig.layout.annotations[: len(top)]} == {str(i) for i in top}
 
 
 @pytest.mark.parametrize("influence", [np.zeros(5), np.full(5, 2.0), np.array([0.0, 1e-300, 1.0, 2.0, 3.0])])

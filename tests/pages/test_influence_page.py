@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def person(page: AppTest) -> dict[str, list[str]]:
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)
     refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
-    page = opened(mechanism=mechanism, model=model_id)
+    page = opened(mechanism=mechanism, model=model_id, whose="own")
     assert not page.error
     assert bool(page.warning) == refused
     if refused:
@@ -96,7 +97,7 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
         assert float(shown.split()[0].replace("−", "-")) == pytest.approx(value, rel=6e-3)
     frame = dpviz.load_dataset("teaching").frame
     assert facts["Label"] == [frame["label"][ids[17]], frame["label"][ids[200]]]
-    assert address(page) == {"dataset": "teaching", "seeds": "2", "row": str(ids[17]), "other": str(ids[200])}
+    assert address(page) == {"seeds": "2", "row": str(ids[17]), "other": str(ids[200])}
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert address(page)["row"] == str(ids[17])
     assert person(page)["Label"] == facts["Label"]
@@ -122,7 +123,7 @@ def test_axes_are_in_the_address() -> None:
     assert not page.warning
     assert page.selectbox(key="own.x").value == "mean area"
     page.selectbox(key="own.x").set_value(selection.COMPONENTS[0]).run()
-    assert address(page) == {"seeds": "2", "y": "worst texture"}
+    assert address(page) == {"dataset": "breast-cancer", "seeds": "2", "y": "worst texture"}
     page = opened(x="no such feature")
     assert page.warning[0].value.startswith("**x**")
     assert "x" not in address(page)
@@ -170,12 +171,17 @@ def test_people_are_found_by_their_values() -> None:
 
 def test_the_idea_can_be_tried_and_trained() -> None:
     page = opened()
-    page.select_slider(key="idea").set_value(0.05).run()
-    assert "The 16 most influential of 320 rows meet noise" in said(page)
+    page.select_slider(key="own.share").set_value(0.05).run()
+    assert address(page)["share"] == "0.05"
+    assert "The 16 most influential of 320 rows receive noise" in said(page)
+    received = re.search(r"; (\d+) of 320 rows received noise", sentence(page))
+    assert received is not None
+    assert int(received[1]) <= 16, "no more rows than the share allows"
+    assert len(sentence(page).split()) <= 24
     page.toggle(key="idea-train").set_value(True).run()
     assert not page.exception
     assert not page.error
-    assert next(t.value for t in page.table if t.value.index.name == "Share noised").shape == (3, 3)
+    assert next(t.value for t in page.table if t.value.index.name == "Share with noise").shape == (3, 3)
 
 
 def test_rules_say_what_happens_at_other_budgets() -> None:
@@ -212,13 +218,13 @@ def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
-    page = opened(mechanism="renyi-filter", seeds="2")
+    page = opened(mechanism="renyi-filter", seeds="2", whose="own")
     assert "until the squares of its gradients have used up its budget" in said(page)
     assert "rows that took part: 320 in the first" in said(page)
-    assert "met noise in the first" not in said(page)
-    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd"))
+    assert "received noise in the first" not in said(page)
+    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd", whose="own"))
     # where individual ε is not known the page does not send people there
-    unknown = said(opened(mechanism="nsgd"))
+    unknown = said(opened(mechanism="nsgd", whose="own"))
     assert "see influence" in unknown
     assert "see individual ε" not in unknown
 
@@ -239,7 +245,7 @@ def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
 
 
 def test_the_share_to_noise_stands_right_of_its_threshold() -> None:
-    figure = next(c for c in opened().get("plotly_chart") if "threshold" in c.proto.spec and "meet noise" in c.proto.spec)
+    figure = next(c for c in opened().get("plotly_chart") if "threshold" in c.proto.spec and "receive noise" in c.proto.spec)
     spec = json.loads(figure.proto.spec)
     line = spec["layout"]["shapes"][0]["x0"]
     for trace, side in zip(spec["data"], (-1, 1), strict=True):
@@ -256,3 +262,18 @@ def test_nobody_is_compared_with_himself(query: dict[str, str]) -> None:
     assert "other" not in address(page)
     page.run()
     assert not page.exception
+
+
+def test_a_method_that_noises_no_rows_shows_one_step() -> None:
+    page = opened(mechanism="dp-gd", whose="own")
+    assert "Every row is covered equally" in said(page)
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=2)
+    step = inspected.one_step(spec)
+    assert step is not None
+    problem = setup_for(spec).problem
+    np.testing.assert_allclose(step["before"], problem.model.sum_gradient(np.zeros((1, 3)), problem.rows, clip_norm=1.0)[0] / 320)
+    assert step.shape == (3, 3)
+    page.radio(key="own.whose").set_value("share").run()
+    assert not page.exception
+    assert "rows received noise" in sentence(page)
+    assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"

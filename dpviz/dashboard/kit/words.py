@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def headline(epsilon: float, cost: Cost, cal: Calibration, attack: Attack | None
     name = cost.metric.within
     if not cost.there:
         return f"{start} {name} has no value here: {NO_VALUE[cost.metric.needs]}; {attacks(cal, attack)}."
-    mean = measured(cost.metric, float(cost.private.mean()))
+    mean = measured(cost.metric, cost.mean)
     noise, training = amount(cost.metric, cost.noise), amount(cost.metric, cost.training)
     unit = "" if noise == "nothing" or not cost.metric.shares else " points"
     says = f"the model is right {mean} of the time" if cost.metric.id == "accuracy" else f"{name} is {mean}"
@@ -190,6 +191,56 @@ def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], mos
         who = ", ".join(missed) if len(missed) <= most else f"{len(missed)} methods"
         text += f"; not reached up to ε = {largest}: {who}"
     return text + "."
+
+
+def best_at(best: Mapping[str, Any] | None, labels: Mapping[str, str], floor: float) -> str:
+    """Which proved method is best at a budget, in one sentence.
+
+    Args:
+        best: its row of `curves.summarise` with the band "mean"; None where no method is proved.
+        labels: what to call each mechanism.
+        floor: accuracy of the majority label.
+    """
+    if best is None:
+        return "None of these methods has a proved guarantee."
+    mean, half = float(best["mean"]), 50 * float(best["high"] - best["low"])
+    spread = "" if best["exact"] else f" ± {half:.1f}"
+    name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
+    name += f" ({LABELS[Status.PROVED_IF][0]})" if best["status"] == Status.PROVED_IF.value else ""
+    end = ", worse than guessing" if worse(mean, floor) else ""
+    return f"Best proved at ε = {three(float(best['epsilon']))}: {name}, {percent(mean)}{spread}{end}."
+
+
+def least_for(
+    least: Needed | None, target: float, labels: Mapping[str, str], interval: tuple[float | None, float | None] | None
+) -> str:
+    """Which budget an accuracy needs, in one sentence.
+
+    Args:
+        least: what the proved method that needs least needs; None where no method is proved.
+        interval: from `curves.needed_interval`.
+    """
+    if least is None or least.epsilon is None:
+        reached = "" if least is None else f" up to ε = {three(least.largest)}"
+        return f"For {percent(target)} accuracy: no proved method reaches it{reached}."
+    name = labels.get(least.mechanism, least.mechanism)
+    return f"For {percent(target)} accuracy: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
+
+
+def read_off(one: Needed, interval: tuple[float | None, float | None] | None) -> str:
+    """A budget that was read off a curve, with its interval: "0.99 (0.7 to 1.4)"."""
+    if one.epsilon is None:
+        return f"not up to {three(one.largest)}"
+    value = f"{'≤ ' if one.below else ''}{three(one.epsilon)}"
+    if interval is None:
+        return value
+    low, high = (f"over {three(one.largest)}" if end is None else three(end) for end in interval)
+    return f"{value} ({low} to {high})" if low != high else value
+
+
+def worse(mean: float, floor: float) -> bool:
+    """Whether a mean accuracy lies below that of the majority label by more than what is shown."""
+    return mean < floor - 0.0005
 
 
 def caveat(status: str) -> str:

@@ -49,7 +49,7 @@ def numbers(done: Outcome) -> None:
     cost, measure = done.cost, done.cost.metric
     if measure.id != "accuracy":
         spread = f" {words.spread(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.there else ""
-        private = words.measured(measure, float(cost.private.mean())) + spread.partition(" over")[0]
+        private = words.measured(measure, cost.mean) + spread.partition(" over")[0]
         best, floor_value = words.measured(measure, cost.non_private), words.measured(measure, cost.majority)
         rows.insert(0, (f"Test {measure.within}", private, best, floor_value))
     if done.expected_accuracy is not None:

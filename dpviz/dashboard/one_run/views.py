@@ -44,7 +44,7 @@ def headline(done: Outcome) -> None:
     colour = words.LABELS[done.calibration.status][2]
     with st.container(key="headline"):
         st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
-    mean, floor, measure = float(done.cost.private.mean()), done.cost.majority, done.cost.metric
+    mean, floor, measure = done.cost.mean, done.cost.majority, done.cost.metric
     if measure.higher_is_better and mean < floor - 0.0005:
         says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
         guess = f"⚠ **Worse than guessing**: the majority label alone {says} {words.measured(measure, floor)}."
@@ -85,7 +85,7 @@ def _useful(done: Outcome) -> tuple[Gauge | None, str]:
     def value(number: float) -> str:
         return words.measured(measure, number)
 
-    mean, noiseless, best = float(cost.private.mean()), float(cost.noiseless.mean()), cost.non_private
+    mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
     parts = [Part("private model", 0.0, mean, "base")] if measure.higher_is_better else [Part("non-private", 0.0, best, "base")]
     parts += [Part("noise", mean, noiseless, "noise"), Part("training", noiseless, best, "training")]
     marks = [

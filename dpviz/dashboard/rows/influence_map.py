@@ -1,4 +1,4 @@
-"""The first sentence of "Influence and noise" and its map: who moves the model, and which rows met noise."""
+"""The first sentence of "Influence and noise" and its map: who moves the model, and which rows received noise."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
-from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
 Floats = NDArray[np.float64]
+
+TOP = 5  # rows that carry their ids on the map
 
 
 def dataset_of(spec: RunSpec) -> Dataset:
@@ -37,34 +38,46 @@ def label_of(seen: Inspected, position: int) -> str:
 
 
 def headline(seen: Inspected, influence: Influence) -> None:
-    """Who moves the model most, which rows met noise and why."""
+    """Who moves the model most, and how many rows received noise, in at most 20 words."""
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
-    times = f", {words.three(influence.newton_norm[top] / typical)} times as far as a typical row does" if typical > 0 else ""
-    label = list_mechanisms()[seen.spec.mechanism].label
-    sentence = (
-        f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most: without it the parameters move by "
-        f"{'' if influence.exact_curvature else 'about '}"
-        f"{words.three(influence.newton_norm[top])}{times}. With {label} at ε = {words.three(seen.spec.epsilon)}, {met(seen)}."
-    )
+    times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
+    sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {_received(seen)}."
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
     panels.not_private("Everything on this page is computed from real rows, without noise. No ε covers it.")
 
 
-def met(seen: Inspected) -> str:
-    """How many rows met noise, as the end of a sentence."""
+def _received(seen: Inspected) -> str:
+    """How many rows received noise, in a few words."""
     n = len(seen.row_ids)
     if seen.calibration.noise_scale == 0:
         return "no noise is added at all"
     if seen.ever is None:
-        return "noise is not put on single rows, so no row can be said to have met it"
+        return "noise covers all rows equally"
+    count = int(seen.ever.sum())
+    return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"
+
+
+def used(seen: Inspected) -> NDArray[np.bool_] | None:
+    """(n,) rows that training used in some draw; None where that is not counted."""
+    visits = seen.rows["visits"].to_numpy()
+    return visits > 0 if np.isfinite(visits).all() else None
+
+
+def met(seen: Inspected) -> str:
+    """How many rows received noise, as the end of a sentence."""
+    n = len(seen.row_ids)
+    if seen.calibration.noise_scale == 0:
+        return "no noise is added at all"
+    if seen.ever is None:
+        return "noise is not put on single rows, so no row can be said to have received it"
     count = int(seen.ever.sum())
     draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
     view = used_view(seen)
     if count == n and view is None:
-        return f"all {n:,} training rows meet noise: the method makes no difference between rows"
-    start = f"{count:,} of {n:,} training rows met noise in at least one of {draws}"
+        return f"all {n:,} training rows receive noise: the method makes no difference between rows"
+    start = f"{count:,} of {n:,} training rows received noise in at least one of {draws}"
     visits = seen.rows["visits"].to_numpy()
     used = int((visits > 0).sum())
     if np.isfinite(visits).all() and used < n:
@@ -72,8 +85,8 @@ def met(seen: Inspected) -> str:
     if view is None:
         return start
     passing = int(view.passes.sum())
-    start += f"; the rule, {view.name}, lets {'no' if passing == 0 else 'all' if passing == n else f'{passing:,}'} rows pass"
-    return start + " before the first step"
+    spared = "no" if passing == 0 else "all" if passing == n else f"{passing:,}"
+    return f"{start}; the rule, {view.name}, trains {spared} rows without noise before the first step"
 
 
 def used_view(seen: Inspected) -> RuleView | None:
@@ -81,16 +94,21 @@ def used_view(seen: Inspected) -> RuleView | None:
     return next((view for view in seen.views or () if view.used), None)
 
 
-def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
-    """The map and its controls."""
-    st.header("Map of the training rows", anchor=False)
-    dataset = dataset_of(seen.spec)
-    names = chosen.axes
+def axes(own: Group) -> None:
+    """The choice of the map's axes."""
     for column, key in zip(st.columns(2), ("x", "y"), strict=True):
         with column:
             own[key].draw()
+
+
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+    """The map."""
+    dataset = dataset_of(seen.spec)
+    names = chosen.axes
     points, titles, scaled = place(seen, dataset, names)
     ring, bright = selection.on_map(f"{resolve(seen.spec).key()}|{names}|{theme.name}", chosen)
+    named = np.zeros(len(points), bool)
+    named[np.argsort(-influence.newton_norm, kind="stable")[:TOP]] = True
     fig = training_map(
         points,
         influence.newton_norm,
@@ -101,18 +119,17 @@ def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, them
         epsilon=seen.epsilon,
         chosen=ring,
         group=bright,
-        kinds=("met none", "met noise"),
         ticks=scaled,
-        unit="influence",
+        used=None if seen.ever is None else used(seen),
+        named=named,
     )
     size = "" if seen.epsilon is None else " Size is individual ε."
     rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""
-    axes = "" if scaled else " A component's share of the variance stands beside its name."
     summary = (
-        f"{len(points):,} training rows. Colour is influence: how far the parameters move without the row (one Newton "
-        f"step{rough}).{size} The ring is the chosen person.{axes} Click a point to choose a person; "
-        "the box and lasso tools above the picture choose a group, a double click lets it go."
+        f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
+        f"Newton step{rough}).{size} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
+        "chooses a person, box or lasso a group, a double click lets it go."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
     if chosen.group.any():
@@ -128,7 +145,7 @@ def group(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
         ("Predicted right without privacy", *(words.percent(float(_right(seen)[w].mean())) for w in (at, slice(None)))),
     ]
     if seen.ever is not None:
-        lines.append(("Met noise in some draw", *(words.percent(float(seen.ever[w].mean())) for w in (at, slice(None)))))
+        lines.append(("Received noise in some draw", *(words.percent(float(seen.ever[w].mean())) for w in (at, slice(None)))))
     view = used_view(seen)
     if view is not None:
         lines.append(("Pass the rule at the start", *(words.percent(float(view.passes[w].mean())) for w in (at, slice(None)))))
@@ -190,8 +207,6 @@ def table(seen: Inspected, influence: Influence) -> pd.DataFrame:
 
 def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
-    st.header("All rows as a table", anchor=False)
-    panels.not_private("Real rows.")
     shown = table(seen, influence)
     if chosen.group.any():
         shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -16,32 +14,27 @@ from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.work import cached_runs
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
-from dpviz.experiments.spec import RunSpec
 from dpviz.figures.noised import noise_timeline
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
-from dpviz.mechanisms import NoisesShare, list_mechanisms
+from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
 #: budgets that stand beside the present one
 OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: shares of rows, the most influential, for the idea
-SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 
 
 def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
-    st.header("Which points received noise", anchor=False)
     cal = seen.calibration
-    panels.not_private("Which rows met noise is decided by, and tells about, real rows.")
     said = met(seen)
     st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
     where = list_mechanisms()[seen.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family} of scale {words.three(cal.noise_scale)}"
     if seen.noised is not None and seen.ever is not None and seen.ever.any():
         lengths = seen.rows["noise_norm"].to_numpy()[seen.ever] / seen.noised[seen.ever]
-        strength += f"; a row that meets it gets a vector of length {words.three(float(lengths.mean()))} on average"
+        strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
     st.caption(words.markdown(f"Where noise goes: {where}.{strength}{'.' if strength else ''}"))
     if seen.views is None:
         _no_rule(seen)
@@ -54,9 +47,9 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
             with column:
                 rule(seen, view, chosen, theme)
         if cal.notes:
-            with st.expander("Why the rule does this, with its thresholds", expanded=True):
-                for note in cal.notes:
-                    st.markdown(f"- {words.markdown(note)}")
+            st.subheader("Why the rule does this, with its thresholds", anchor=False)
+            for note in cal.notes:
+                st.markdown(f"- {words.markdown(note)}")
     if seen.timeline is not None:
         rounds(seen, theme)
     budgets(seen)
@@ -64,7 +57,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
 
 def _no_rule(seen: Inspected) -> None:
     if seen.calibration.noise_scale == 0:
-        panels.empty("No noise, so no row met any.")
+        panels.empty("No noise, so no row received any.")
     elif rule := list_mechanisms()[seen.spec.mechanism].row_rule:
         stopped = int((seen.rows["rule_margin"] > 0).sum())
         panels.empty(
@@ -78,7 +71,7 @@ def _no_rule(seen: Inspected) -> None:
             f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
         )
     else:
-        panels.empty("This method has no rule that picks rows: every row meets noise of the same law, whatever its influence.")
+        panels.empty("This method has no rule that picks rows: every row receives noise of the same law, whatever its influence.")
 
 
 def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
@@ -91,9 +84,9 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     finite = view.statistic[np.isfinite(view.statistic)]
     between = f"{words.three(finite.min())} and {words.three(finite.max())}" if len(finite) else "no finite values"
     summary = (
-        f"{passing:,} of {n:,} rows pass, {n - passing:,} meet noise: {view.statistic_label} lies between {between}, and what "
+        f"{passing:,} of {n:,} rows pass, {n - passing:,} receive noise: {view.statistic_label} lies between {between}, and what "
         f"passes is {limits(view.low, view.high)}. {_why(view)}Row {seen.row_ids[chosen.person]} has {words.three(mine)} and "
-        f"{'passes' if view.passes[chosen.person] else 'meets noise'}."
+        f"{'passes' if view.passes[chosen.person] else 'receives noise'}."
     )
     if view.log10_pass is not None:
         best = float(view.log10_pass.max())
@@ -133,7 +126,7 @@ def _rule_table(seen: Inspected, view: RuleView) -> pd.DataFrame:
 
 
 def rounds(seen: Inspected, theme: Theme) -> None:
-    """When rows met noise, or took part."""
+    """When rows received noise, or took part."""
     assert seen.timeline is not None
     st.subheader("When", anchor=False)
     per_round, count = seen.timeline.mean(axis=0), seen.timeline.shape[1]
@@ -172,7 +165,7 @@ def budgets(seen: Inspected) -> None:
             rows = f"{n - passing:,} of {n:,}"
         here = " (now)" if epsilon == seen.spec.epsilon else ""
         lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
-    head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that meet noise of their own"
+    head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that receive noise of their own"
     tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
 
 
@@ -180,65 +173,41 @@ def _cheap(seen: Inspected) -> bool:
     return len(seen.row_ids) * seen.parameters <= inspected.RULE_WORK
 
 
-def idea(seen: Inspected, influence: Influence, theme: Theme) -> None:
-    """Noise the k most influential rows: what that would mean, and what it does to accuracy."""
-    st.header("Try the idea: noise only the most influential", anchor=False)
-    share = st.select_slider(
-        "Share of the rows that meets noise",
-        SHARES,
-        value=0.1,
-        key="idea",
-        format_func=lambda s: f"{s:.0%}",
-        help="The idea behind rules that spare rows: whoever moves the model little needs no noise. It has no guarantee.",
-    )
+def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> None:
+    """Noise on the most influential share of the rows only: which rows that is, and what it does to accuracy."""
     n = len(seen.row_ids)
-    k = round(float(share) * n)
+    k = round(share * n)
     order = np.argsort(-influence.newton_norm, kind="stable")
     passes = np.ones(n, bool)
     passes[order[:k]] = False
     high = float(influence.newton_norm[order[k - 1]]) if k else float("inf")
     wrong = seen.rows["margin_non_private"].to_numpy() <= 0
-    among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "Nobody meets noise;"
+    among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "No row receives noise;"
     held = float((influence.newton_norm[~passes] ** 2).sum() / max((influence.newton_norm**2).sum(), 1e-300))
     summary = (
-        f"The {k:,} most influential of {n:,} rows meet noise: those that move the parameters by "
+        f"The {k:,} most influential of {n:,} rows receive noise: those that change the parameters by "
         f"{words.three(high) if k else 'more than any'} or more. {among} {words.percent(float(wrong.mean()))} of all rows, are "
         f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
     )
-    panels.not_private("Influence is read off real rows, and which rows pass gives data away.")
-    # the last row that meets noise stands at the threshold, and what meets noise is drawn to its right
+    # the last row that receives noise stands at the threshold, and what receives noise is drawn to its right
     fig = rule_histogram(
         influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
     )
-    data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "meets noise": ~passes})
+    data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
     charts.chart(fig, "idea-rows", summary, lambda: data)
-    method = _follows(seen.spec, float(share))
+    method = inspected.sharing(seen.spec, share)
     if method is None:
         return
     label = list_mechanisms()[method.mechanism].label
     if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
         lines = []
-        for other in sorted({0.0, float(share), 1.0}):
-            spec = _follows(seen.spec, other)
+        for other in sorted({0.0, share, 1.0}):
+            spec = inspected.sharing(seen.spec, other)
             assert spec is not None
             done = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
             if done is None:
                 return
-            mean = f"{words.percent(float(done.accuracy.mean()))} ({words.spread(done.accuracy)})"
+            mean = f"{words.percent(done.cost.mean)} ({words.spread(done.accuracy)})"
             lines.append((f"{other:.0%}", mean, words.percent(done.non_private.accuracy), words.percent(done.majority.accuracy)))
-        tables.table(lines, ("Share noised", f"{label}, test accuracy", "non-private", "majority"))
-        st.caption("No guarantee holds for any of these: which rows pass depends on the data, and rows that pass are not hidden.")
-
-
-def _follows(spec: RunSpec, share: float) -> RunSpec | None:
-    """The run that noises this share: with the present method where it can, else with the first that can."""
-    for name in (spec.mechanism, *list_mechanisms()):
-        cls = list_mechanisms()[name]
-        if not issubclass(cls, NoisesShare):
-            continue
-        knobs = cls.noising(share)
-        try:
-            return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
-        except InvalidInput:
-            continue
-    return None
+        tables.table(lines, ("Share with noise", f"{label}, test accuracy", "non-private", "majority"))
+        st.caption("No guarantee holds for any of these: which rows are spared depends on the data, and they are not hidden.")

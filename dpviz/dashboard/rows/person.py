@@ -20,24 +20,84 @@ from dpviz.experiments.inspected import Inspected
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
-from dpviz.mechanisms import NoisesRows
+from dpviz.mechanisms import NoisesRows, list_mechanisms
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
 
 Line = tuple[str, list[str]]
 
 
-def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
-    """Who it is, and what is known about that row."""
-    st.header("One person", anchor=False)
-    left, right = st.columns(2)
+def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+    """Five lines about the chosen row: who, why influential, what removing it changes, attack, noise."""
+    i = chosen.person
+    left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        own["row"].draw(placeholder=f"{seen.row_ids[chosen.person]} ({chosen.by})")
+        own["row"].draw(placeholder=f"{seen.row_ids[i]} ({chosen.by})")
     with right:
-        own["other"].draw(placeholder="nobody")
-    st.button("The most influential row", on_click=_most_influential)
+        st.button("Most influential", on_click=_most_influential, width="stretch")
+    lines = [
+        ("Who", _who(seen, i)),
+        ("Why influential", _why(seen, influence, i)),
+        ("Without this row", _without(seen, influence, i)),
+        ("Best attack", _attack(seen, i)),
+        ("Noise", _received(seen, i)),
+    ]
+    tables.table(lines, (f"Row {seen.row_ids[i]}", label_of(seen, i)))
+
+
+def _who(seen: Inspected, i: int) -> str:
+    """The columns in which the row differs most from a typical one."""
+    found = inspected.unlike_typical(seen.spec, int(seen.row_ids[i]))
+    return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in found)
+
+
+def _short(value: object) -> str:
+    return words.three(float(value)) if isinstance(value, float | np.floating) else str(value)
+
+
+def _why(seen: Inspected, influence: Influence, i: int) -> str:
+    names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[i]
+    margin, label = float(facts["margin_non_private"]), int(facts["label"])
+    looks = names[int(margin * label >= 0)]
+    share = words.percent(float(influence.leverage[i]))
+    chance = get_model(seen.spec.model).loss.probability(np.abs(np.array([margin])))
+    sure = "" if chance is None else f", sure to {words.percent(float(chance[0]))}"
+    if margin < 0:
+        return f"labelled {names[int(label > 0)]}, looks {looks}{sure}; leverage {share}"
+    return f"labelled {looks} and looks so{sure}; leverage {share}"
+
+
+def _without(seen: Inspected, influence: Influence, i: int) -> str:
+    n, strength = len(seen.row_ids), influence.newton_norm
+    rank = 1 + int((strength > strength[i]).sum())
+    about = "" if influence.exact_curvature else "about "
+    return f"the parameters change by {about}{words.three(strength[i])}, {_ordinal(rank)} of {n:,} rows"
+
+
+def _attack(seen: Inspected, i: int) -> str:
+    anybody = f"{words.percent(seen.attack.accuracy)} on anybody" if seen.attack is not None else "no bound is proved for anybody"
+    if seen.individual is None:
+        return f"right at most {anybody}" if seen.attack is not None else anybody
+    mine = words.percent(attack_on_person(seen.individual, i, seen.attack))
+    return f"right at most {mine} on this row; {anybody}"
+
+
+def _received(seen: Inspected, i: int) -> str:
+    facts = seen.rows.iloc[i]
+    if seen.calibration.noise_scale == 0:
+        return "none is added"
+    if seen.noised is None:
+        return "none on rows: it covers every row equally"
+    if np.isfinite(facts["visits"]) and facts["visits"] == 0:
+        return "never used in training"
+    used = f"used {words.times(facts['visits'])}, " if np.isfinite(facts["visits"]) else ""
+    return f"{used}with noise {words.times(facts['times_noised'])}, without {words.times(facts['passed'])}, mean over the draws"
+
+
+def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+    """All that is known about the chosen row, beside another one where wanted."""
+    own["other"].draw(placeholder="nobody")
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
-    panels.not_private("A real row, and what the model would be without it.")
     lines = [*_verdict(seen, people), *_influence(seen, influence, people), *_noise(seen, people), *_privacy(seen, people)]
     heads = [f"row {seen.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads))
@@ -53,10 +113,9 @@ def readable(seen: Inspected, chosen: Chosen) -> None:
     """The chosen rows in the data's own units."""
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     frame = dataset_of(seen.spec).frame
-    with st.expander("The row in the data's own units", expanded=len(frame.columns) <= 16):
-        panels.not_private("A real row.")
-        heads = [f"row {seen.row_ids[i]}" for i in people]
-        tables.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
+    heads = [f"row {seen.row_ids[i]}" for i in people]
+    st.subheader("The row in the data's own units", anchor=False)
+    tables.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
 
 
 def _most_influential() -> None:
@@ -146,7 +205,7 @@ def _noise(seen: Inspected, people: list[int]) -> list[Line]:
         lines.append(
             (
                 f"The rule {view.name}{' (in use)' if view.used else ''}",
-                [f"{'passes' if view.passes[i] else 'meets noise'}: {_against(view, i)}" for i in people],
+                [f"{'passes' if view.passes[i] else 'receives noise'}: {_against(view, i)}" for i in people],
             )
         )
     return lines
@@ -227,7 +286,6 @@ def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np
         return
     found = found[np.argsort(-influence.newton_norm[found], kind="stable")]
     ids = seen.row_ids[found]
-    panels.not_private("Real rows.")
     st.markdown(
         f"{len(found):,} of {n:,} training rows, by influence"
         + (", the first 200 shown." if len(found) > 200 else ".")
@@ -248,27 +306,35 @@ def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np
 
 
 def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
-    """The row before and after noise, for methods that put noise on rows."""
+    """The row before and after noise, a draw at a time; for methods that noise no rows, what they release instead."""
     i = chosen.person
-    replica = 0 if seen.first is None else max(int(seen.first[i]), 0)
-    after = inspected.noisy_rows(seen.spec, replica)
+    draws = seen.spec.seeds
+    first = 0 if seen.first is None else max(int(seen.first[i]), 0)
     mechanism = seen.spec.build()
     released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
-    if after is None and not released:
+    if seen.ever is None:
+        _one_step(seen, theme)
+        return
+    if not isinstance(mechanism, NoisesRows):
+        where = words.markdown(seen.where)
+        st.caption(f"Noise goes on something computed from the row, so the row itself has no noisy form. Where: {where}")
         return
     st.header("The row before and after noise", anchor=False)
+    replica = first
+    if draws > 1:
+        replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{seen.row_ids[i]}")) - 1
+    after = inspected.noisy_rows(seen.spec, replica)
     if after is None:
-        panels.empty(released)
+        panels.empty(released or "This form of the method reports no row.")
         return
     if released:
         st.caption(words.markdown(released))
     dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
     before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
-    panels.not_private(f"Row {row_id}, in noise draw {replica + 1} of {seen.spec.seeds}.")
     if np.array_equal(before, noisy):
         changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
         panels.empty(
-            f"Row {row_id} stays as it was: no draw put noise on it. In the first one {len(changed):,} of {len(after):,} changed."
+            f"Row {row_id} stays as it was in noise draw {replica + 1}, in which {len(changed):,} of {len(after):,} rows changed."
         )
         if len(changed):
             other = int(seen.row_ids[changed[influence.newton_norm[changed].argmax()]])
@@ -301,3 +367,26 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
         tables.table(
             [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order], ("moved most, own units", "before", "after")
         )
+
+
+def _one_step(seen: Inspected, theme: Theme) -> None:
+    """What a method that noises no rows adds its noise to, before and after."""
+    cal = seen.calibration
+    st.header("One step before and after noise", anchor=False)
+    st.markdown("**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence.")
+    table = inspected.one_step(seen.spec)
+    if table is None:
+        where = list_mechanisms()[seen.spec.mechanism].noise_enters
+        panels.empty(f"There is no single step to draw. {words.markdown(where)}")
+        return
+    names = dataset_of(seen.spec).feature_names
+    if len(names) != len(table):
+        names = tuple(f"parameter {k + 1}" for k in range(len(table)))
+    before, after = table["before"].to_numpy(), table.drop(columns="before").to_numpy().T
+    fig = noised.step_before_after(before, after, names, theme, title="value of a coordinate")
+    summary = (
+        f"The noise is added to {cal.query}, here at parameters 0. Before noise its length is "
+        f"{words.three(float(np.linalg.norm(before)))}; the noise has length "
+        f"{words.three(float(np.linalg.norm(after - before, axis=1).mean()))} on average over {len(after)} draws."
+    )
+    charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names))

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.dashboard.kit import charts, panels, progress, repeat, words
+from dpviz.dashboard.kit import charts, progress, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
@@ -24,7 +24,6 @@ KINDS = {"influence": "influence function", "newton": "one Newton step"}
 
 def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """A scatter of approximate against exact changes."""
-    st.header("Is the influence right?", anchor=False)
     at = inspected.validation_rows(seen.spec)
     n = influence.problem.n
     if chosen.group.any():
@@ -73,7 +72,6 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
     )
     same = int(at[truth.norm.argmax()]) == int(at[length.argmax()])
     summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
-    panels.not_private("Every point is a real row.")
     if not convex and len(at) > 2:
         _order(influence, length, truth)
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
@@ -129,10 +127,11 @@ def how(seen: Inspected) -> None:
     if seen.individual is not None:
         sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
     repeat.computed(seen.spec, formulas, sources)
-    st.markdown("Influence and retraining from Python:")
-    st.code(
-        "influence = dpviz.influence_of(dpviz.setup_for(result.spec).problem)\ninfluence.frame()  # one row per training row\n"
-        "influence.leave_one_out([0, 1]).norm",
-        language="python",
-        wrap_lines=True,
-    )
+    with st.expander("Influence and retraining from Python"):
+        st.code(
+            "influence = dpviz.influence_of(dpviz.setup_for(result.spec).problem)\n"
+            "influence.frame()  # one row per training row\n"
+            "influence.leave_one_out([0, 1]).norm",
+            language="python",
+            wrap_lines=True,
+        )

@@ -22,7 +22,8 @@ from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
 from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms.knobs import Choice
+from dpviz.mechanisms import HasRule, NoisesRows, NoisesShare, list_mechanisms
+from dpviz.mechanisms.knobs import Choice, Number
 
 MAP = "map"
 TABLE = "rows-table"
@@ -34,6 +35,20 @@ _GROUP = "dpviz.group"  # (key of the data, row ids)
 _HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
 _MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
 _SHOWN = "dpviz.shown"  # row ids of the tables, in their order
+
+#: shares of rows, the most influential
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+_SHARE = "own.share"
+SHARE: Field[float] = Field(
+    "share",
+    Number(
+        label="Share of the rows that receives noise",
+        help="The idea behind rules that spare rows: whoever moves the model little needs no noise. It has no guarantee.",
+        low=0.0,
+        high=1.0,
+    ),
+    0.1,
+)
 
 NUMBER_TESTS = (">", "≥", "=", "≤", "<")
 TEXT_TESTS = ("is", "is not", "contains")
@@ -69,7 +84,40 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         Field(key, Choice(label=label, help="", options=axis_names(dataset)), default, few=0)
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
-    return (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec), *axes)
+    people = (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec))
+    return (*people, *axes, _whose(spec), SHARE)
+
+
+def _whose(spec: RunSpec) -> Field[str]:
+    """Whose noise the page shows: the sidebar's method, or the method that noises a share of the rows.
+
+    The page opens on something to see: where the sidebar's method puts noise on no row, the other one comes first.
+    """
+    known, other = list_mechanisms(), inspected.sharing(spec, SHARE.default)
+    mine = known[spec.mechanism]
+    names = {"own": f"{mine.label}, as in the sidebar"}
+    if other is None:
+        return fields.choice("whose", "Noise of", names, "own")
+    names = {"share": f"{known[other.mechanism].label}, a share of the rows"} | names
+    noises = issubclass(mine, NoisesRows | HasRule | NoisesShare)
+    return fields.choice("whose", "Noise of", names, "own" if noises else "share")
+
+
+def run_of(own: Group, spec: RunSpec) -> RunSpec:
+    """Draws the choice of the method and of the share; returns the run that the page shows."""
+    if "whose" not in own or own["whose"].draw() == "own":
+        return spec
+    share = SHARE.value()
+    st.session_state[_SHARE] = share
+    st.select_slider(
+        SHARE.knob.label,
+        sorted({*SHARES, share}),
+        key=_SHARE,
+        format_func=lambda s: f"{100 * s:g} %",
+        help=SHARE.knob.help,
+        on_change=lambda: SHARE.keep(float(st.session_state[_SHARE])),
+    )
+    return inspected.sharing(spec, share) or spec
 
 
 def choose(own: Group, seen: Inspected, strength: NDArray[np.float64]) -> Chosen:

@@ -230,6 +230,10 @@ class Group:
     def __getitem__(self, key: str) -> Field[Any]:
         return self._fields[key]
 
+    def __contains__(self, key: str) -> bool:
+        """Whether the run has this field."""
+        return key in self._fields
+
 
 def choice(key: str, label: str, options: Mapping[str, str], default: str, help: str = "", few: int = 4) -> Field[str]:
     """One of a few: value to name."""

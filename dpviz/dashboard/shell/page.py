@@ -25,6 +25,10 @@ _CSS = """<style>
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
 [class*="st-key-buttons-"] a {border: 1px solid currentColor; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
+[data-testid="stSliderTickBar"] {display: none}
+.stMultiSelect [data-baseweb="tag"] {background: transparent; color: inherit; border: 1px solid currentColor;
+max-width: 100%; height: auto} .stMultiSelect [data-baseweb="tag"] * {color: inherit; fill: currentColor}
+.stMultiSelect [data-baseweb="tag"] span {max-width: none; white-space: normal}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .modebar {display: none !important}
 .stMainBlockContainer {padding: 0; max-width: none} .stPlotlyChart, [class*="st-key-sheet-"] {break-inside: avoid}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;

@@ -9,14 +9,15 @@ from dpviz.dashboard.trade_off import settings
 from dpviz.experiments.spec import RunSpec
 
 
+def wanted() -> None:
+    """The accuracy wanted, beside the budget."""
+    settings.WANT.draw(step=0.5)
+
+
 def draw(spec: RunSpec, own: Group) -> None:
-    """Methods, wanted accuracy, range of epsilon, and what is drawn."""
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
+    """Methods, range of epsilon, and what is drawn, folded away."""
+    with st.expander("Methods, range of ε, bands and axes"):
         own["methods"].draw()
-    with right:
-        settings.WANT.draw(step=0.5)
-    with st.expander("Range of ε, bands and axes"):
         one, two, three = st.columns(3)
         with one:
             settings.FROM.draw()

@@ -25,27 +25,38 @@ _OLD = "dpviz.picture"
 
 
 def headline(view: running.View) -> None:
-    """The answer in one sentence."""
+    """The answers to both questions, a sentence each."""
     table = view.table()
     target = view.wanted(table)
-    if len(table):
-        sentence = words.needs(view.needed(target), target, labels())
-    else:
-        sentence = "The first numbers are on their way."
     with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
-    if len(table):
-        first = table.iloc[0]
-        draws = int(table.groupby(["mechanism", "epsilon"])["seed"].count().min())
-        st.caption(
-            words.markdown(
-                f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-                f"λ = {words.three(view.spec.lam)}, δ = {words.three(resolve(view.spec).budget.delta)}; non-private "
-                f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(first['majority_accuracy'])}. "
-                "Read off the monotone curve through the means of "
-                f"{draws}{' or more' if draws < view.spec.seeds else ''} noise draws."
-            )
-        )
+        if not len(table):
+            st.markdown("The first numbers are on their way.")
+            return
+        first, least = best_at(view), least_for(view, target)
+        floor, names = float(table["majority_accuracy"].iloc[0]), labels()
+        interval = None if least is None else view.interval(least.mechanism, target)
+        said = (words.best_at(first, names, floor), words.least_for(least, target, names, interval))
+        st.markdown("  \n".join(map(words.markdown, said)))
+
+
+def best_at(view: running.View) -> pd.Series | None:
+    """The summary's row of the most accurate method at the sidebar's budget whose guarantee is proved; None for none."""
+    rows = [row for row in at_budget(view) if row["status"] in (Status.PROVED.value, Status.PROVED_IF.value)]
+    return max(rows, key=lambda row: float(row["mean"]), default=None)
+
+
+def least_for(view: running.View, target: float) -> curves.Needed | None:
+    """What the proved method that needs least for the accuracy needs; None where none is proved."""
+    proved = (Status.PROVED.value, Status.PROVED_IF.value)
+    return next((one for one in view.needed(target) if one.status in proved), None)
+
+
+def at_budget(view: running.View) -> list[pd.Series]:
+    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by accuracy."""
+    summary = view.summary("accuracy", "mean")
+    found = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
+    rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
+    return sorted((one for one in found if one is not None), key=lambda one: (rank[one["status"]], -one["mean"]))
 
 
 def picture(view: running.View) -> None:
@@ -67,7 +78,7 @@ def picture(view: running.View) -> None:
         return
     made, lines, said = view.once(("picture", *(kept["mechanism"].unique() if len(kept) else ())), lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
-    st.caption("A click on a point opens that run on the first page.")
+    st.caption("A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band.")
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
         name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
@@ -106,19 +117,24 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         odds=odds,
         wanted=target if chosen.show == "accuracy" else None,
         span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
+        here=view.spec.epsilon,
     )
     return made, lines, _summary(view, lines)
 
 
 def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
+    shown = list(dict.fromkeys(summary["mechanism"]))
+    banded = view.spec.mechanism if view.spec.mechanism in shown else None
     made = []
     for mechanism, part in summary.groupby("mechanism", sort=False):
         name, status = str(mechanism), str(part["status"].iloc[0])
         unproved = status in (Status.CLAIM.value, Status.NONE.value)
         epsilon = needs.get(name) if view.choices.show == "accuracy" and not dim else None
         look = charts.method_look(name, view.theme)
-        made.append(figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim))
+        made.append(
+            figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim, name == banded)
+        )
     return made
 
 
@@ -136,7 +152,8 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
     shown = list(dict.fromkeys(summary["mechanism"]))
     each = "; ".join(said(m) for m in shown[:6]) + ("; …" if len(shown) > 6 else "")
     exact = bool(summary["exact"].any())
-    band = f"Lines are means, bands {BANDS[view.choices.band]}" + (" (bootstrap)" if view.choices.band == "mean" else "")
+    band = f"Lines are means; the band of the sidebar’s method is {BANDS[view.choices.band]}"
+    band += " (bootstrap)" if view.choices.band == "mean" else ""
     if exact:
         band += "; where a method's noise has a closed form the mean is exact over the noise" + (
             " and has no band" if view.choices.band == "mean" else ""
@@ -155,44 +172,54 @@ def _unproved(summary: pd.DataFrame) -> bool:
 
 
 def numbers(view: running.View) -> None:
-    """One row per method, and everything to take away."""
+    """One row per method, sorted by guarantee and accuracy at the chosen budget."""
     table = view.table()
     if not len(table):
         return
-    summary, gaps = view.summary(), view.summary("optimality_gap")
-    target = view.wanted(table)
+    methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
+    gaps, draws = view.summary("optimality_gap"), view.summary()
+    target, floor = view.wanted(table), float(table["majority_accuracy"].iloc[0])
     found = {one.mechanism: one for one in view.needed(target)}
-    st.header("Numbers", anchor=False)
+    st.header("All methods at this ε", anchor=False)
     convex = get_model(view.spec.model).convex
     rows = []
-    for mechanism in dict.fromkeys(summary["mechanism"]):
-        here, gap, one = (
-            curves.at(summary, mechanism, view.spec.epsilon),
-            curves.at(gaps, mechanism, view.spec.epsilon),
-            found[mechanism],
-        )
-        assert here is not None
+    for here in methods:
+        mechanism = str(here["mechanism"])
+        gap, some = (curves.at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
         assert gap is not None
+        assert some is not None
         label, sign, _ = words.LABELS[Status(here["status"])]
-        epsilon = f"not up to {words.three(one.largest)}" if one.epsilon is None else words.three(one.epsilon)
+        below = " ⚠ worse than guessing" if words.worse(float(here["mean"]), floor) else ""
         rows.append(
             (
                 labels()[mechanism],
                 f"{sign} {label}",
-                f"{'≤ ' if one.below else ''}{epsilon}",
                 words.three(here["epsilon"]),
-                f"{words.percent(here['mean'])} ({100 * here['low']:.1f} to {100 * here['high']:.1f})",
+                f"{words.percent(here['mean'])}{below}",
+                f"{100 * some['low']:.1f} to {100 * some['high']:.1f}",
+                words.read_off(found[mechanism], view.interval(mechanism, target)),
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
             )
         )
-    columns = ("Method", "Guarantee", f"ε for {words.percent(target)}", "At ε", "Accuracy (10 to 90 % of draws)", "Gap", "Draws")
+    columns = ("Method", "Guarantee", "At ε", "Accuracy", "10–90 % of draws", f"ε for {words.percent(target)}", "Gap", "Draws")
     tables.table(rows, columns)
+    first = table.iloc[0]
+    delta = words.three(resolve(view.spec).budget.delta)
+    st.caption(
+        words.markdown(
+            f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
+            f"λ = {words.three(view.spec.lam)}, δ = {delta}; non-private "
+            f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(floor)}. "
+            f"{words.needs(view.needed(target), target, labels())} Budgets are read off the monotone curve through the means; "
+            "in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact."
+        )
+    )
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
-        for mechanism in dict.fromkeys(summary["mechanism"]):
-            links.examine(str(mechanism), labels()[mechanism])
+        for here in methods:
+            links.examine(str(here["mechanism"]), labels()[str(here["mechanism"])])
 
 
 def take_away(view: running.View) -> None:

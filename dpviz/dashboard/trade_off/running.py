@@ -59,6 +59,10 @@ class View:
         """`curves.needed` of the finished rows, for test accuracy."""
         return self.once(("needed", target), lambda: curves.needed(self.summary(), target))
 
+    def interval(self, mechanism: str, target: float) -> tuple[float | None, float | None] | None:
+        """`curves.needed_interval` of the finished rows, for test accuracy."""
+        return self.once(("interval", mechanism, target), lambda: curves.needed_interval(self.table(), mechanism, target))
+
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made again only after news from the job: looks at it are more frequent.
 

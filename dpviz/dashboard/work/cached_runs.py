@@ -52,13 +52,16 @@ class Outcome:
 
     def measured_by(self, metric: str) -> Outcome:
         """The same with its cost in a metric."""
-        return replace(self, cost=in_metric(self.spec, self.cost, self.theta, self.labels, metric))
+        cost = in_metric(self.spec, self.cost, self.theta, self.labels, metric)
+        return replace(self, cost=replace(cost, expected=self._expected(metric)))
 
     @property
     def expected(self) -> float | None:
         """The mean of the cost's metric over all noise draws in closed form; None where there is none."""
-        known = {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}
-        return known.get(self.cost.metric.id)
+        return self._expected(self.cost.metric.id)
+
+    def _expected(self, metric: str) -> float | None:
+        return {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}.get(metric)
 
 
 _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
@@ -103,7 +106,7 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         calibration=result.calibration,
         non_private=result.non_private,
         majority=result.majority,
-        cost=split_cost(spec, result.accuracy, result.calibration),
+        cost=split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy),
         attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start,
         labels=result.labels,
