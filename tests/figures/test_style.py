@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpviz.figures import data, heat, lines, plane
+from dpviz.figures.claims import verdict_colour
 from dpviz.figures.style import ABOVE, DARK, LEGEND_LINE, LEGEND_WIDTH, LIGHT, THEMES, Look, Theme, contrast, look
 from dpviz.mechanisms.base import FAMILIES
 
@@ -145,3 +146,12 @@ def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: Theme, family: 
         shares = (means.ravel() - 0.4) / 0.5
         grounds = [heat._mix(theme.grid, hue, float(s)) for s in shares]
         assert min(map(contrast, made.data[1].textfont.color, grounds)) >= 3.9
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_text_and_signs_in_figures_have_contrast(theme: Theme) -> None:
+    """4.5 for text: ink on paper, and the signs of verdicts, in the paper's colour on their tiles."""
+    assert contrast(theme.ink, theme.paper) >= 4.5
+    for kind in ("green", "blue", "red", "gray"):
+        assert contrast(verdict_colour(theme, kind), theme.paper) >= 4.5
+    assert contrast("#7f7f7f", "#ffffff") < 4.5, "the control"

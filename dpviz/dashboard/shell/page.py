@@ -26,17 +26,35 @@ _CSS = """<style>
 [class*="st-key-buttons-"] a {border: 1px solid currentColor; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
 [data-testid="stSliderTickBar"] {display: none}
-.stMultiSelect [data-baseweb="tag"] {background: transparent; color: inherit; border: 1px solid currentColor;
-max-width: 100%; height: auto} .stMultiSelect [data-baseweb="tag"] * {color: inherit; fill: currentColor}
-.stMultiSelect [data-baseweb="tag"] span {max-width: none; white-space: normal}
+.stApp .stMultiSelect [data-tag] {background: transparent; color: INK; border: 1px solid currentColor; max-width: 100%;
+height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor}
+.stApp .stMultiSelect [data-tag] span {max-width: none; white-space: normal}
+.stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
+.stApp .stCode span {color: INK !important}
+.st-key-theme-changed {display: none}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .modebar {display: none !important}
-.stMainBlockContainer {padding: 0; max-width: none} .stPlotlyChart, [class*="st-key-sheet-"] {break-inside: avoid}
+@page {size: A4; margin: 12mm}
+.stMainBlockContainer {padding: 0; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: wrap}
+.stPlotlyChart, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
 height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.25rem}}
 </style>"""
+
+#: draws the page again when the reader's theme changes; Streamlit recolours its own parts only, and not the figures
+_FOLLOW = """<script>
+(() => {
+  const paper = () => getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+  let last = paper();
+  clearInterval(window.dpvizTheme);
+  window.dpvizTheme = setInterval(() => {
+    const now = paper(), button = document.querySelector(".st-key-theme-changed button");
+    if (now !== last && button) { last = now; button.click(); }
+  }, 500);
+})();
+</script>"""
 
 
 def start(title: str, heading: str = "") -> Theme:
@@ -49,9 +67,12 @@ def start(title: str, heading: str = "") -> Theme:
     front.drawing_a_page()
     session.watch()
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
-    st.html(_CSS)
+    theme = THEMES["dark" if st.context.theme.type == "dark" else "light"]
+    st.html(_CSS.replace("INK", theme.ink).replace("PAPER", theme.paper))
+    st.html(_FOLLOW, unsafe_allow_javascript=True)
+    st.button("Draw again in the new theme", key="theme-changed")
     st.title(heading or title, anchor=False)
-    return THEMES["dark" if st.context.theme.type == "dark" else "light"]
+    return theme
 
 
 def top_first() -> None:
