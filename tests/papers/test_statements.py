@@ -212,6 +212,7 @@ def test_the_papers_figures_are_all_there() -> None:
     ]
     chen, panel = base.panels()["chen-1-adult"]
     assert (chen.lam, panel.delta, chen.methods["rsgd-ar"]["batch_size"]) == (1e-3, 1e-8, 4000)
+    assert base.panels()["chen-2-kddcup99"][1].delta == 1e-12
     assert all(f.low == 0.01 for f in base.figures())
     assert [f.high for f in base.figures()] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
     assert {cell.spec.dataset for cell in base.times().cells()} == {f"census-{n}" for n in range(50_000, 250_001, 50_000)}

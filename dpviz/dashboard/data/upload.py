@@ -249,7 +249,7 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
                 "rows with gaps": int(series.isna().sum()),
                 "low": None,
                 "high": None,
-                "round range": f"{proposed[0]:g} to {proposed[1]:g}" if proposed else "",
+                "round range": f"from {proposed[0]:g} to {proposed[1]:g}" if proposed else "",
                 "it clips": outside(values, *proposed) if proposed and values is not None else None,
                 "confirm": False,
                 "round low": proposed[0] if proposed else None,
