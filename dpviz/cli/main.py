@@ -155,12 +155,25 @@ def _run(options: argparse.Namespace) -> int:
         ("majority", f"{result.majority.accuracy:.4f}"),
         *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
+        *_guessing(result),
         *[("only if", condition) for condition in cal.conditions],
         *[("note", note) for note in cal.notes],
     ]
     for name, value in lines:
         print(f"{name + ':':19}{value}")
     return 0
+
+
+def _guessing(result: Result) -> list[tuple[str, str]]:
+    """A line where the model is no better than the majority label: the cause and what would help."""
+    from dpviz.experiments.cost import split_cost
+    from dpviz.experiments.no_better import LEAST, no_better
+
+    spec = result.spec
+    if spec.mechanism == "majority" or result.accuracy.mean() > result.majority.accuracy + LEAST:
+        return []
+    poor = no_better(split_cost(spec, result.accuracy, result.calibration), spec.mechanism, spec.params)
+    return [] if poor is None else [("no better", f"than the majority label. {poor.fix}")]
 
 
 def _metrics(names: Sequence[str]) -> list[Metric]:

@@ -28,9 +28,12 @@ def longest_step(setting: Setting) -> float:
     """Longest useful step in units of 1/L.
 
     Below 2 descent is certain. The curvature of the SVM's loss is 0 but for margins in an interval, so that the mean
-    curvature is far below its bound: steps of 4/L converge on all sets tried, and 1.9/L takes twice the steps.
+    curvature is far below its bound: steps of 4/L converge on all sets tried, and 1.9/L takes twice the steps. A network
+    has no L; its unit step is as long as its rows without clipping bear.
     """
-    return 4.0 if setting.linear and math.isinf(setting.third) else 1.9
+    if not setting.linear:
+        return 1.0
+    return 4.0 if math.isinf(setting.third) else 1.9
 
 
 def full_steps(setting: Setting) -> int:
@@ -44,11 +47,11 @@ FULL_STEPS = "200; down to 50 where rows × parameters are above 10 million, few
 
 
 def reach(setting: Setting) -> float:
-    """R, how long a minimiser may be expected to be."""
-    return min(_REACH, math.sqrt(2 / setting.lam))
+    """R, how long a minimiser may be expected to be; networks of large weights are no better than those of half as large ones."""
+    return min(_REACH if setting.linear else _REACH / 2, math.sqrt(2 / setting.lam))
 
 
-REACH = "20, or √(2/λ) where that is less"
+REACH = "20 (network: 10), or √(2/λ) where that is less"
 
 
 def training_time(setting: Setting, noise_per_time: float) -> float:
@@ -86,4 +89,4 @@ def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: flo
     return max(shortest, min(longest_step(setting) / steeper, time / (steps * setting.unit_step)))
 
 
-STEP_SIZE = "by the noise, at most 1.9 (SVM: 4)"
+STEP_SIZE = "by the noise, at most 1.9 (SVM: 4, network: 1)"

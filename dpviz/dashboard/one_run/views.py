@@ -15,6 +15,7 @@ from dpviz.dashboard.shell import links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import planes
+from dpviz.experiments.no_better import no_better
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
@@ -44,18 +45,13 @@ def headline(done: Outcome) -> None:
     colour = words.LABELS[done.calibration.status][2]
     with st.container(key="headline"):
         st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
-    mean, floor, measure = done.cost.mean, done.cost.majority, done.cost.metric
-    if measure.higher_is_better and mean < floor - 0.0005:
+    poor = None if done.spec.mechanism == "majority" else no_better(done.cost, done.spec.mechanism, done.spec.params)
+    if poor is not None:
+        measure = done.cost.metric
         says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
-        guess = f"⚠ **Worse than guessing**: the majority label alone {says} {words.measured(measure, floor)}."
-        st.markdown(f"{guess} {_remedy(done)}")
-
-
-def _remedy(done: Outcome) -> str:
-    """What most of the cost comes from, and the setting that would help."""
-    if done.cost.noise >= done.cost.training:
-        return "Most is lost to noise: raise ε, use more rows, or choose a method with less noise."
-    return "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar."
+        what = "Worse than guessing" if poor.worse else "No better than guessing"
+        guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, done.cost.majority)}."
+        st.markdown(f"{guess} {words.markdown(poor.fix)}")
 
 
 def scale(done: Outcome, theme: Theme) -> None:

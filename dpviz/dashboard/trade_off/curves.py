@@ -15,6 +15,7 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.settings import BANDS, TITLES
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
+from dpviz.experiments.no_better import no_better_methods
 from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import list_mechanisms
@@ -37,6 +38,21 @@ def headline(view: running.View) -> None:
         interval = None if least is None else view.interval(least.mechanism, target)
         said = (words.best_at(first, names, floor), words.least_for(least, target, names, interval))
         st.markdown("  \n".join(map(words.markdown, said)))
+    _guessing(table)
+
+
+def _guessing(table: pd.DataFrame) -> None:
+    """Which methods are no better than the majority label, up to which epsilon, and why."""
+    poor = no_better_methods(table)
+    if not len(poor):
+        return
+    named = list_mechanisms()
+    parts = [
+        f"{named[row['mechanism']].label if row['mechanism'] in named else row['mechanism']} up to ε = {row['up_to']:.3g} "
+        f"({row['cause']})"
+        for row in poor.to_dict("records")
+    ]
+    st.caption(words.markdown(f"No better than the majority label: {'; '.join(parts)}."))
 
 
 def best_at(view: running.View) -> pd.Series | None:

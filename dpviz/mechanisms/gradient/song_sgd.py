@@ -55,7 +55,7 @@ class SongSGD(ProtectsQuery):
         high=100.0,
         log=True,
         unit="1/L",
-        automatic="by the noise, at most 9.5 (SVM: 20)",
+        automatic="by the noise, at most 9.5 (SVM: 20, network: 1)",
     )
     clip_norm: float = clip_norm_knob()
 
@@ -88,7 +88,7 @@ class SongSGD(ProtectsQuery):
     @staticmethod
     def _longest(setting: Setting, steps: float) -> float:
         # the last step, the first one over the root of T, must be stable
-        return min(_FIRST, math.sqrt(steps)) * rules.longest_step(setting)
+        return min(_FIRST if setting.linear else 1.0, math.sqrt(steps)) * rules.longest_step(setting)
 
     def _step_size(self, setting: Setting, steps: float, epsilon: float) -> float:
         time = self._time(setting, steps, epsilon)

@@ -1,0 +1,96 @@
+"""Models that are no better than the majority label: whether one is, the likely cause, and the setting that would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pandas as pd
+
+from dpviz.common.words import Words
+from dpviz.experiments.cost import Cost
+from dpviz.mechanisms import get_mechanism
+
+#: shares of the test rows closer than this count as equal
+LEAST = 0.0005
+
+
+class Cause(StrEnum):
+    """What a model lost its advantage over the majority label to."""
+
+    NOISE = "noise"
+    TRAINING = "training"
+    REGULARISATION = "λ"
+
+
+@dataclass(frozen=True)
+class NoBetter:
+    """A model that is no better than always giving the most frequent label.
+
+    Attributes:
+        worse: whether it is worse.
+        cause: the likely cause.
+        fix: what to change, one sentence.
+    """
+
+    worse: bool
+    cause: Cause
+    fix: Words
+
+
+_FIXES: dict[Cause, Words] = {
+    Cause.NOISE: "Most is lost to noise: raise ε, use more rows, or choose a method with less noise.",
+    Cause.TRAINING: "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar.",
+    Cause.REGULARISATION: "The non-private model is no better either: lower λ, or use features that tell the labels apart.",
+}
+
+
+def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter | None:
+    """Whether a run's models are no better than the majority label, and why; None where they are better.
+
+    Args:
+        cost: in a metric that is better where it is higher.
+        params: knobs of the mechanism that are set.
+    """
+    mean, floor = cost.mean, cost.majority
+    if not cost.metric.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+        return None
+    worse = mean < floor - LEAST
+    if cost.non_private <= floor + LEAST:
+        return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION])
+    if cost.noise >= cost.training:
+        return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
+    knobs = get_mechanism(mechanism).knobs()
+    by_hand = [str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value]
+    fix = f"Most is lost to training: leave {' and '.join(by_hand)} automatic." if by_hand else _FIXES[Cause.TRAINING]
+    return NoBetter(worse, Cause.TRAINING, fix)
+
+
+def no_better_methods(table: pd.DataFrame) -> pd.DataFrame:
+    """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
+
+    `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause
+    only where its accuracy still rises by more than its spread.
+
+    Args:
+        table: of `dpviz.sweep`, one dataset and model.
+    """
+    rows = []
+    for mechanism, part in table.groupby("mechanism", sort=False):
+        by = part.groupby("epsilon")["accuracy"].agg(["mean", "std"])
+        floor, best = float(part["majority_accuracy"].iloc[0]), float(part["non_private_accuracy"].iloc[0])
+        poor = by.index[by["mean"] <= floor + LEAST]
+        if not len(poor) or mechanism == "majority":
+            continue
+        cause = Cause.NOISE
+        if best <= floor + LEAST:
+            cause = Cause.REGULARISATION
+        elif poor.max() == by.index.max() and len(by) > 1:
+            spread = float(by["std"].fillna(0.0).iloc[-1])
+            rising = by["mean"].iloc[-1] - by["mean"].iloc[0] > max(spread, LEAST)
+            cause = Cause.NOISE if rising else Cause.TRAINING
+        rows.append({"mechanism": mechanism, "up_to": float(poor.max()), "cause": str(cause)})
+    return pd.DataFrame(rows, columns=["mechanism", "up_to", "cause"])

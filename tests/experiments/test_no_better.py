@@ -1,0 +1,50 @@
+"""Models that are no better than the majority label: the cause and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.experiments.cost import Cost
+from dpviz.experiments.no_better import Cause, no_better, no_better_methods
+
+COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
+
+
+@pytest.mark.parametrize(
+    ("cost", "cause"),
+    [
+        (COST, Cause.NOISE),
+        (replace(COST, noiseless=np.array([0.61])), Cause.TRAINING),
+        (replace(COST, non_private=0.59), Cause.REGULARISATION),
+        (replace(COST, private=np.array([0.70, 0.72])), None),
+    ],
+)
+def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | None) -> None:
+    found = no_better(cost, "dp-gd", {})
+    assert (None if found is None else found.cause) == cause
+    assert found is None or not found.worse
+
+
+def test_settings_by_hand_are_named() -> None:
+    short = replace(COST, private=np.array([0.5]), noiseless=np.array([0.51]))
+    found = no_better(short, "dp-gd", {"steps": 1, "clip_norm": 0.1})
+    assert found is not None
+    assert found.worse
+    assert "steps automatic" in found.fix
+
+
+def test_a_sweep_tells_noise_from_training() -> None:
+    def part(mechanism: str, *means: float) -> pd.DataFrame:
+        rows = [(mechanism, e, m + d) for e, m in zip((0.1, 1.0, 10.0), means, strict=True) for d in (-0.001, 0.001)]
+        table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "accuracy"])
+        return table.assign(majority_accuracy=0.6, non_private_accuracy=0.9)
+
+    table = pd.concat([part("good", 0.7, 0.8, 0.9), part("noisy", 0.5, 0.6, 0.8), part("short", 0.6, 0.6, 0.6)])
+    found = no_better_methods(table).set_index("mechanism")
+    assert list(found.index) == ["noisy", "short"]
+    assert list(found["cause"]) == [Cause.NOISE, Cause.TRAINING]
+    assert list(found["up_to"]) == [1.0, 10.0]
