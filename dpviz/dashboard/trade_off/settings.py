@@ -128,7 +128,8 @@ ODDS = Field(
     ),
     False,
 )
-BY = fields.choice("by", "Look at", {name: TITLES[name] for name in ("accuracy", "optimality_gap")}, "accuracy", few=0)
+_TUNED = {name: title for name, title in TITLES.items() if name not in ("train_accuracy", "objective")}
+BY = fields.choice("by", "Look at", _TUNED, "accuracy", few=0)
 
 
 def figure_field() -> Field[str]:

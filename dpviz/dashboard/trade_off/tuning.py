@@ -17,7 +17,7 @@ from dpviz.experiments.cells import CellStore
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import calibration_of
 from dpviz.experiments.spec import RunSpec
-from dpviz.figures import heat
+from dpviz.figures import curves, heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.accounting.selection import composed, random_search
@@ -99,9 +99,10 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     elif status.state is State.CANCELLED:
         st.markdown("**Cancelled.** What was finished is kept; “Try” goes on from there.")
     means = grid.means(job.tables(), chosen.by)
-    percent = chosen.by == "accuracy"
+    percent = chosen.by not in curves.LOSSES
     if not np.isfinite(means).any():
-        st.markdown("The heat map appears here in a moment.")
+        over = status.state.over
+        st.markdown("This has no value for the method and the model." if over else "The heat map appears here in a moment.")
         return
     j, i = np.unravel_index(np.nanargmax(means) if percent else np.nanargmin(means), means.shape)
     best = (int(i), int(j))
