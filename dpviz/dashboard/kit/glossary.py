@@ -312,6 +312,11 @@ GLOSSARY = (
         "Noise in a random direction with a gamma-distributed length; it gives ε with δ = 0.",
         f"{_CMS}, Algorithm 1",
     ),
+    Entry(
+        "ROC",
+        "Receiver operating characteristic: the share of detections at each rate of false alarms, over all thresholds.",
+        "Fawcett 2006",
+    ),
     Entry("SVM", "Support vector machine; its loss is smoothed here so that it has a gradient.", f"{_CMS}, section 3.4.2"),
 )
 
