@@ -156,7 +156,8 @@ def _settings(result: Result) -> list[tuple[str, object]]:
     built, dataset = result.spec.build(), result.setup.dataset
     plain = {name: value for name, value in result.spec.to_dict().items() if name != "params"}
     plain["delta"] = result.budget.delta
-    knobs = {f"{built.id}.{name}": getattr(built, name) for name in built.knobs()}
+    setting = result.setup.problem.setting
+    knobs = {f"{built.id}.{name}": built.value(name, setting, result.budget) for name in built.knobs()}
     return [
         *plain.items(),
         *knobs.items(),

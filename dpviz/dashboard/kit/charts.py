@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import glossary, tables, words
+from dpviz.dashboard.kit import glossary, recorder, tables, words
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting import Chart
 
 #: the two lines that stand beside every result, also when they are the result: colour of the theme, and dash
 _BASELINES = {"non-private": ("ink", "solid"), "majority": ("majority", "dash")}
@@ -48,6 +49,7 @@ def chart(
     Returns:
         The customdata of the points that are clicked now, as text.
     """
+    recorder.keep(key, Chart(figure, summary))
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False,

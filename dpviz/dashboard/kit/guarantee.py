@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.dashboard.kit import glossary, words
+from dpviz.dashboard.kit import glossary, recorder, words
 from dpviz.mechanisms import Calibration
 
 ABOUT = "About this guarantee"
@@ -16,6 +16,7 @@ def badge(cal: Calibration, *, fold: bool = True) -> None:
     Args:
         fold: whether remarks are folded away; they cannot be inside a fold.
     """
+    recorder.badge(words.guarantee(cal))
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:

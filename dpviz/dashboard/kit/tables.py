@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import recorder, words
+from dpviz.reporting import Table
 
 #: where a formula may begin: at the start of a cell, and after what a program may take for the end of one. A number is none.
 _STARTS = r"=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20"
@@ -21,6 +22,8 @@ _FORMULA = re.compile(rf"(^\ *|[;,\t\r\n]\s*)(?!{_NUMBER})([{_STARTS}])")
 
 def table(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> None:
     """A small table as plain HTML, readable by a screen reader; text is shown as it is."""
+    rows = [list(row) for row in rows]
+    recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))))
     heads = [words.markdown(head) for head in columns]
     shown = pd.DataFrame([[words.markdown(str(v)) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))

@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import recorder, words
 from dpviz.dashboard.shell import address, server, session
 from dpviz.dashboard.work import front
 from dpviz.figures.style import THEMES, Theme
@@ -71,6 +71,7 @@ def start(title: str, heading: str = "") -> Theme:
     st.html(_CSS.replace("INK", theme.ink).replace("PAPER", theme.paper))
     st.html(_FOLLOW, unsafe_allow_javascript=True)
     st.button("Draw again in the new theme", key="theme-changed")
+    recorder.begin(heading or title)
     st.title(heading or title, anchor=False)
     return theme
 

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import recorder, words
 from dpviz.dashboard.shell import address, fields, links, metric, session
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
@@ -96,6 +96,8 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
         links.links(query)
     for caution in cautions(spec.dataset):
         about.warning(words.markdown(caution), icon="⚠️")
+    with st.sidebar:
+        recorder.button(spec, dataset_label(spec.dataset))
     return spec
 
 
