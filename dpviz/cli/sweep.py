@@ -239,6 +239,8 @@ def _backend(name: str, scheduler: str | None) -> Iterator[bool]:
     if name != "dask":
         if scheduler is not None:
             raise InvalidInput("--scheduler", f"means nothing to the backend {name!r}", "Add --backend dask.")
+        # a tracker process of joblib tidies up after workers that were killed, and would say so beside our one line
+        os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
         with parallel_config(backend=name):
             yield False
         return

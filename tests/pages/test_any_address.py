@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
@@ -115,7 +115,7 @@ def test_a_few_addresses(name: str, caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", FILES)
 def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    @settings(max_examples=COUNT, database=None)
+    @settings(max_examples=COUNT, database=None, phases=[Phase.generate], report_multiple_bugs=False)
     @given(queries())
     def attack(query: dict[str, str]) -> None:
         check(name, query, caplog)
