@@ -95,7 +95,9 @@ def _fresh() -> Iterator[None]:
 def check(name: str, query: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
     """Opens a page at an address and draws it once more."""
     caplog.clear()
-    page = AppTest.from_file(str(FILES[name]), default_timeout=LIMIT)
+    page = AppTest.from_file(str(FILES["first"]), default_timeout=LIMIT)
+    if name != "first":
+        page.switch_page(f"pages/{FILES[name].name}")  # so that it knows the other pages
     for key, value in query.items():
         page.query_params[key] = value
     for _ in range(2):
