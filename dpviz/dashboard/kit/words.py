@@ -206,24 +206,29 @@ def best_at(best: Mapping[str, Any] | None, labels: Mapping[str, str], floor: fl
     mean, half = float(best["mean"]), 50 * float(best["high"] - best["low"])
     spread = "" if best["exact"] else f" ± {half:.1f}"
     name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
-    name += f" ({LABELS[Status.PROVED_IF][0]})" if best["status"] == Status.PROVED_IF.value else ""
+    name += f" ({LABELS[Status(best['status'])][0]})"
     end = ", worse than guessing" if worse(mean, floor) else ""
-    return f"Best proved at ε = {three(float(best['epsilon']))}: {name}, {percent(mean)}{spread}{end}."
+    return f"Best at ε = {three(float(best['epsilon']))}: {name}, {percent(mean)}{spread}{end}."
 
 
 def least_for(
-    least: Needed | None, target: float, labels: Mapping[str, str], interval: tuple[float | None, float | None] | None
+    least: Needed | None,
+    target: float,
+    labels: Mapping[str, str],
+    interval: tuple[float | None, float | None] | None,
+    named: str = "",
 ) -> str:
     """Which budget an accuracy needs, in one sentence.
 
     Args:
         least: what the proved method that needs least needs; None where no method is proved.
         interval: from `curves.needed_interval`.
+        named: the mechanism that the sentence before names, which is "it" here.
     """
     if least is None or least.epsilon is None:
         reached = "" if least is None else f" up to ε = {three(least.largest)}"
         return f"For {percent(target)} accuracy: no proved method reaches it{reached}."
-    name = labels.get(least.mechanism, least.mechanism)
+    name = "it" if least.mechanism == named else labels.get(least.mechanism, least.mechanism)
     return f"For {percent(target)} accuracy: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
 
 

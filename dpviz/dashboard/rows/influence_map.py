@@ -45,7 +45,8 @@ def headline(seen: Inspected, influence: Influence) -> None:
     sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {_received(seen)}."
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
-    panels.not_private("Everything on this page is computed from real rows, without noise. No ε covers it.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        panels.not_private("Computed from real rows, without noise. No ε covers it.")
 
 
 def _received(seen: Inspected) -> str:

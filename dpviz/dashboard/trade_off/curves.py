@@ -36,7 +36,10 @@ def headline(view: running.View) -> None:
         first, least = best_at(view), least_for(view, target)
         floor, names = float(table["majority_accuracy"].iloc[0]), labels()
         interval = None if least is None else view.interval(least.mechanism, target)
-        said = (words.best_at(first, names, floor), words.least_for(least, target, names, interval))
+        said = (
+            words.best_at(first, names, floor),
+            words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"])),
+        )
         st.markdown("  \n".join(map(words.markdown, said)))
     _guessing(table)
 
