@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.one_run import KEYS, details, playing, presenter, settings, views
+from dpviz.dashboard.one_run import KEYS, compare, details, playing, presenter, settings, views
 from dpviz.dashboard.shell import fields, links, page, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
@@ -18,16 +18,19 @@ with right:
     playing.controls(spec)
 outcome = views.run(spec)
 if outcome is not None:
+    kept = compare.pinned()
     with answer:
         views.headline(outcome)
     if presents:
-        views.first(outcome, theme, presenter.LARGER)
+        views.first(outcome, theme, presenter.LARGER, kept)
     else:
         left, right = st.columns(2, gap="medium")
         with left:
-            views.first(outcome, theme)
+            views.first(outcome, theme, ghost=kept)
         with right:
-            views.scale(outcome, theme)
+            views.scale(outcome, theme, kept)
+        if kept is not None:
+            compare.differences(kept, outcome)
         views.actions(spec)
         page.top_first()
         details.details(outcome, theme)

@@ -23,6 +23,7 @@ def accuracy_distribution(
     expected: float | None = None,
     title: str = "test accuracy",
     shares: bool = True,
+    ghost: Floats | None = None,
 ) -> go.Figure:
     """Test accuracies, or values of another metric, of S noise draws between the majority and the non-private line.
 
@@ -32,10 +33,11 @@ def accuracy_distribution(
         expected: mean over all draws in closed form, where there is one.
         title: of the axis.
         shares: whether values are shares, shown in percent; otherwise they are losses of at least 0.
+        ghost: (S',) values of another run, drawn hollow and called A.
     """
     unit, digits, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    values = unit * np.asarray(accuracy, float)
-    ends = [v for v in (*values, unit * majority, unit * non_private) if not math.isnan(v)]
+    values, other = unit * np.asarray(accuracy, float), unit * np.asarray([] if ghost is None else ghost, float)
+    ends = [v for v in (*values, *other, unit * majority, unit * non_private) if not math.isnan(v)]
     if shares:
         # whole tens, so that the axis mostly stays where it is while epsilon moves
         span = (max(0.0, 10.0 * math.floor((min(ends) - 3) / 10)), 101.0)
@@ -63,9 +65,17 @@ def accuracy_distribution(
         reference_line(theme, unit * value, text, kind=kind, level=level, span=span)
         for level, (value, text, kind) in enumerate(marks)
     ]
+    behind, above = stack(other, (span[1] - low) / 40)
+    hollow = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
+    kept = {"x": behind, "y": above, "mode": "markers", "name": "A", "showlegend": False, "marker": hollow}
+    kept["hovertemplate"] = f"A: %{{x:{digits}}}{sign}<extra></extra>"
     return figure(
         theme,
-        [_dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"}, mean],
+        [
+            *([kept] if ghost is not None else []),
+            _dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"},
+            mean,
+        ],
         height=340,
         x={"title": title, "range": span, "ticksuffix": sign},
         y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},

@@ -30,6 +30,7 @@ def decision_lines(
     *,
     names: tuple[str, str],
     classes: tuple[str, str],
+    ghost: Floats | None = None,
 ) -> go.Figure:
     """Points of two classes with the decision lines of private replicas and of the non-private model.
 
@@ -42,8 +43,13 @@ def decision_lines(
         non_private: (ny, nx) decision values of the non-private model.
         names: of the two features.
         classes: words for -1 and +1.
+        ghost: (S', ny, nx) decision values of another run, drawn dotted and called A.
     """
     traces = _points(points, labels, outlier, theme, classes)
+    if ghost is not None:
+        x, y = joined(*zero_lines(ghost, axes))
+        dotted = {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}
+        traces.append({"x": x, "y": y, "mode": "lines", "name": "A", "line": dotted, "hoverinfo": "skip"})
     count = len(private)
     name = f"{look.name}, {count} draws" if count > 1 else look.name
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}

@@ -20,6 +20,7 @@ from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.lessons import view as lessons
+from dpviz.dashboard.one_run import compare
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
@@ -62,6 +63,8 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
             return st.dictionaries(st.sampled_from(list(list_mechanisms())), st.just({}), max_size=4).flatmap(_params)
         case groups.Cuts():
             return st.sets(st.floats(-1e9, 1e9), max_size=5).map(lambda chosen: tuple(sorted(chosen)))
+        case compare.Kept():
+            return st.sampled_from([None, SPEC, RunSpec("teaching", mechanism="dp-gd", epsilon=0.3)])
         case RowId():
             return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)
         case Whole():
@@ -176,7 +179,7 @@ FULL = {
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
-    "one_run": {"present": "1", "training": "1"},
+    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0"},
 }
 
 

@@ -1,4 +1,4 @@
 """The first page: one run."""
 
 #: what it keeps in the address beside the run
-KEYS = ("present", "training")
+KEYS = ("present", "training", "pinned")

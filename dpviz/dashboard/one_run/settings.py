@@ -1,4 +1,4 @@
-"""What the first page keeps in the address: presenter mode, and whether training is shown step by step."""
+"""What the first page keeps in the address: presenter mode, training step by step, and the run that is kept."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.common.validate import one_of
+from dpviz.dashboard.one_run.compare import PINNED
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Switch
@@ -31,4 +32,4 @@ TRAINING = Field("training", Flag(label="Training, step by step", help="The deci
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them."""
-    return (PRESENT, TRAINING)
+    return (PRESENT, TRAINING, PINNED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import numpy as np
@@ -54,11 +55,17 @@ def headline(done: Outcome) -> None:
         st.markdown(f"{guess} {words.markdown(poor.fix)}")
 
 
-def scale(done: Outcome, theme: Theme) -> None:
-    """The metric with the parts of its cost, and the best possible attack; on one scale where both are shares."""
+def scale(done: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
+    """The metric with the parts of its cost, and the best possible attack; on one scale where both are shares.
+
+    Args:
+        ghost: a run that is kept for comparison, marked "A".
+    """
     method = charts.method_look(done.spec.mechanism, theme)
     useful, said = _useful(done)
     attack, limit = _attacked(done)
+    if ghost is not None:
+        useful, attack = _with_ghost(useful, attack, done, ghost)
     if done.cost.metric.shares:
         rows = [row for row in (useful, attack) if row is not None]
         if rows:
@@ -70,6 +77,18 @@ def scale(done: Outcome, theme: Theme) -> None:
             charts.chart(gauges([attack], method, theme), "attack", limit)
     if useful is None:
         panels.empty(said)
+
+
+def _with_ghost(useful: Gauge | None, attack: Gauge | None, done: Outcome, ghost: Outcome) -> tuple[Gauge | None, Gauge | None]:
+    """The gauges with dotted marks for the run that is kept."""
+    measure = ghost.cost.metric
+    if useful is not None and ghost.cost.there and measure.id == done.cost.metric.id:
+        mean = float(ghost.cost.private.mean())
+        useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.measured(measure, mean)}", mean, "dot")])
+    if attack is not None and ghost.attack is not None:
+        reached = ghost.attack.accuracy
+        attack = replace(attack, marks=[*attack.marks, Mark(f"A {words.percent(reached)}", reached, "dot")])
+    return useful, attack
 
 
 def _useful(done: Outcome) -> tuple[Gauge | None, str]:
@@ -138,7 +157,7 @@ def actions(spec: RunSpec) -> None:
             st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
 
 
-def accuracies(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
+def accuracies(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
     """The metric of every noise draw between the two baselines."""
     cost, measure = done.cost, done.cost.metric
     if not cost.there:
@@ -152,6 +171,7 @@ def accuracies(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
         expected=done.expected,
         title=f"test {measure.within}",
         shares=measure.shares,
+        ghost=ghost.cost.private if ghost is not None and ghost.cost.there and ghost.cost.metric.id == measure.id else None,
     )
     expected = "" if done.expected is None else f", {words.measured(measure, done.expected)} expected over all draws"
     summary = (
@@ -162,11 +182,12 @@ def accuracies(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
     charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(done))
 
 
-def lines(done: Outcome, theme: Theme, larger: float = 1.0) -> bool:
+def lines(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
     """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
 
     Args:
         larger: factor for type and lines.
+        ghost: a run that is kept for comparison.
     """
     assert done.non_private.theta is not None
     found = planes.plane_of(done.spec, *done.theta.shape)
@@ -184,6 +205,7 @@ def lines(done: Outcome, theme: Theme, larger: float = 1.0) -> bool:
         theme,
         names=found.names,
         classes=found.dataset.label_names,
+        ghost=found.scores(ghost.theta) if ghost is not None and _same_plane(done.spec, ghost.spec) else None,
     )
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
     bends = "" if found.straight else " A network’s line may bend and have several pieces."
@@ -198,13 +220,19 @@ def lines(done: Outcome, theme: Theme, larger: float = 1.0) -> bool:
     return True
 
 
-def first(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
+def _same_plane(one: RunSpec, other: RunSpec) -> bool:
+    """Whether the models of two runs are lines in the same picture."""
+    return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "scaling"))
+
+
+def first(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
     """The first picture: training step by step, decision lines, or the distribution of the metric.
 
     Args:
         larger: factor for type and lines.
+        ghost: a run that is kept for comparison.
     """
     if TRAINING.value() and playing.flat(done.spec):
         playing.training(done, theme, larger)
-    elif not lines(done, theme, larger):
-        accuracies(done, theme, larger)
+    elif not lines(done, theme, larger, ghost):
+        accuracies(done, theme, larger, ghost)

@@ -1,0 +1,137 @@
+"""Two runs side by side: A is kept, B is the one that the controls move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput, show
+from dpviz.dashboard.kit import progress, tables, words
+from dpviz.dashboard.shell import address, metric
+from dpviz.dashboard.shell.fields import Field, Line
+from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.knobs import Form, Knob
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(Knob):
+    """A run as the text of its address, or None."""
+
+    def check(self, name: str, value: object) -> Any:
+        if value is None or isinstance(value, RunSpec):
+            return value
+        raise InvalidInput(name, f"must be a run, got {show(value)}", "Press “Compare” on the first page.")
+
+    def parse(self, name: str, text: str) -> RunSpec:
+        if "dataset=" not in text:
+            raise InvalidInput(name, f"must be the address of a run, got {show(text[:40])}", "Press “Compare” on the first page.")
+        return resolve(RunSpec.from_query(text)).spec
+
+    def text(self, value: RunSpec) -> str:
+        return urlencode({"dataset": value.dataset} | value.to_query())
+
+    def in_words(self, value: Any) -> str:
+        return title(value)
+
+    def describe(self) -> str:
+        return "the address of a run"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)
+
+
+def controls(spec: RunSpec) -> None:
+    """Keeps the present run as A; where there is one, swaps it with the present run or drops it."""
+    kept = PINNED.value()
+    if kept is None:
+        st.button("Compare", on_click=PINNED.keep, args=(spec,), key="keep-a", help="Keeps this run as A, to move on as B.")
+        return
+    st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap")
+    st.button("Drop A", on_click=PINNED.keep, args=(None,), key="drop")
+
+
+def _swap(kept: RunSpec, present: RunSpec) -> None:
+    address.put(kept)
+    PINNED.keep(present)
+
+
+def pinned() -> Outcome | None:
+    """Run A; None where none is kept."""
+    kept = PINNED.value()
+    done = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
+    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
+
+
+def differences(a: Outcome, b: Outcome) -> None:
+    """What differs between the runs, in a sentence and in a table."""
+    st.markdown(words.markdown(sentence(a, b)))
+    rows = [(name, x, y) for name, x, y in zip(("Run", *_NAMES), _column(a), _column(b), strict=True)]
+    tables.table([("Settings that differ", *_settings(a.spec, b.spec)), *rows[1:]], ("", f"A: {rows[0][1]}", f"B: {rows[0][2]}"))
+
+
+_NAMES = ("Private", "Cost of noise", "Cost of training", "Non-private", "Attacks succeed at most", "Guarantee")
+
+
+def _column(done: Outcome) -> tuple[str, ...]:
+    """What the table says about one run."""
+    cost, measure = done.cost, done.cost.metric
+    if not cost.there:
+        values = ("no value",) * 4
+    else:
+        values = (
+            words.measured(measure, float(cost.private.mean())),
+            words.amount(measure, cost.noise),
+            words.amount(measure, cost.training),
+            words.measured(measure, cost.non_private),
+        )
+    limit = "–" if done.attack is None else words.percent(done.attack.accuracy)
+    return (title(done.spec), *values, limit, words.guarantee(done.calibration))
+
+
+def title(spec: RunSpec) -> str:
+    """A run in a few words."""
+    return f"{list_mechanisms()[spec.mechanism].label}, ε = {words.three(spec.epsilon)}"
+
+
+def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:
+    """The parts of two addresses that differ."""
+    one, other = ({k: str(v) for k, v in (spec.to_dict() | dict(spec.params)).items() if k != "params"} for spec in (a, b))
+    keys = [k for k in one | other if one.get(k) != other.get(k)]
+    said = [", ".join(f"{k} {values[k]}" for k in keys if k in values) or "none" for values in (one, other)]
+    return said[0], said[1]
+
+
+def sentence(a: Outcome, b: Outcome) -> str:
+    """How B differs from A, with the spread that the difference has to exceed."""
+    measure = b.cost.metric
+    parts = []
+    if a.spec.dataset != b.spec.dataset:
+        parts.append("the datasets differ")
+    if a.cost.there and b.cost.there and a.cost.metric.id == measure.id:
+        change = float(b.cost.private.mean() - a.cost.private.mean())
+        size = words.amount(measure, abs(change))
+        unit = " points" if measure.shares and size != "nothing" else ""
+        way = "higher" if change > 0 else "lower"
+        equal = f"{measure.within} is the same"
+        parts.append(equal if size == "nothing" else f"{measure.within} is {size}{unit} {way}")
+    if a.attack is not None and b.attack is not None:
+        change = b.attack.accuracy - a.attack.accuracy
+        size = words.part(abs(change))
+        more = "more" if change > 0 else "less"
+        parts.append("the attack bound is the same" if size == "nothing" else f"attacks may succeed {size} points {more} often")
+    elif (a.attack is None) != (b.attack is None):
+        parts.append(f"only {'A' if b.attack is None else 'B'} has a proved bound on attacks")
+    return f"B against A: {'; '.join(parts) or 'nothing can be compared'}."

@@ -1,0 +1,60 @@
+"""Compare: a run is kept as A, B moves on; both are in the address."""
+
+from __future__ import annotations
+
+import dataclasses
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT
+from support_pages import ROOT, text
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.one_run import compare
+from dpviz.dashboard.work import cached_runs
+
+
+def value(page: AppTest, key: str) -> str:
+    given = page.query_params[key]
+    return given if isinstance(given, str) else given[-1]
+
+
+def test_a_run_is_kept_swapped_and_dropped() -> None:
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    for key, given in {"dataset": "teaching", "seeds": "2", "epsilon": "0.5", "mechanism": "cms-output"}.items():
+        page.query_params[key] = given
+    page.run()
+    page.button(key="keep-a").click().run()
+    page.select_slider(key="epsilon").set_value(5.0).run()
+    assert not page.exception
+    assert parse_qs(value(page, "pinned"))["epsilon"] == ["0.5"]
+    assert value(page, "epsilon") == "5.0"
+    assert "B against A: accuracy is " in text(page)
+    assert any("Settings that differ" in str(table.value) for table in page.table)
+    page.button(key="swap").click().run()
+    assert not page.exception
+    assert page.select_slider(key="epsilon").value == 0.5
+    assert parse_qs(value(page, "pinned"))["epsilon"] == ["5.0"]
+    page.button(key="drop").click().run()
+    assert "pinned" not in page.query_params
+    assert "B against A" not in text(page)
+
+
+def test_differences_have_the_sign_of_b_minus_a() -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="cms-output", seeds=2, epsilon=0.1)
+    strong, weak = (cached_runs.outcome(s) for s in (spec, dataclasses.replace(spec, epsilon=10.0)))
+    gain = 100 * (weak.accuracy.mean() - strong.accuracy.mean())
+    assert gain > 0
+    assert f"accuracy is {gain:.1f} points higher" in compare.sentence(strong, weak)
+    assert "points more often" in compare.sentence(strong, weak)
+    assert f"accuracy is {gain:.1f} points lower" in compare.sentence(weak, strong)
+    assert "accuracy is the same; the attack bound is the same" in compare.sentence(weak, weak)
+
+
+def test_an_address_that_is_no_run_is_refused() -> None:
+    with pytest.raises(InvalidInput):
+        compare.PINNED.read("dataset=nowhere")
+    spec = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=0.3)
+    assert compare.PINNED.read(compare.PINNED.write(spec)) == spec
