@@ -12,7 +12,7 @@ from dpviz.papers.verdict import Scope
 _DBDP, _IP, _PIDP = "kang-dbdp", "kang-ip", "kang-pidp"
 _TUNED = (
     "The paper chooses the number of iterations and the learning rate by cross validation on the private data, outside its ε; "
-    "here every method has fixed defaults."
+    "here every default follows from public facts by a rule."
 )
 _DRAWS = "The paper does not say how often it repeats; here 10 noise draws on one 80/20 split."
 _LAMBDA = "The paper gives no regularisation; here λ = 0.001."
