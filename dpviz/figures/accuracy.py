@@ -45,15 +45,6 @@ def accuracy_distribution(
         span = (0.0, 1.1 * max(ends))
     low = span[0]
     x, y = stack(values, (span[1] - low) / 40)
-    mean = {
-        "x": [values.mean()],
-        "y": [-0.7],
-        "mode": "markers",
-        "showlegend": False,
-        "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
-        "error_x": {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0},
-        "hovertemplate": f"mean %{{x:{digits}}}{sign}<extra></extra>",
-    }
     marks = [
         (majority, f"majority {unit * majority:{digits}}{sign}", "majority"),
         (non_private, f"<b>non-private {unit * non_private:{digits}}{sign}</b>", "none"),
@@ -65,16 +56,13 @@ def accuracy_distribution(
         reference_line(theme, unit * value, text, kind=kind, level=level, span=span)
         for level, (value, text, kind) in enumerate(marks)
     ]
-    behind, above = stack(other, (span[1] - low) / 40)
-    hollow = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
-    kept = {"x": behind, "y": above, "mode": "markers", "name": "A", "showlegend": False, "marker": hollow}
-    kept["hovertemplate"] = f"A: %{{x:{digits}}}{sign}<extra></extra>"
+    kept = _hollow(stack(other, (span[1] - low) / 40), theme, f"A: %{{x:{digits}}}{sign}<extra></extra>")
     return figure(
         theme,
         [
             *([kept] if ghost is not None else []),
             _dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"},
-            mean,
+            _mean(values, look, theme, f"mean %{{x:{digits}}}{sign}<extra></extra>"),
         ],
         height=340,
         x={"title": title, "range": span, "ticksuffix": sign},
@@ -84,6 +72,26 @@ def accuracy_distribution(
         # the same margin with and without the third label: nothing jumps from one mechanism to the next
         margin=margin(top=92),
     )
+
+
+def _mean(values: Floats, look: Look, theme: Theme, hover: str) -> Trace:
+    """A triangle below the dots, with the spread of the draws."""
+    return {
+        "x": [values.mean()],
+        "y": [-0.7],
+        "mode": "markers",
+        "showlegend": False,
+        "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
+        "error_x": {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0},
+        "hovertemplate": hover,
+    }
+
+
+def _hollow(places: tuple[Floats, Floats], theme: Theme, hover: str) -> Trace:
+    """The draws of another run, called A."""
+    marker = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
+    dots: Trace = {"x": places[0], "y": places[1], "mode": "markers", "name": "A", "showlegend": False, "marker": marker}
+    return dots | {"hovertemplate": hover}
 
 
 def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "the minimum") -> go.Figure:

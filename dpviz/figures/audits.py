@@ -59,30 +59,6 @@ def guesses(right: float, limits: tuple[float, float], allowed: float | None, th
     top = max(limits[1], allowed or 0.0)
     high = min(100.0, 10.0 * np.ceil(10 * top + 0.3))
     low = min(50.0, 10.0 * np.floor(10 * limits[0]))
-    traces: list[Trace] = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": [100 * right - 50],
-            "base": [50],
-            "y": [0],
-            "width": 0.5,
-            "name": "guessed right",
-            "showlegend": False,
-            "marker": {"color": _BAD if exceeded else faint(theme.majority, 0.7), "line": {"color": theme.ink, "width": 1}},
-            "error_x": {
-                "type": "data",
-                "symmetric": False,
-                "array": [100 * (limits[1] - right)],
-                "arrayminus": [100 * (right - limits[0])],
-                "color": theme.ink,
-                "thickness": 3,
-                "width": 10,
-            },
-            "hovertemplate": f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to "
-            f"{100 * limits[1]:.1f} %)<extra></extra>",
-        }
-    ]
     places = [(50.0, "coin toss", "dot", -0.62)]
     if allowed is not None:
         places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
@@ -102,7 +78,7 @@ def guesses(right: float, limits: tuple[float, float], allowed: float | None, th
     ]
     return figure(
         theme,
-        traces,
+        [_share(right, limits, _BAD if exceeded else faint(theme.majority, 0.7), theme)],
         height=180,
         shapes=lines,
         annotations=notes,
@@ -110,6 +86,32 @@ def guesses(right: float, limits: tuple[float, float], allowed: float | None, th
         x={"title": "guesses that were right", "range": [low - 1, high + 1], "ticksuffix": " %", "nticks": 6},
         y={"visible": False, "range": [-0.9, 0.9]},
     )
+
+
+def _share(right: float, limits: tuple[float, float], colour: str, theme: Theme) -> Trace:
+    """A bar from a coin toss to a share of correct guesses, with its limits."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [100 * right - 50],
+        "base": [50],
+        "y": [0],
+        "width": 0.5,
+        "name": "guessed right",
+        "showlegend": False,
+        "marker": {"color": colour, "line": {"color": theme.ink, "width": 1}},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [100 * (limits[1] - right)],
+            "arrayminus": [100 * (right - limits[0])],
+            "color": theme.ink,
+            "thickness": 3,
+            "width": 10,
+        },
+        "hovertemplate": f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to "
+        f"{100 * limits[1]:.1f} %)<extra></extra>",
+    }
 
 
 def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndarray] | None = None, label: str = "") -> go.Figure:

@@ -73,39 +73,22 @@ def trade_off(
     """
     percent = quantity not in LOSSES
     scale = 100.0 if percent else 1.0
-    traces: list[Trace] = []
-    for k, curve in enumerate(curves):
-        traces += _line(k, curve, scale, percent)
-    for k, curve in enumerate(curves):
-        if curve.needs is not None and wanted is not None:
-            traces.append(_needs(k, curve, curve.needs, wanted * scale, theme))
-    x = [math.log10(e) for e in span]
-    pad = max(0.04 * (x[1] - x[0]), 0.05)
-    x = [x[0] - pad, x[1] + pad]
+    traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
+    if wanted is not None:
+        traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
+    x = _padded(span)
     traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
     y = _vertical(curves, baselines, wanted, scale, percent)
-    names = [
-        *_level_names(baselines, wanted, scale, percent, theme, math.log10(span[1])),
-        *(_curve_name(c, scale, percent) for c in curves),
-    ]
-    names = [one for one in names if math.isfinite(one.y)]
-    wrapped = len(names) <= _WRAPPED
-    lines = [_wrap(one.text) if wrapped else [one.text] for one in names]
+    levels = _level_names(baselines, wanted, scale, percent, theme, math.log10(span[1]))
+    names = [one for one in (*levels, *(_curve_name(c, scale, percent) for c in curves)) if math.isfinite(one.y)]
+    lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, _LINE * sum(map(len, lines)))
-    top = 40
-    layout: Trace = {}
+    top = 84 if odds else 40
     if odds:
-        top += 44
-        layout["xaxis2"] = _odds_axis(odds, x, theme)
-        traces.append(
-            {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
-        )
-    notes = [_caption(title, 52 if odds else 8), *_names(names, lines, y, plot, theme)]
-    shapes: list[Trace] = []
-    if here is not None and x[0] <= math.log10(here) <= x[1]:
-        mark, note = _here(here, theme)
-        shapes.append(mark)
-        notes.append(note)
+        nothing: Trace = {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers"}
+        traces.append(nothing | {"showlegend": False, "hoverinfo": "skip"})
+    seen = here is not None and x[0] <= math.log10(here) <= x[1]
+    marks = [_here(here, theme)] if here is not None and seen else []
     longest = max((len(line) for part in lines for line in part), default=0)
     return figure(
         theme,
@@ -117,12 +100,19 @@ def trade_off(
         dragmode="pan",
         hovermode="closest",
         clickmode="event+select",
-        annotations=notes,
-        shapes=shapes,
+        annotations=[_caption(title, 52 if odds else 8), *_names(names, lines, y, plot, theme), *(note for _, note in marks)],
+        shapes=[mark for mark, _ in marks],
         x=_horizontal(span, x),
         y={"fixedrange": True} | y,
-        **layout,
+        **({"xaxis2": _odds_axis(odds, x, theme)} if odds else {}),
     )
+
+
+def _padded(span: tuple[float, float]) -> list[float]:
+    """Ends of the logarithmic axis, a little beyond the smallest and the largest epsilon."""
+    low, high = (math.log10(e) for e in span)
+    pad = max(0.04 * (high - low), 0.05)
+    return [low - pad, high + pad]
 
 
 @dataclass(frozen=True)

@@ -61,46 +61,51 @@ def training_map(
     """
     n = len(points)
     picked = group if group is not None and group.any() else None
-    kind = "scattergl" if n > WEBGL_FROM else "scatter"
+    kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
+    above = _either(n, named, chosen)
+    xy, width = points.astype(np.float32), np.full(n, base) if epsilon is None else _sizes(epsilon, base)
+    looks = _looks(n, noised, used, kinds, theme)
     colour, bar = _logarithmic(influence, unit)
-    base = 5.0 if n > WEBGL_FROM else 8.0 if n > 1000 else 11.0
-    size = None if epsilon is None else _sizes(epsilon, base)
     # every array comes back with every selected point, so a large set has none that it can do without
     amounts = _amounts(influence) if n <= WEBGL_FROM else None
+
+    def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
+        marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
+        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows], unit)
+        return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
+
+    layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
+    traces = [dots(*one) for one in layers if one[0].any()]
+    traces += [_key(f"{int(rows.sum()):,} {name}", symbol, line, theme) for rows, name, symbol, line in looks if rows.any()]
+    traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
+    scale, notes = {"colorscale": _SCALES[theme.name]} | bar, _row_names(xy, row_ids, above, chosen, theme)
+    return figure(theme, traces, height=MAP, coloraxis=scale, annotations=notes, **_layout(names, ticks))
+
+
+def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """(n,) rows that are in one of the groups; None is an empty one."""
+    return np.any([np.zeros(n, bool), *(group for group in groups if group is not None)], axis=0)
+
+
+def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool, theme: Theme) -> Trace:
+    """Sizes and outline of points; raised ones are large enough to see and have an edge."""
+    if not raised:
+        return {"size": width, "line": line}
+    edge = line | {"color": theme.noise if symbol == "diamond" else theme.ink, "width": 2}
+    return {"size": np.maximum(width, 12.0), "line": edge}
+
+
+def _looks(
+    n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, kinds: tuple[str, str, str], theme: Theme
+) -> tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]:
+    """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
     met = np.zeros(n, bool) if noised is None else noised
     never = np.zeros(n, bool) if used is None else ~used & ~met
-    above = np.zeros(n, bool)
-    for raised in (named, chosen):
-        above |= np.zeros(n, bool) if raised is None else raised
-    xy = points.astype(np.float32)
-    looks: tuple[tuple[NDArray[np.bool_], str, str, Trace], ...] = (
+    return (
         (never, kinds[2], "square-open", {"width": 1.5}),
-        (~met & ~never, kinds[0] if noised is not None else "training rows", "circle", {"width": 0}),
+        (~met & ~never, "training rows" if noised is None else kinds[0], "circle", {"width": 0}),
         (met, kinds[1], "diamond", {"width": 2, "color": theme.noise}),
     )
-    traces: list[Trace] = []
-    for layer in (~above, above):
-        for kind_of_row, _, symbol, line in looks:
-            at = kind_of_row & layer
-            if not at.any():
-                continue
-            edge = line | {"color": theme.noise if symbol == "diamond" else theme.ink, "width": 2} if layer is above else line
-            width = np.full(int(at.sum()), base) if size is None else size[at]
-            if layer is above:
-                width = np.maximum(width, 12.0)
-            marker = {"color": colour[at], "size": width, "symbol": symbol, "line": edge}
-            dots = _dots(xy[at], row_ids[at], kind, marker, None if amounts is None else amounts[at], unit)
-            if picked is not None:
-                dots["selectedpoints"] = np.flatnonzero(picked[at]).tolist()
-            traces.append(dots)
-    for kind_of_row, name, symbol, line in looks:
-        if kind_of_row.any():
-            traces.append(_key(f"{int(kind_of_row.sum()):,} {name}", symbol, line, theme))
-    if chosen is not None and chosen.any():
-        traces.append(_rings(xy[chosen], row_ids[chosen], kind, base + 14, theme))
-    notes = _row_names(xy, row_ids, above, chosen, theme)
-    scale = {"colorscale": _SCALES[theme.name]} | bar
-    return figure(theme, traces, height=MAP, coloraxis=scale, annotations=notes, **_layout(names, ticks))
 
 
 def _row_names(

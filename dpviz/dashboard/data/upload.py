@@ -174,11 +174,16 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         except MemoryError:
             refused(InvalidInput("upload", "needs more memory than there is", "Choose fewer columns or a sample of the rows."))
             return
-        for old in session.hold(made):
-            st.toast(f"{words.markdown(old.title)} made room and was forgotten.")
-        session.want(made.name)
-        st.rerun()
+        _use(made)
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _use(made: Upload) -> None:
+    """Keeps an upload for the session and draws the page anew, with it."""
+    for old in session.hold(made):
+        st.toast(f"{words.markdown(old.title)} made room and was forgotten.")
+    session.want(made.name)
+    st.rerun()
 
 
 def _described(table: Table, target: str) -> pd.DataFrame:

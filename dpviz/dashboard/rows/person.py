@@ -14,6 +14,7 @@ from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
 from dpviz.dashboard.rows.selection import Chosen, Condition
 from dpviz.dashboard.shell.fields import Group
+from dpviz.datasets import Dataset
 from dpviz.datasets.table.units import Units
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
@@ -330,8 +331,7 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
     if released:
         st.caption(words.markdown(released))
     dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
-    before, noisy, units = dataset.X[row_id], after[i], Units(dataset)
-    if np.array_equal(before, noisy):
+    if np.array_equal(dataset.X[row_id], after[i]):
         changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
         panels.empty(
             f"Row {row_id} stays as it was in noise draw {replica + 1}, in which {len(changed):,} of {len(after):,} rows changed."
@@ -340,6 +340,12 @@ def before_after(seen: Inspected, influence: Influence, chosen: Chosen, theme: T
             other = int(seen.row_ids[changed[influence.newton_norm[changed].argmax()]])
             st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
         return
+    _change(dataset, row_id, after[i], theme)
+
+
+def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> None:
+    """A row beside the same row after noise: a picture, a sentence and the features that moved most."""
+    before, units = dataset.X[row_id], Units(dataset)
     texts = units.read(row_id, before), units.read(row_id, noisy)
     data = pd.DataFrame(
         {

@@ -53,16 +53,7 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
     _dataset_there()
     with st.sidebar:
         pages = st.container(gap="xxsmall")
-        names = (*list_datasets(), *session.held())
-        st.selectbox(
-            "Dataset",
-            [*names, *([] if state["dataset"] in names else [state["dataset"]])],
-            key="dataset",
-            format_func=dataset_label,
-            accept_new_options=True,
-            on_change=_dataset_typed,
-            help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
-        )
+        _datasets(state["dataset"])
         about = st.container()
         models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
         st.selectbox("Model", models, key="model", format_func=lambda name: get_model(name).label)
@@ -79,7 +70,34 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
         with st.expander("Advanced"):
             shown = _advanced(state)
         st.button("Back to the defaults", on_click=_reset, width="stretch")
-    keys = [*address.FIELDS, *shown]
+    spec = _read(state, shown)
+    if own is not None:
+        own.check(spec)
+    query = address.leave(spec, [*address.FIELDS, *shown, "epsilon_typed"], keys_of_page)
+    with pages:
+        links.links(query)
+    for caution in cautions(spec.dataset):
+        about.warning(words.markdown(caution), icon="⚠️")
+    with st.sidebar:
+        recorder.button(spec, dataset_label(spec.dataset))
+    return spec
+
+
+def _datasets(current: str) -> None:
+    names = (*list_datasets(), *session.held())
+    st.selectbox(
+        "Dataset",
+        [*names, *([] if current in names else [current])],
+        key="dataset",
+        format_func=dataset_label,
+        accept_new_options=True,
+        on_change=_dataset_typed,
+        help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
+    )
+
+
+def _read(state: Any, shown: Sequence[str]) -> RunSpec:
+    """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
     given = {k: text_of(k, state[k]) for k in address.FIELDS}
     own_knobs = get_mechanism(state["mechanism"]).knobs()
@@ -89,15 +107,6 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)
-    if own is not None:
-        own.check(spec)
-    query = address.leave(spec, [*keys, "epsilon_typed"], keys_of_page)
-    with pages:
-        links.links(query)
-    for caution in cautions(spec.dataset):
-        about.warning(words.markdown(caution), icon="⚠️")
-    with st.sidebar:
-        recorder.button(spec, dataset_label(spec.dataset))
     return spec
 
 

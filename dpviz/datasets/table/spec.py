@@ -149,28 +149,21 @@ def prepare(
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     limits = limits or Limits.from_environment()
-    said: list[Words] = list(notes)
-    lost: list[Lost] = []
+    said, lost = list[Words](notes), list[Lost]()
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec, every_column)
-    for column, reason in left_out.items():
-        chosen = column in spec.drop or spec.columns is not None
-        sentence: Words = f"{column} is not used: {reason}."
-        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+    lost += _columns_lost(frame, spec, left_out)
     used, dropped = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", label_names)
     blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
-    repeats = int(used.duplicated().sum())
-    if repeats:
+    if repeats := int(used.duplicated().sum()):
         said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
-    last = "label" if "label" not in features else f"label ({target})"
-    while last in features:
-        last += "'"
-    shown = used[features].assign(**{last: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))})
+    labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
+    shown = used[features].assign(**{_label_column(features, target): labels})
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
-    about = f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"
+    words = {"description": f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"} | words
     dataset = build(
         name=name,
         x=x,
@@ -186,9 +179,27 @@ def prepare(
         looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
-        **({"description": about} | words),
+        **words,
     )
     return Prepared(dataset, left_out, dropped)
+
+
+def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
+    """What the table loses with the columns that are not used."""
+    found = []
+    for column, reason in left_out.items():
+        chosen = column in spec.drop or spec.columns is not None
+        sentence: Words = f"{column} is not used: {reason}."
+        found.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+    return found
+
+
+def _label_column(features: Sequence[str], target: str) -> str:
+    """A name for the column of labels that no feature has."""
+    last = "label" if "label" not in features else f"label ({target})"
+    while last in features:
+        last += "'"
+    return last
 
 
 def _blocks(
