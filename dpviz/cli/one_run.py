@@ -24,7 +24,7 @@ _OPTIONS = {
     "seed": "seed of the noise",
     "intercept": "true or false",
     "folds": "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k",
-    "scaling": "how rows get into the unit ball: unit, clip, bound or largest",
+    "row-scaling": "how rows get into the unit ball: unit, clip, bound or largest",
 }
 
 

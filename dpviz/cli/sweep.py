@@ -58,7 +58,7 @@ def add(commands: Any) -> None:
         ("seed", "seed of the noise"),
         ("intercept", "true or false"),
         ("folds", "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k"),
-        ("scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
+        ("row-scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
     ):
         sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
     sweep.add_argument(
@@ -159,7 +159,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows
-    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "scaling", "folds")
+    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "row_scaling", "folds")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
     read = RunSpec.from_query(given)
     values |= {name: getattr(read, name) for name in given}

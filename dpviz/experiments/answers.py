@@ -111,7 +111,7 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
             split_seed=spec.split_seed,
             seed=spec.seed,
             intercept=spec.intercept,
-            scaling=spec.scaling,
+            row_scaling=spec.row_scaling,
         )
     )
     band = curves.summarise(table, band="mean")

@@ -132,7 +132,7 @@ def fit_key(spec: RunSpec) -> str:
         lam=spec.lam,
         split_seed=spec.split_seed,
         intercept=spec.intercept,
-        scaling=spec.scaling,
+        row_scaling=spec.row_scaling,
         folds=spec.folds,
         seeds=1,
     )

@@ -54,7 +54,7 @@ def dataset_of(spec: RunSpec) -> Dataset:
     Raises:
         InvalidInput: they are not there or cannot be read.
     """
-    return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.scaling)
+    return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.row_scaling)
 
 
 def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:

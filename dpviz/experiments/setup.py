@@ -133,7 +133,7 @@ def setup_for(spec: RunSpec) -> Setup:
     """
     spec = resolve(spec).spec
     dataset = dataset_of(spec)
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.scaling, spec.split_seed, spec.folds, spec.model, spec.lam)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.row_scaling, spec.split_seed, spec.folds, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
         split = dataset.split(spec.split_seed, spec.folds)

@@ -52,7 +52,7 @@ SETTINGS: dict[str, Knob] = {
         high=100,
     ),
     "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
-    "scaling": Choice(
+    "row_scaling": Choice(
         label="Row scaling",
         help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
         "its own and cost no privacy; clipping keeps the length of short rows. The largest possible norm follows from the number "
@@ -81,7 +81,7 @@ class RunSpec:
         seed: seed of the noise; replica s uses its s-th child stream.
         params: knobs of the mechanism; what is left out is at its default.
         intercept: whether the data has the constant feature.
-        scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
+        row_scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
 
     Raises:
@@ -99,7 +99,7 @@ class RunSpec:
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
     intercept: bool = True
-    scaling: str = "unit"
+    row_scaling: str = "unit"
     folds: int = 0
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class RunSpec:
         get_mechanism(self.mechanism)
         put("epsilon", check_epsilon(self.epsilon))
         put("delta", None if self.delta is None else _check_delta(self.delta))
-        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "scaling", "folds"):
+        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "row_scaling", "folds"):
             put(name, SETTINGS[name].check(name, getattr(self, name)))
         if self.folds == 1:
             raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")

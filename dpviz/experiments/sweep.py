@@ -48,7 +48,7 @@ class SweepSpec:
     split_seed: int = 0
     seed: int = 0
     intercept: bool = True
-    scaling: str = "unit"
+    row_scaling: str = "unit"
     folds: int = 0
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class SweepSpec:
             seed=self.seed,
             params=params,
             intercept=self.intercept,
-            scaling=self.scaling,
+            row_scaling=self.row_scaling,
             folds=self.folds,
         )
 

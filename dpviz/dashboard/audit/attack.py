@@ -334,7 +334,7 @@ def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
         lines += [
             f"problem = setup_for(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
             f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept}, "
-            f"scaling={spec.scaling!r}, folds={spec.folds})).problem",
+            f"row_scaling={spec.row_scaling!r}, folds={spec.folds})).problem",
             f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
             f"pair = replace_by(problem, {changed}, x, {float(y)})",
         ]

@@ -222,7 +222,7 @@ def lines(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | Non
 
 def _same_plane(one: RunSpec, other: RunSpec) -> bool:
     """Whether the models of two runs are lines in the same picture."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "scaling"))
+    return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "row_scaling"))
 
 
 def first(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:

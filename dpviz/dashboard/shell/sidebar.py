@@ -141,7 +141,7 @@ def _advanced(state: Any) -> list[str]:
             help="Width of the hidden layer; 0 takes as many units as the data has features.",
         )
     st.markdown("**Data**")
-    for name in ("scaling", "intercept"):
+    for name in ("row_scaling", "intercept"):
         fields.control(name, SETTINGS[name])
     st.markdown("**Budget and noise**")
     n = train_size(rows_of(state["dataset"]))

@@ -223,7 +223,7 @@ class Choices:
             split_seed=spec.split_seed,
             seed=spec.seed,
             intercept=spec.intercept,
-            scaling=spec.scaling,
+            row_scaling=spec.row_scaling,
             folds=spec.folds,
         )
 
