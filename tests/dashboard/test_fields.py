@@ -186,7 +186,7 @@ FULL = {
 @pytest.mark.parametrize("page", PAGES)
 def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> None:
     full = FULL[page]
-    asked = {"dataset": "teaching", "mechanism": "rsgd-ar", "seeds": "2"} | full
+    asked = {"mechanism": "rsgd-ar", "seeds": "2"} | full  # of the default dataset, teaching
     test = AppTest.from_file(str(ROOT / "pages" / f"{PAGES[page][1]}.py"), default_timeout=120)
     test.query_params.update(asked)
     test.run()

@@ -224,7 +224,7 @@ def test_verdicts_are_computed_from_a_sweep() -> None:
     figure, _ = base.panels()["dbdp-small-breast-cancer"]
     values = base.setup("dbdp-small-breast-cancer").values | {
         "dataset": "breast-cancer",
-        "seeds": 4,
+        "seeds": 20,
         "mechanisms": {"dp-sgd": {}},
     }
     (one, verdict), *_ = base.judge(figure, dpviz.run_sweep(SweepSpec(epsilons=[0.1, 20.0], **values)))
