@@ -32,21 +32,21 @@ def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
 
 def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> None:
     one = reader()
-    page = one.open()
+    page = one.open("?dataset=breast-cancer")
     before = page.locator(PICTURE).inner_html()
     one.press("ArrowLeft", 3)
     assert page.locator(PICTURE).inner_html() != before
-    assert query(page) == {"epsilon": "0.71"}
+    assert query(page) == {"dataset": "breast-cancer", "epsilon": "0.71"}
     assert one.sentence.startswith("At ε = 0.71")
 
 
 def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:
     one = reader()
-    page = one.open("?dataset=teaching&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
+    page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
     assert one.sentence.startswith("At ε = 0.37 ")
     assert "over 5 noise draws" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
     link = query(page)
-    assert link == {"dataset": "teaching", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"}
+    assert link == {"dataset": "iris", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"}
     first = one.sentence
     one.press("ArrowRight")
     second = one.sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -26,7 +27,9 @@ def ask(kind: str, names: frozenset[str] | None, addresses: bool = False, **head
 
     given = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     made = guard.Guard(app, names=names, addresses=addresses)
-    asyncio.run(made({"type": kind, "headers": given}, receive, send))
+    # in a thread of its own: a browser test may have left this one with a loop
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(lambda: asyncio.run(made({"type": kind, "headers": given}, receive, send))).result()
     return bool(reached), sent[0]
 
 

@@ -22,6 +22,7 @@ from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments import inspected
+from dpviz.experiments.releases import releases
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
 
@@ -50,6 +51,7 @@ def fill(name: str) -> SweepJob:
     inspected.retrained(spec, [1, 2])
     inspected.noisy_rows(spec)
     inspected.rule_counts(spec, 2.0)
+    releases(spec, [0.5, 1.0])
     influence_map.place(seen, influence_map.dataset_of(spec), selection.COMPONENTS)
     sweep = SweepSpec(dataset=name, mechanisms=["cms-output"], epsilons=[1.0], seeds=2)
     job = jobs.pool().submit(SweepJob(f"of {name}", sweep.cells(), None))

@@ -37,9 +37,11 @@ def test_a_student_finds_the_four_answers() -> None:
 
 
 def test_sentences_carry_the_numbers_of_the_calibration() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd")
+    steps = {"rsgd.epochs": "20", "rsgd.batch_size": "50", "rsgd.step_size": "1.5"}  # automatic ones would change with n
+    params = {"epochs": 20, "batch_size": 50, "step_size": 1.5}
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd", params=params)
     cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
-    said = text(opened(SENSITIVITY, mechanism="rsgd"))
+    said = text(opened(SENSITIVITY, mechanism="rsgd", **steps))
     assert f"one row changes what is protected by at most {cal.sensitivity:.3g}; with ten times the rows" in said
     assert scaling.in_use(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
