@@ -1,5 +1,7 @@
 """From a sensitivity to noise: accountants, relations, composition, and what is left to an attacker."""
 
+import streamlit as st
+
 from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
 from dpviz.dashboard.shell import fields, page, sidebar
 
@@ -12,8 +14,13 @@ if found is not None:
     mechanism, released, calibration = found
     comparison.bars(spec, theme, mechanism, released, calibration)
     curves.attacker(theme, comparison.attack_of(spec, mechanism, calibration))
-    curves.renyi(spec, theme, mechanism, released, calibration)
-    curves.delta_curve(theme, mechanism, released, calibration)
-    curves.composition(theme, released, spec)
-    curves.relations(theme, released, calibration)
-comparison.papers(spec)
+    with st.expander("Rényi: one line per order, and the best order"):
+        curves.renyi(spec, theme, mechanism, released, calibration)
+    with st.expander("The whole curve: δ for every ε"):
+        curves.delta_curve(theme, mechanism, released, calibration)
+    with st.expander("Composition: ε over steps"):
+        curves.composition(theme, released, spec)
+    with st.expander("Who is compared: replace-one or add-remove"):
+        curves.relations(theme, released, calibration)
+with st.expander("What each paper would add, and what is needed"):
+    comparison.papers(spec)

@@ -18,6 +18,7 @@ from pandas.api.types import is_numeric_dtype
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.common.words import Words
 from dpviz.datasets import Dataset
+from dpviz.datasets.base import train_size
 from dpviz.experiments.curves import QUANTILES
 from dpviz.experiments.measure import chances_right
 from dpviz.experiments.releases import Release, Releases
@@ -45,7 +46,8 @@ class Grouping:
     Attributes:
         column: a column of `columns(dataset)`.
         cuts: rising points at which a number is cut; a value v is in [a, b) where a <= v < b. Without any, a number is cut
-            at its quartiles, unless it takes at most `MOST` values.
+            at its quartiles, or at its median where quarters of the test rows would be fewer than `SMALL`, unless it takes at
+            most `MOST` values.
     """
 
     column: str
@@ -75,6 +77,21 @@ def columns(dataset: Dataset) -> dict[str, bool]:
     return {str(name): is_numeric_dtype(table[name]) for name in table}
 
 
+def suggested(dataset: Dataset) -> str:
+    """The first column, text before numbers, that makes at least two groups of about `SMALL` test rows; "" where none does."""
+    known = columns(dataset)
+    for name in sorted(known, key=lambda name: known[name]):
+        sizes = np.bincount(group(dataset, Grouping(name)).index)
+        if np.sum(sizes * _tested(dataset.n) >= SMALL * dataset.n) >= 2:
+            return name
+    return next(iter(known), "")
+
+
+def _tested(n: int) -> int:
+    """Test rows of n in an 80/20 split."""
+    return n - train_size(n)
+
+
 def _table(dataset: Dataset) -> pd.DataFrame:
     used = dataset.frame.iloc[:, :-1]
     return used if dataset.beside is None else pd.concat([used, dataset.beside.set_axis(used.index)], axis=1)
@@ -96,7 +113,8 @@ def group(dataset: Dataset, grouping: Grouping) -> Groups:
     if not known[grouping.column] or (not cuts and values.nunique() <= MOST):
         return _by_value(values, grouping)
     if not cuts:
-        cuts = tuple(float(q) for q in dict.fromkeys(np.nanquantile(values.to_numpy(float), (0.25, 0.5, 0.75))))
+        shares = (0.25, 0.5, 0.75) if _tested(dataset.n) >= 4 * SMALL else (0.5,)
+        cuts = tuple(float(q) for q in dict.fromkeys(np.nanquantile(values.to_numpy(float), shares)))
     numbers = values.to_numpy(float)
     index = np.searchsorted(np.asarray(cuts), numbers, side="right")
     ends = [f"{cut:g}" for cut in cuts]

@@ -65,9 +65,16 @@ def decision_lines(
         theme,
         traces,
         height=HEIGHT,
-        margin=margin(left=48, top=4, bottom=52 + 3 * LEGEND_LINE),
+        margin=margin(left=48, top=4, bottom=68 + 3 * LEGEND_LINE),
         # below the plot: the picture itself comes first
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": -76 / (HEIGHT - 141),
+            "yanchor": "top",
+            "font": {"size": FONT_SIZE - 2},
+        },
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )

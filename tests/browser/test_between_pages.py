@@ -19,11 +19,11 @@ PAGES = sorted((Path(__file__).parents[2] / "pages").glob("*.py"))
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_the_run_goes_along_and_back(reader: Callable[..., Any], path: Path) -> None:
     one = reader()
-    page = one.open("?dataset=teaching&epsilon=0.5&seeds=3")
+    page = one.open("?dataset=iris&epsilon=0.5&seeds=3")
     page.get_by_role("link", name=title(path.stem), exact=True).click()
     page.wait_for_function("t => document.querySelector('h1')?.innerText.trim().length && location.pathname.length > 1", arg="")
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    assert "dataset=teaching" in page.url
+    assert "dataset=iris" in page.url
     assert "epsilon=0.5" in page.url
     page.go_back()
     page.wait_for_function(

@@ -29,6 +29,7 @@ def person(k: int, end: str = "") -> str:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("header", [True, False])
 def test_adult_is_both_files_joined(data: Path, header: bool) -> None:
     names = ", ".join(originals.ORIGINALS["openml-1590"].columns) + "\n"

@@ -74,8 +74,8 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal
         st.markdown(
             words.markdown(
                 f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
-                f"({smallest.name}); {largest.name} asks for "
-                f"{words.three(largest.sigma / smallest.sigma)} times that, for {what} {words.three(step.sensitivity)}."
+                f"({smallest.name}); {largest.name} needs "
+                f"{words.three(largest.sigma / smallest.sigma)} times as much, for {what} {words.three(step.sensitivity)}."
             )
         )
     guarantee.badge(cal)
@@ -160,7 +160,6 @@ def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequen
 
 def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
-    st.header("What each paper would add, and what is needed", anchor=False)
     setting, budget = setting_of(spec), resolve(spec).budget
     rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
     tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))

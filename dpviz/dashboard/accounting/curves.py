@@ -29,7 +29,6 @@ CONTROLS = (COMPOSE, RATE, MULTIPLIER)
 
 def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
     """The Rényi curve and what it gives at each order."""
-    st.header("Rényi: one line per order, and the best order", anchor=False)
     if cal.noise_scale <= 0:
         return
     found = tables.renyi_curve(released, cal.budget.delta)
@@ -62,7 +61,6 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
 
 def delta_curve(theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
-    st.header("The whole curve: δ for every ε", anchor=False)
     table = tables.delta_curve(released, cal.budget.delta)
     drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(mechanism.id, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
@@ -84,7 +82,6 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Event, cal: Calibr
 
 def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     """epsilon over the number of steps with subsampling."""
-    st.header("Composition: ε over steps", anchor=False)
     columns, rate = st.columns(3), only_step(released).rate
     with columns[0]:
         relation = Neighbouring(COMPOSE.draw())
@@ -113,7 +110,6 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
 
 def relations(theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
-    st.header("Who is compared: replace-one or add-remove", anchor=False)
     table = tables.relations(released, cal.budget.delta)
     items = [
         lines.Bar(row.relation, row.epsilon, f"ε = {words.three(row.epsilon)}", solid=row.proved, strong=row.in_use)

@@ -100,9 +100,9 @@ def details(one: Shown, theme: Theme) -> None:
 def papers(shown: Sequence[Shown]) -> None:
     """A table of verdicts for each paper."""
     for paper in dict.fromkeys(s.claim.paper for s in shown):
-        with st.container(key=f"verdicts-of-{paper}"):
-            st.header(words.markdown(PAPERS[paper].name), anchor=False)
-            tables.table([_line(s) for s in shown if s.claim.paper == paper], ("Claim", "Verdict"))
+        lines = [_line(s) for s in shown if s.claim.paper == paper]
+        with st.expander(f"{words.markdown(PAPERS[paper].name)}: {len(lines)} verdicts", key=f"verdicts-of-{paper}"):
+            tables.table(lines, ("Claim", "Verdict"))
 
 
 def _line(s: Shown) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.shell.fields import Field, Line
 from dpviz.datasets import load_dataset
-from dpviz.experiments.groups import MEASURES, columns
+from dpviz.experiments.groups import MEASURES, columns, suggested
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Number, Switch
 from dpviz.models import get_model
@@ -47,7 +47,11 @@ class Cuts(Knob):
 
 
 CUTS: Field[tuple[float, ...]] = Field(
-    "cuts", Cuts(label="Cut a number at", help="For example 30, 45, 60. Empty cuts at the quartiles, read from all rows."), ()
+    "cuts",
+    Cuts(
+        label="Cut a number at", help="For example 30, 45, 60. Empty cuts at the quartiles of all rows, or at the median of few."
+    ),
+    (),
 )
 _SHARES = {name: label for name, label in MEASURES.items() if name != "mean_score"}
 MEASURE: Field[str] = Field(
@@ -71,10 +75,10 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     label = "Threshold on the probability" if probabilities else "Threshold on the score"
     threshold = Field("threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual)
     try:
-        known = columns(load_dataset(spec.dataset, intercept=spec.intercept))
+        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
+        known, first = columns(dataset), suggested(dataset)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        known = {}
-    first = next((name for name, number in known.items() if not number), next(iter(known), ""))
+        known, first = {}, ""
     help_text = "Any column of the table, also one that is not trained on."
     column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(known)), first, few=0)
     return column, CUTS, MEASURE, threshold, WHY
