@@ -56,6 +56,7 @@ def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float
             assert bool(result.warnings) == (double is QuietlyWeakNoise)
 
 
+@pytest.mark.long
 def test_noise_that_suffices_is_not_accused_at_the_same_size() -> None:
     budget = Budget(0.5, 1e-5)
     results = [audit(*quiet(OutputGaussian(), budget), budget, runs=5000, seed=k, confidence=0.99) for k in range(20)]

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support import mostly_long
 
 from dpviz.dashboard.shell.links import title
 
@@ -49,7 +48,8 @@ def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None
     )
 
 
-@pytest.mark.parametrize("path", mostly_long(PAGES, PAGES[0]), ids=lambda p: p.stem)
+@pytest.mark.long
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> None:
     one = reader(width=400)
     name = title(path.stem).replace(" ", "_")

@@ -217,6 +217,7 @@ def test_no_network_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) 
     assert left("") == []
 
 
+@pytest.mark.long
 def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.mode = "hanging"
     with pytest.raises(dpviz.InvalidInput, match="was not done after 1 s"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from support import LIMIT, mostly_long
 
 import dpviz
 from dpviz.dashboard.data import upload
@@ -99,15 +99,18 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert page.selectbox(key="dataset").value == dpviz.RunSpec.dataset
 
 
+BAD = [
+    (b"", "is empty"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(50), "is a picture, not text"),
+    (csv() + b"\n1,2", "line 52 has 2 values where line 1 has 3"),
+    (csv() + b"\n1,\x01caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
+    (csv().replace(b"=job", f'"{EVIL}"'.encode() * 40), "characters|cannot be read"),
+]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
-    [
-        (b"", "is empty"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "is a picture, not text"),
-        (csv() + b"\n1,2", "line 52 has 2 values where line 1 has 3"),
-        (csv() + b"\n1,\x01caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
-        (csv().replace(b"=job", f'"{EVIL}"'.encode() * 40), "characters|cannot be read"),
-    ],
+    mostly_long(BAD, BAD[0], BAD[2]),
 )
 def test_a_bad_file_is_refused_in_words_and_the_page_goes_on(content: bytes, words: str) -> None:
     import re
@@ -144,6 +147,7 @@ def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(nothing_else: Pa
     assert not opened("app.py", dataset="data/people.csv").exception
 
 
+@pytest.mark.long
 def test_a_download_without_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
     page = opened()

@@ -245,6 +245,7 @@ def test_the_gap_is_judged_from_both_starts() -> None:
     assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.ONLY_IF
 
 
+@pytest.mark.long
 def test_alike_and_not_beaten_can_hold_and_fail() -> None:
     good, bad = toward(1.0), toward(-1.0)
     assert planted("ip-like-central", input_perturbation=good, dp_gd=good, outpert_gd=bad).outcome is Outcome.HOLDS
