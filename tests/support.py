@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,25 @@ def mostly_long(values: Iterable[Any], *short: Any) -> list[Any]:
 
 #: the first mechanism of each family
 ONE_OF_EACH_FAMILY = list({m.family: name for name, m in reversed(dpviz.list_mechanisms().items())}.values())
+
+
+def of_each(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test that looks at many files and names those that fail: hundreds of tests of a millisecond cost seconds."""
+
+    def merged(check: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            failed = []
+            for path in paths:
+                try:
+                    check(path)
+                except AssertionError as error:
+                    failed.append(f"{path}: {error}")
+            assert not failed, "\n".join(failed)
+
+        test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
+        return test
+
+    return merged
 
 
 def make_problem(n: int = 40, d: int = 4, lam: float = 0.05, model: str = "logistic", seed: int = 0) -> Problem:

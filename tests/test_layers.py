@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support import of_each
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "dpviz").rglob("*.py"))
@@ -52,7 +52,7 @@ def room(parts: tuple[str, ...]) -> str:
     return parts[1] if len(parts) > 1 and parts[1] != "__init__" else "dpviz"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@of_each(FILES)
 def test_imports_point_one_way(path: Path) -> None:
     found = imports(path)
     here = room(path.relative_to(ROOT).with_suffix("").parts)
@@ -64,7 +64,7 @@ def test_imports_point_one_way(path: Path) -> None:
     assert rooms - {here} <= ALLOWED[here]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "dpviz/dashboard").glob("*/*.py")), ids=lambda p: f"{p.parent.name}/{p.name}")
+@of_each(sorted((ROOT / "dpviz/dashboard").glob("*/*.py")))
 def test_folders_of_the_dashboard_import_one_way_and_pages_stand_alone(path: Path) -> None:
     folders = {p.name for p in (ROOT / "dpviz" / "dashboard").iterdir() if p.is_dir()}
     found = {parts[2] for parts in (n.split(".") for n in imports(path)) if parts[:2] == ["dpviz", "dashboard"] and parts[2:]}
@@ -91,7 +91,7 @@ def computing(path: Path) -> list[str]:
 VIEWS = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
 
 
-@pytest.mark.parametrize("path", VIEWS, ids=lambda p: str(p.relative_to(ROOT)))
+@of_each(VIEWS)
 def test_views_show_and_compute_nothing_themselves(path: Path) -> None:
     assert computing(path) == []
 
@@ -111,7 +111,7 @@ def test_a_view_that_computes_is_noticed(tmp_path: Path) -> None:
         assert computing(view), line
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@of_each(FILES)
 def test_errors_are_named_where_they_are_caught(path: Path) -> None:
     """What nobody foresaw stops at `dpviz.common.boundary`, which logs it, and nowhere else."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -135,7 +135,7 @@ def test_importing_the_engine_loads_neither_streamlit_nor_plotly() -> None:
     assert out.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("path", [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))], ids=lambda p: p.name)
+@of_each([ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))])
 def test_pages_stay_thin_and_name_no_mechanism(path: Path) -> None:
     import dpviz
 

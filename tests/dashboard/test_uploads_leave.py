@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT, mostly_long
+from support import LIMIT, mostly_long, of_each
 
 from dpviz.common import memory
 from dpviz.dashboard.rows import influence_map, selection
@@ -102,7 +102,7 @@ def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went(how: str) -> No
 SOURCES = [*(ROOT / "dpviz").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@of_each(SOURCES)
 def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
     """Caches that know no owner are for public numbers: their functions take neither rows nor what leads to rows."""
     tree = ast.parse(path.read_text())
