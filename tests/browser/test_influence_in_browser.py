@@ -77,6 +77,7 @@ def test_a_link_shows_the_same_two_people(reader: Make) -> None:
     one = reader(width=400, scheme="dark")
     page = one.open("?dataset=teaching&mechanism=pidp-sgd&row=8&other=10&x=principal component 1", PATH)
     assert one.sentence.startswith("Row ")
+    page.get_by_text("All about this row, beside another one").click()
     page.wait_for_selector("table >> text=row 10")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
