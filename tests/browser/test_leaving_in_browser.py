@@ -113,6 +113,7 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     refused.page.get_by_text("picture, not text").wait_for()
     give(owner, csv(), "people.csv")
     owner.page.get_by_role("button", name="Make it my dataset").click()
+    owner.page.get_by_role("tab", name="All datasets").click()
     owner.page.get_by_text("your upload").wait_for()
     owner.settled()
     for page in ("Influence and noise", "Trade-off"):
@@ -137,6 +138,7 @@ def test_forget_it_now_leaves_nothing_while_its_owner_stays(visitor: Callable[[s
     owner = visitor(watched.address)
     give(owner, csv(), "people.csv")
     owner.page.get_by_role("button", name="Make it my dataset").click()
+    owner.page.get_by_role("tab", name="All datasets").click()
     owner.page.get_by_text("your upload").wait_for()
     owner.settled()
     assert watched.told()["rows"]

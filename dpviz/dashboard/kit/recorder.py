@@ -51,6 +51,10 @@ class Recorder:
 
 def begin(title: str) -> None:
     """Forgets what was drawn before; call at the start of every page."""
+    before: Recorder | None = st.session_state.get(_KEY)
+    if before is not None:  # the server keeps a button's function for a while, and with it what was made of rows that may be gone
+        before.parts.clear()
+        before.badges.clear()
     st.session_state[_KEY] = Recorder(title)
 
 
