@@ -105,13 +105,16 @@ def text(status: Status, done: str) -> str:
 
 def live(job: Job | None, draw: Callable[[], None], *, every: float = EVERY) -> None:
     """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on."""
-    working = job is not None and not over(job)
-    if job is not None and working:
+    if job is None:
+        draw()  # a button in a fragment would draw that part alone, and the job that it starts would not be seen
+        return
+    working = not over(job)
+    if working:
         _submit(job)  # whoever looks at a job wants it, also where another session has started it
 
     def again() -> None:
         draw()
-        if job is not None and over(job) == working:
+        if over(job) == working:
             st.rerun()
 
     st.fragment(run_every=every if working else None)(again)()
