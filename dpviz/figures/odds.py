@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import Theme, Trace, figure, margin
 
 Floats = NDArray[np.float64]
+
+
+def best_attack(table: pd.DataFrame, best: tuple[float, float], theme: Theme) -> go.Figure:
+    """`attacker_curve` of a table of a best possible attack, with what (epsilon, delta) alone would allow.
+
+    Args:
+        table: columns false_alarms, detections_at_most and by_epsilon_delta_alone, shares in [0, 1].
+        best: (false alarms, detections) at which most guesses are right.
+    """
+    names = ("false_alarms", "detections_at_most", "by_epsilon_delta_alone")
+    alarms, detections, alone = (table[name].to_numpy() for name in names)
+    return attacker_curve(alarms, detections, best, theme, alone=alone)
 
 
 def attacker_curve(

@@ -82,14 +82,7 @@ def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
         Table("How the noise was set, and how far that is proved", _guarantee(result)),
     ]
     if attack is not None:
-        alarms = attack.table["false_alarms"].to_numpy()
-        curve = odds.attacker_curve(
-            alarms,
-            attack.table["detections_at_most"].to_numpy(),
-            attack.best,
-            LIGHT,
-            alone=attack.table["by_epsilon_delta_alone"].to_numpy(),
-        )
+        curve = odds.best_attack(attack.table, attack.best, LIGHT)
         said = f"Guesses about one person are right {_percent(attack.accuracy)} at most, by {attack.basis}."
         parts += [Text("Best possible attack", heading=True), Chart(curve, said, attack.table)]
     parts += _models(result)

@@ -11,7 +11,7 @@ from dpviz.dashboard.shell import fields
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
-from dpviz.figures.odds import attacker_curve
+from dpviz.figures.odds import best_attack
 from dpviz.figures.style import Look, Theme, shade
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.attack import Attack
@@ -129,10 +129,7 @@ def attacker(theme: Theme, found: Attack | None) -> None:
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
     table = found.table
-    alarms = table["false_alarms"].to_numpy()
-    fig = attacker_curve(
-        alarms, table["detections_at_most"].to_numpy(), found.best, theme, alone=table["by_epsilon_delta_alone"].to_numpy()
-    )
+    fig = best_attack(table, found.best, theme)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members. "
         f"Guesses are right at most {words.percent(found.accuracy)}, by {found.basis}; {words.budget(found.budget)} alone would "

@@ -81,14 +81,7 @@ def attacker(done: Outcome, theme: Theme) -> None:
         panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
         return
     found = done.attack
-    alarms = found.table["false_alarms"].to_numpy()
-    fig = odds.attacker_curve(
-        alarms,
-        found.table["detections_at_most"].to_numpy(),
-        found.best,
-        theme,
-        alone=found.table["by_epsilon_delta_alone"].to_numpy(),
-    )
+    fig = odds.best_attack(found.table, found.best, theme)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members, "
         f"under {words.budget(found.budget)} ({words.RELATIONS[done.calibration.neighbouring]}). Guesses are right at most "
