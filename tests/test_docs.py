@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import dpviz
@@ -30,3 +32,11 @@ def test_readme_has_one_command_each() -> None:
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
     assert len(blocks) == 2
     assert all(len(block.strip().splitlines()) == 1 for block in blocks)
+
+
+def test_the_architecture_page_points_at_what_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    found = re.findall(r"^\| [^|]+ \| `([\w/]+)\.py` \| `([\w.]+)` \|$", text, re.M)
+    assert len(found) >= 10
+    for path, name in found:
+        attrgetter(name)(importlib.import_module("dpviz." + path.replace("/", ".")))
