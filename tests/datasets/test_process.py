@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process import child_read, reading
+from dpviz.datasets.process.limits import Limits
+from tests import support
 
 
 def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
@@ -24,21 +27,72 @@ def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
     assert not reading._children
 
 
-@pytest.mark.parametrize(("code", "said"), [(child_read.OUT_OF_MEMORY, "3,000 MB of memory"), (1, "ended with exit code 1")])
-def test_memory_is_named_only_where_it_was_memory(code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+#: what libraries wrote when they ended for want of memory, with the exit code
+OUT_OF_MEMORY = [
+    (child_read.OUT_OF_MEMORY, ""),
+    (-6, "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n"),
+    (-6, "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n"),
+    (-6, "result.cc:27: ValueOrDie called on an error: Out of memory: malloc of size 2280192 failed\n"),
+    (127, "<jemalloc>: arena 0 background thread creation failed (11)\ncannot allocate memory for thread-local data: ABORT\n"),
+    (1, "OpenBLAS error: Memory allocation still failed after 10 retries, giving up.\n"),
+    (1, "ImportError: libx.so: failed to map segment from shared object: Cannot allocate memory\n"),
+    (1, "Traceback (most recent call last):\nMemoryError\n"),
+]
+OTHERWISE = [
+    (1, "", "ended with exit code 1"),
+    (-9, "std::bad_alloc", "SIGKILL"),
+    (-11, "", "SIGSEGV"),
+    (-6, "assertion", "SIGABRT"),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "wrote", "said"),
+    [(*end, "3,000 MB of memory") for end in OUT_OF_MEMORY] + OTHERWISE,
+    ids=lambda value: str(value)[:30],
+)
+def test_memory_is_named_only_where_it_was_memory(code: int, wrote: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*args: object) -> bytes:
-        raise reading.Ended(code)
+        raise reading.Ended(code, wrote)
 
     monkeypatch.setattr(reading, "run_child", ended)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=said) as caught:
         reading.read_table(b"a,y\n1,0\n")
+    assert ("MB of memory" in str(caught.value)) == (said == "3,000 MB of memory")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing aborts there")
+def test_the_end_of_what_a_process_wrote_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "aborting.py").write_text(
+        "import os, sys\ndef main():\n    sys.stderr.write('x' * 10**6 + 'std::bad_alloc')\n    sys.stderr.flush()\n    os.abort()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(reading.Ended, match="SIGABRT") as caught:
+        reading.run_child("aborting", b"", 60.0, lambda: None)
+    assert caught.value.out_of_memory
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("megabytes", [60, 110, 150, 170, 190, 210, 230, 300])
+def test_too_little_memory_is_always_said_to_be_that(megabytes: int) -> None:
+    big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
+    try:
+        table = reading.read_table(big, limits=Limits(memory_megabytes=megabytes))
+    except InvalidInput as refused:
+        assert f"within {megabytes} MB of memory" in str(refused)
+    else:
+        assert table.frame.shape == (150_000, 3)
+        assert megabytes > 110, "more than this is resident before a row is read"
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_where_the_kernel_limits_no_memory_it_is_watched(refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_watched_whether_or_not_the_kernel_limits_it(refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited: dict[int, tuple[int, int]] = {}
+
     def setrlimit(what: int, limits: tuple[int, int]) -> None:
         if refused:
             raise ValueError("current limit exceeds maximum limit")
+        limited[what] = limits
 
     stand_in = types.ModuleType("resource")
     vars(stand_in).update(
@@ -47,9 +101,9 @@ def test_where_the_kernel_limits_no_memory_it_is_watched(refused: bool, monkeypa
     watched: list[int] = []
     monkeypatch.setitem(sys.modules, "resource", stand_in)
     monkeypatch.setattr(child_read, "_watch_memory", watched.append)
-    monkeypatch.setattr(sys, "platform", "linux")
     child_read.bound_memory(100)
-    assert watched == ([100 << 20] if refused else [])
+    support.until(lambda: watched == [100 << 20])
+    assert refused or (limited[2] == (0, 0) and limited[1][0] > 100 << 20)
 
 
 def test_without_limits_of_a_kernel_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:

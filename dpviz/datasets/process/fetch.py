@@ -20,7 +20,6 @@ import pandas as pd
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.datasets.process.child_read import OUT_OF_MEMORY
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import Ended, run_child
 
@@ -140,7 +139,7 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
             "download", f"was not done after {limits.fetch_seconds} s (DPVIZ_MAX_FETCH_SECONDS)", f"Try again later. {_OTHERWISE}"
         ) from None
     except Ended as ended:
-        cause = "needs more memory than there is" if ended.code == OUT_OF_MEMORY else f"stopped: its process {ended}"
+        cause = "needs more memory than there is" if ended.out_of_memory else f"stopped: its process {ended}"
         raise InvalidInput("download", cause, f"Try again. {_OTHERWISE}") from None
     except InvalidInput as error:
         raise InvalidInput(error.field, error.cause, f"{error.fix} {_OTHERWISE}") from error

@@ -18,13 +18,14 @@ from typing import IO
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.child_read import OUT_OF_MEMORY
+from dpviz.datasets.process.child_read import OUT_OF_MEMORY, tells_of_memory
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.csv import Table
 
 AT_ONCE = 2
 _places = threading.BoundedSemaphore(AT_ONCE)
 _TICK = 0.2
+_LAST = 8192  # bytes that are kept of what a process wrote about its end
 #: runs a module of this package without the packages' __init__, which loads the engine: half of the time to start
 _START = """
 import importlib, os, sys, types
@@ -41,13 +42,15 @@ class Ended(Exception):
 
     Attributes:
         code: its exit code; negative where a signal ended it.
+        out_of_memory: it ended because it was refused memory.
     """
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, said: str = "") -> None:
         known = -code in {number.value for number in signal.Signals}
         how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if known else f"ended with exit code {code}"
         super().__init__(how)
         self.code = code
+        self.out_of_memory = code == OUT_OF_MEMORY or (code != -signal.SIGKILL and tells_of_memory(said))
 
 
 _children: set[subprocess.Popen[bytes]] = set()
@@ -106,7 +109,7 @@ def read_table(
 
 
 def _unread(ended: Ended, limits: Limits) -> InvalidInput:
-    if ended.code == OUT_OF_MEMORY:
+    if ended.out_of_memory:
         return InvalidInput(
             "file",
             f"could not be read within {limits.memory_megabytes:,} MB of memory",
@@ -147,14 +150,17 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
         [sys.executable, "-P", "-c", _START, package, module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         env=os.environ | threads | {"PYTHONPATH": path},
     )
     _children.add(child)
     # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
     writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)
-    child.stdin = None
+    said = bytearray()
+    listener = threading.Thread(target=_read_end, args=(child.stderr, said), daemon=True)
+    child.stdin = child.stderr = None
     writer.start()
+    listener.start()
     end = time.monotonic() + seconds
     try:
         while True:
@@ -171,7 +177,8 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
             child.communicate()
         _children.discard(child)
     if child.returncode != 0:
-        raise Ended(child.returncode)
+        listener.join()
+        raise Ended(child.returncode, said.decode(errors="replace"))
     writer.join()
     first, _, _ = answer.partition(b"\n")
     refused = json.loads(first).get("refused")
@@ -184,3 +191,12 @@ def _write(pipe: IO[bytes] | None, content: bytes) -> None:
     assert pipe is not None
     with suppress(BrokenPipeError), pipe:  # the process may end before it has read everything
         pipe.write(content)
+
+
+def _read_end(pipe: IO[bytes] | None, end: bytearray) -> None:
+    """Reads until the pipe is closed; its last `_LAST` bytes are in `end` then."""
+    assert pipe is not None
+    with pipe:
+        while some := os.read(pipe.fileno(), _LAST):
+            end += some
+            del end[:-_LAST]
