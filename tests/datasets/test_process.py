@@ -63,9 +63,8 @@ def test_memory_is_named_only_where_it_was_memory(code: int, wrote: str, said: s
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing aborts there")
 def test_the_end_of_what_a_process_wrote_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "aborting.py").write_text(
-        "import os, sys\ndef main():\n    sys.stderr.write('x' * 10**6 + 'std::bad_alloc')\n    sys.stderr.flush()\n    os.abort()\n"
-    )
+    says = "sys.stderr.write('x' * 10**6 + 'std::bad_alloc')"
+    (tmp_path / "aborting.py").write_text(f"import os, sys\ndef main():\n    {says}\n    sys.stderr.flush()\n    os.abort()\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(reading.Ended, match="SIGABRT") as caught:
         reading.run_child("aborting", b"", 60.0, lambda: None)
@@ -76,13 +75,12 @@ def test_the_end_of_what_a_process_wrote_is_known(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("megabytes", [60, 110, 150, 170, 190, 210, 230, 300])
 def test_too_little_memory_is_always_said_to_be_that(megabytes: int) -> None:
     big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
+    said = ""
     try:
-        table = reading.read_table(big, limits=Limits(memory_megabytes=megabytes))
+        assert reading.read_table(big, limits=Limits(memory_megabytes=megabytes)).frame.shape == (150_000, 3)
     except InvalidInput as refused:
-        assert f"within {megabytes} MB of memory" in str(refused)
-    else:
-        assert table.frame.shape == (150_000, 3)
-        assert megabytes > 110, "more than this is resident before a row is read"
+        said = str(refused)
+    assert f"within {megabytes} MB of memory" in said or (not said and megabytes > 110), "110 MB: resident before a row is read"
 
 
 @pytest.mark.parametrize("refused", [True, False])
