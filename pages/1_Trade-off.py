@@ -1,4 +1,4 @@
-"""Which method is best at an epsilon, and which epsilon an accuracy needs: many mechanisms, while they are computed."""
+"""Which method is best at an epsilon, and which epsilon a value of the metric needs: many mechanisms, while they are computed."""
 
 import streamlit as st
 
@@ -12,11 +12,11 @@ answer = st.container()
 left, right = st.columns([4, 1], vertical_alignment="center")
 with left:
     budget = st.container(key="budget")
-spec = sidebar.sidebar(own, budget=budget)
-chosen = settings.read(own)
+spec = sidebar.sidebar(own, budget=budget, measured=True)
+chosen = settings.read(own, spec)
 page.problems()
 with right:
-    controls.wanted()
+    controls.wanted(chosen.metric)
 view = running.start(spec, chosen, theme)
 with answer:
     running.live(view, curves.headline, every=running.PICTURES)

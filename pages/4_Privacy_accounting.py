@@ -7,7 +7,7 @@ from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Privacy accounting")
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own)
+spec = sidebar.sidebar(own, measured=True)
 page.problems()
 found = comparison.chosen(spec, own["compare"])
 if found is not None:

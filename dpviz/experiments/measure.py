@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import prob_positive
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.metrics import measure_models
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
 from dpviz.models import Rows
 from dpviz.models.problem import Problem, accuracy
@@ -65,6 +66,12 @@ class Trained:
         if self.fit.constant_label is not None:
             return self._of_the_label(rows)
         return accuracy(self.problem.model, self._flat, rows).reshape(self.diverged.shape)
+
+    def metrics(self, rows: Rows) -> dict[str, Floats]:
+        """Column of each metric (`Metric.column`) -> (E, S) values on these rows; NaN where it has none."""
+        labels = None if self.fit.constant_label is None else self.fit.constant_label.ravel()
+        table = measure_models(self.problem.model, self._flat, rows, labels)
+        return {str(name): table[name].to_numpy(float).reshape(self.diverged.shape) for name in table}
 
     def expected_accuracy(self, rows: Rows) -> Floats | None:
         """(E, S) accuracies averaged over all noise in closed form, given each seed's training randomness.

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpviz.common.words import Words
 from dpviz.experiments.cost import Cost
+from dpviz.experiments.metrics import METRICS, Metric
 from dpviz.mechanisms import get_mechanism
 
 #: shares of the test rows closer than this count as equal
@@ -69,21 +70,23 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     return NoBetter(worse, Cause.TRAINING, fix)
 
 
-def no_better_methods(table: pd.DataFrame) -> pd.DataFrame:
+def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
     """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
 
     `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause
-    only where its accuracy still rises by more than its spread.
+    only where its metric still rises by more than its spread. None where the majority label has no value, or less is better.
 
     Args:
         table: of `dpviz.sweep`, one dataset and model.
+        metric: what is compared.
     """
     rows = []
+    name = metric.column
     for mechanism, part in table.groupby("mechanism", sort=False):
-        by = part.groupby("epsilon")["accuracy"].agg(["mean", "std"])
-        floor, best = float(part["majority_accuracy"].iloc[0]), float(part["non_private_accuracy"].iloc[0])
+        by = part.groupby("epsilon")[name].agg(["mean", "std"])
+        floor, best = (float(part[f"{model}_{name}"].iloc[0]) for model in ("majority", "non_private"))
         poor = by.index[by["mean"] <= floor + LEAST]
-        if not len(poor) or mechanism == "majority":
+        if not len(poor) or mechanism == "majority" or not metric.higher_is_better:
             continue
         cause = Cause.NOISE
         if best <= floor + LEAST:

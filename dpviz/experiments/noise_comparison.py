@@ -1,4 +1,4 @@
-"""Accountants compared on a run: whose releases can be accounted for, accuracy with each noise, published noise beside needed.
+"""Accountants compared on a run: whose releases can be accounted for, metrics with each noise, published noise beside needed.
 
 `dpviz.privacy.accounting.side_by_side.options` gives the noise that every accountant needs; this module trains with it.
 """
@@ -75,14 +75,18 @@ def with_releases(spec: RunSpec) -> tuple[str, ...]:
     return tuple(names)
 
 
-def accuracy_by_noise(
+def metrics_by_noise(
     spec: RunSpec, mechanism: Mechanism, calibration: Calibration, scales: Sequence[float], monitor: Monitor = silent
-) -> Floats:
-    """(E, S) test accuracies of a mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`."""
+) -> dict[str, Floats]:
+    """A mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`, measured on the test rows.
+
+    Returns:
+        Column of each metric (`Metric.column`) -> (E, S) values, NaN where it has none.
+    """
     shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
     training = Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
-    return train(mechanism, training).accuracy(shared.test)
+    return train(mechanism, training).metrics(shared.test)
 
 
 @dataclass(frozen=True)

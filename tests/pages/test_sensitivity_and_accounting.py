@@ -59,10 +59,19 @@ def test_accounting_shows_the_noise_of_the_run() -> None:
     assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
     accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    from dpviz.experiments.noise_comparison import accuracy_by_noise
+    from dpviz.experiments.noise_comparison import metrics_by_noise
 
-    again = accuracy_by_noise(spec, spec.build(), cal, [cal.noise_scale])
-    assert (again[0] == accuracy).all()
+    again = metrics_by_noise(spec, spec.build(), cal, [cal.noise_scale])
+    assert (again["accuracy"][0] == accuracy).all()
+
+
+def test_accountants_are_compared_by_the_chosen_metric() -> None:
+    page = settled(opened(ACCOUNTING, mechanism="output-gaussian", metric="roc-auc"))
+    assert "Test ROC AUC with each noise" in text(page)
+    assert "majority no value" in text(page)
+    page.selectbox(key="own.metric").set_value("log-loss").run()
+    assert not page.exception
+    assert "Test log loss with each noise" in text(page), "no second training is needed for another metric"
 
 
 def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:

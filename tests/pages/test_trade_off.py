@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -68,6 +69,25 @@ def test_the_page_answers_in_one_sentence() -> None:
     table = page.table[0].value
     assert len(table) == 2
     assert all("proved" in word for word in table["Guarantee"])
+
+
+def test_the_page_speaks_the_chosen_metric() -> None:
+    page = done(opened(metric="roc-auc", want="60"))
+    assert "ROC AUC" in page.number_input(key="own.want").label
+    assert "For 60.0 % ROC AUC:" in texts(page)
+    assert {"ROC AUC", "ε for 60.0 %"} <= set(page.table[0].value)
+    assert "majority no value" in texts(page)
+    page.selectbox(key="own.metric").set_value("log-loss").run()
+    page.number_input(key="own.want_loss").set_value(0.65).run()
+    assert not page.exception
+    assert "For a log loss of 0.650:" in texts(page)
+    assert (address(page)["metric"], address(page)["want"], address(page)["want_loss"]) == ("log-loss", "60", "0.65")
+    table = page.session_state["dpviz.picture"][1]
+    near = table[np.isclose(table["epsilon"], 0.316)].groupby("mechanism")["log_loss"].mean()
+    best = f"{dpviz.list_mechanisms()[near.idxmin()].label} (proved), log loss {near.min():.3f}"
+    assert f"Best at ε = 0.316: {best}" in texts(page), "the best is the smallest loss"
+    page = done(opened(metric="log-loss", model="svm"))
+    assert "Log loss has no value here: the model gives no probabilities" in texts(page)
 
 
 def test_a_cache_folder_that_cannot_be_used_is_one_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

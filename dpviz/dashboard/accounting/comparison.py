@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, tables, words
-from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.shell import fields, links, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import noise_comparison
+from dpviz.experiments.metrics import Metric
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -62,7 +64,7 @@ def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> 
 
 
 def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> list[Option]:
-    """The noise that each accountant asks for, and what it does to accuracy."""
+    """The noise that each accountant asks for, and what it does to the metric."""
     st.header("One sensitivity, many proofs", anchor=False)
     found = side_by_side.options(released, cal.budget)
     in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
@@ -100,7 +102,7 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal
     for o in found:
         if o.note:
             st.caption(words.markdown(f"{o.name}: {o.note}."))
-    _accuracies(spec, theme, mechanism, found, cal)
+    _usefulness(spec, theme, mechanism, found, cal)
     with st.expander("How is this computed?"):
         for o in found:
             st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.")
@@ -120,42 +122,57 @@ def _options_table(found: Sequence[Option]) -> pd.DataFrame:
     )
 
 
-def _accuracies(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequence[Option], cal: Calibration) -> None:
+def _usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequence[Option], cal: Calibration) -> None:
     finite = [o for o in found if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
     result, _ = tasks.observe(
         f"accounting {mechanism.id} {scales} {resolve(spec).key()}",
         "Training with each of these noises",
-        lambda monitor: noise_comparison.accuracy_by_noise(spec, mechanism, cal, scales, monitor),
+        lambda monitor: noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor),
         section="accountant-accuracy",
         dataset=spec.dataset,
-        ask="" if size < 200_000 else "Train with each of these noises and show the accuracy",
+        ask="" if size < 200_000 else "Train with each of these noises and show what it does to the metric",
     )
-    if result is None or len(result) != len(finite):
+    measure = metric.chosen(spec.dataset, spec.intercept)
+    if result is None or len(result[measure.column]) != len(finite):
         return
-    base, floor = setup_for(spec).non_private.accuracy, setup_for(spec).majority.accuracy
+    values, levels = result[measure.column], setup_for(spec).baselines[measure.column]
+    base, floor = float(levels["non-private"]), float(levels["majority"])
+    if not np.isfinite([*values.ravel(), base]).all():
+        panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar.")
+        return
+    scale = 100 if measure.shares else 1
     items = [
         lines.Bar(
             o.name,
-            100 * float(a.mean()),
-            f"{words.percent(float(a.mean()))} ± {100 * float(a.std(ddof=1)) if len(a) > 1 else 0:.1f}",
+            scale * float(a.mean()),
+            f"{words.measured(measure, float(a.mean()))} ± {_deviation(measure, a)}",
             solid=o.status is Status.PROVED,
             strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4,
         )
-        for o, a in zip(finite, result, strict=True)
+        for o, a in zip(finite, values, strict=True)
     ]
-    low = 10 * math.floor((min(min(b.value for b in items), 100 * floor) - 2) / 10)
     summary = (
-        f"Test accuracy with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
+        f"Test {measure.within} with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
         f"draws for all; non-private "
-        f"{words.percent(base)}, majority {words.percent(floor)}."
+        f"{words.measured(measure, base)}, majority {words.measured(measure, floor)}."
     )
-    table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, "accuracy": result.mean(axis=1)})
-    fig = lines.bars(
-        items, charts.method_look(mechanism.id, theme), theme, x="test accuracy, %", span=(max(low, 0), 118), most=100.0
-    )
+    table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, measure.column: values.mean(axis=1)})
+    look = charts.method_look(mechanism.id, theme)
+    if measure.shares:
+        low = 10 * math.floor((min([b.value for b in items] + [100 * v for v in (floor,) if math.isfinite(v)]) - 2) / 10)
+        fig = lines.bars(items, look, theme, x=f"test {measure.within}, %", span=(max(low, 0), 118), most=100.0)
+    else:
+        summary += " Lower is better."
+        fig = lines.bars(items, look, theme, x=f"test {measure.within}")
     charts.chart(fig, "accountant-accuracy", summary, lambda: table)
+
+
+def _deviation(measure: Metric, values: np.ndarray) -> str:
+    """One standard deviation over the draws, in points for shares."""
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return f"{100 * deviation:.1f}" if measure.shares else f"{deviation:.3f}"
 
 
 def papers(spec: RunSpec) -> None:

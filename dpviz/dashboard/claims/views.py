@@ -27,6 +27,10 @@ _COUNTED = {
 }
 
 
+#: what claims are measured by
+KEPT = "Claims keep the measure of their paper, mostly test accuracy, whatever metric other pages show."
+
+
 def headline(shown: Sequence[Shown]) -> None:
     """How many claims hold, and when that was computed."""
     found = [s.finding.verdict.outcome for s in shown if s.finding is not None]
@@ -35,7 +39,7 @@ def headline(shown: Sequence[Shown]) -> None:
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
     with st.container(key="headline"):
         st.markdown(f"{claims}, {said}." if found else f"{claims}, none was tested yet: test them below.")
-    st.caption(words.markdown(origin(shown)))
+    st.caption(words.markdown(f"{origin(shown)} {KEPT}".strip()))
 
 
 def origin(shown: Sequence[Shown]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.experiments.cost import Cost
 from dpviz.experiments.curves import Needed
-from dpviz.experiments.metrics import Metric
+from dpviz.experiments.metrics import METRICS, Metric
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS
@@ -131,6 +131,18 @@ def measured(metric: Metric, value: float) -> str:
     return percent(value) if metric.shares else f"{value:.3f}"
 
 
+def wanted(metric: Metric, value: float) -> str:
+    """A value of a metric that is asked for: "80.0 % accuracy", "a log loss of 0.412"."""
+    return f"{percent(value)} {metric.within}" if metric.shares else f"a {metric.within} of {value:.3f}"
+
+
+def between(metric: Metric, low: float, high: float) -> str:
+    """A range of a metric's values, in points for shares: "80.1 to 82.3"."""
+    if math.isnan(low) or math.isnan(high):
+        return "no value"
+    return f"{100 * low:.1f} to {100 * high:.1f}" if metric.shares else f"{low:.3f} to {high:.3f}"
+
+
 def amount(metric: Metric, value: float) -> str:
     """A part of a cost: points for shares (`part`), three decimals for losses."""
     return part(value) if metric.shares else "nothing" if abs(value) < 5e-4 else f"{value:.3f}".replace("-", "−")
@@ -163,8 +175,10 @@ def markdown(text: str) -> str:
     return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 
-def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4) -> str:
-    """What each method needs for an accuracy, in one sentence; claims are named as such.
+def needs(
+    found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4, measure: Metric = METRICS["accuracy"]
+) -> str:
+    """What each method needs for a value of a metric, in one sentence; claims are named as such.
 
     Args:
         found: cheapest first.
@@ -172,12 +186,12 @@ def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], mos
         most: methods that are named; the others are counted.
     """
     if not found:
-        return f"For {percent(target)} accuracy: nothing is computed yet."
+        return f"For {wanted(measure, target)}: nothing is computed yet."
     named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in found}
     there = [one for one in found if one.epsilon is not None]
     missed = [named[one.mechanism] for one in found if one.epsilon is None]
     largest = three(max(one.largest for one in found))
-    start = f"For {percent(target)} accuracy: "
+    start = f"For {wanted(measure, target)}: "
     if not there:
         return start + f"none of {len(found)} methods reaches it up to ε = {largest}."
     parts = []
@@ -193,22 +207,26 @@ def needs(found: Sequence[Needed], target: float, labels: Mapping[str, str], mos
     return text + "."
 
 
-def best_at(best: Mapping[str, Any] | None, labels: Mapping[str, str], floor: float) -> str:
+def best_at(
+    best: Mapping[str, Any] | None, labels: Mapping[str, str], floor: float, measure: Metric = METRICS["accuracy"]
+) -> str:
     """Which proved method is best at a budget, in one sentence.
 
     Args:
         best: its row of `curves.summarise` with the band "mean"; None where no method is proved.
         labels: what to call each mechanism.
-        floor: accuracy of the majority label.
+        floor: the metric of the majority label, NaN where it has no value.
+        measure: the metric.
     """
     if best is None:
         return "None of these methods has a proved guarantee."
-    mean, half = float(best["mean"]), 50 * float(best["high"] - best["low"])
-    spread = "" if best["exact"] else f" ± {half:.1f}"
+    mean, half = float(best["mean"]), float(best["high"] - best["low"]) / 2
+    spread = "" if best["exact"] else f" ± {100 * half:.1f}" if measure.shares else f" ± {half:.3f}"
     name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
     name += f" ({LABELS[Status(best['status'])][0]})"
-    end = ", worse than guessing" if worse(mean, floor) else ""
-    return f"Best at ε = {three(float(best['epsilon']))}: {name}, {percent(mean)}{spread}{end}."
+    end = ", worse than guessing" if measure.higher_is_better and worse(mean, floor) else ""
+    value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {measured(measure, mean)}{spread}"
+    return f"Best at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
 
 
 def least_for(
@@ -217,8 +235,9 @@ def least_for(
     labels: Mapping[str, str],
     interval: tuple[float | None, float | None] | None,
     named: str = "",
+    measure: Metric = METRICS["accuracy"],
 ) -> str:
-    """Which budget an accuracy needs, in one sentence.
+    """Which budget a value of a metric needs, in one sentence.
 
     Args:
         least: what the proved method that needs least needs; None where no method is proved.
@@ -227,9 +246,9 @@ def least_for(
     """
     if least is None or least.epsilon is None:
         reached = "" if least is None else f" up to ε = {three(least.largest)}"
-        return f"For {percent(target)} accuracy: no proved method reaches it{reached}."
+        return f"For {wanted(measure, target)}: no proved method reaches it{reached}."
     name = "it" if least.mechanism == named else labels.get(least.mechanism, least.mechanism)
-    return f"For {percent(target)} accuracy: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
+    return f"For {wanted(measure, target)}: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
 
 
 def read_off(one: Needed, interval: tuple[float | None, float | None] | None) -> str:
@@ -244,7 +263,7 @@ def read_off(one: Needed, interval: tuple[float | None, float | None] | None) ->
 
 
 def worse(mean: float, floor: float) -> bool:
-    """Whether a mean accuracy lies below that of the majority label by more than what is shown."""
+    """Whether a mean lies below that of the majority label by more than what is shown."""
     return mean < floor - 0.0005
 
 

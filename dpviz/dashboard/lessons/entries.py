@@ -28,7 +28,7 @@ class Lesson:
         measure: the engine's answer for the run, with the range in which a number is right.
         explanation: why it is so, in two to four sentences.
         pitfall: the usual mistake.
-        more: what the page keeps in the address beside the run.
+        more: what the page keeps in the address beside the run; an empty metric is the default, here accuracy.
         unit: of a number.
         options: names to choose from, by value; none where a number is asked for.
         private: False where the answer or its picture shows data without noise.
@@ -73,6 +73,7 @@ LESSONS = (
         title="The cost of ε",
         page="One private model",
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.5, params=_DP_GD),
+        more={"metric": ""},
         question="How many points of test accuracy does the noise of ε = 0.5 cost on a census of 2,000 people?",
         answer=11.1,
         unit="points",
@@ -86,8 +87,8 @@ LESSONS = (
         title="The best method",
         page="Trade-off",
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.1),
-        more={"methods": ",".join(_METHODS)},
-        question="Which of these four methods has the highest mean accuracy at ε = 0.1?",
+        more={"methods": ",".join(_METHODS), "metric": ""},
+        question="Which of these four methods has the highest mean test accuracy at ε = 0.1?",
         answer="amp",
         options=_METHODS,
         measure=partial(answers.best_method, methods=tuple(_METHODS)),
@@ -101,8 +102,8 @@ LESSONS = (
         title="The ε for an accuracy",
         page="Trade-off",
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=1.0, params=_DP_GD),
-        more={"methods": "dp-gd", "want": "80", "from": "0.01", "to": "10.0", "points": "7"},
-        question="Which ε does DP-GD need for 80 % mean accuracy on a census of 2,000 people?",
+        more={"methods": "dp-gd", "want": "80", "from": "0.01", "to": "10.0", "points": "7", "metric": ""},
+        question="Which ε does DP-GD need for 80 % mean test accuracy on a census of 2,000 people?",
         answer=1.06,
         measure=partial(answers.epsilon_for, target=0.8),
         explanation="The curve of accuracy over ε is made monotone and read the other way round: from 80 % on the vertical axis "

@@ -6,12 +6,16 @@ import streamlit as st
 
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.trade_off import settings
+from dpviz.experiments.metrics import Metric
 from dpviz.experiments.spec import RunSpec
 
 
-def wanted() -> None:
-    """The accuracy wanted, beside the budget."""
-    settings.WANT.draw(step=0.5)
+def wanted(measure: Metric) -> None:
+    """The value of the metric that is wanted, beside the budget."""
+    if measure.shares:
+        settings.WANT.draw(f"{measure.label} wanted, %", step=0.5)
+    else:
+        settings.WANT_LOSS.draw(f"{measure.label} wanted", step=0.01)
 
 
 def draw(spec: RunSpec, own: Group) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.settings import BANDS, TITLES
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
+from dpviz.experiments.metrics import Metric
 from dpviz.experiments.no_better import no_better_methods
 from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
@@ -33,20 +35,30 @@ def headline(view: running.View) -> None:
         if not len(table):
             st.markdown("The first numbers are on their way.")
             return
+        measure = view.choices.metric
+        if no_value(view, table):
+            why = words.NO_VALUE[measure.needs]
+            st.markdown(words.markdown(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar."))
+            return
         first, least = best_at(view), least_for(view, target)
-        floor, names = float(table["majority_accuracy"].iloc[0]), labels()
+        floor, names = view.baselines(table)[1], labels()
         interval = None if least is None else view.interval(least.mechanism, target)
         said = (
-            words.best_at(first, names, floor),
-            words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"])),
+            words.best_at(first, names, floor, measure),
+            words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
         )
         st.markdown("  \n".join(map(words.markdown, said)))
-    _guessing(table)
+    _guessing(table, measure)
 
 
-def _guessing(table: pd.DataFrame) -> None:
+def no_value(view: running.View, table: pd.DataFrame) -> bool:
+    """Whether the metric has no value for this data and model, whatever the method."""
+    return math.isnan(view.baselines(table)[0])
+
+
+def _guessing(table: pd.DataFrame, measure: Metric) -> None:
     """Which methods are no better than the majority label, up to which epsilon, and why."""
-    poor = no_better_methods(table)
+    poor = no_better_methods(table, measure)
     if not len(poor):
         return
     named = list_mechanisms()
@@ -59,23 +71,27 @@ def _guessing(table: pd.DataFrame) -> None:
 
 
 def best_at(view: running.View) -> pd.Series | None:
-    """The summary's row of the most accurate method at the sidebar's budget whose guarantee is proved; None for none."""
-    rows = [row for row in at_budget(view) if row["status"] in (Status.PROVED.value, Status.PROVED_IF.value)]
-    return max(rows, key=lambda row: float(row["mean"]), default=None)
+    """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
+    proved, sign = (Status.PROVED.value, Status.PROVED_IF.value), 1 if view.choices.metric.higher_is_better else -1
+    rows = [row for row in at_budget(view) if row["status"] in proved and math.isfinite(row["mean"])]
+    return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
 
 
 def least_for(view: running.View, target: float) -> curves.Needed | None:
-    """What the proved method that needs least for the accuracy needs; None where none is proved."""
+    """What the proved method that needs least for the value wanted needs; None where none is proved."""
     proved = (Status.PROVED.value, Status.PROVED_IF.value)
     return next((one for one in view.needed(target) if one.status in proved), None)
 
 
 def at_budget(view: running.View) -> list[pd.Series]:
-    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by accuracy."""
-    summary = view.summary("accuracy", "mean")
+    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
+    summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
     found = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
     rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
-    return sorted((one for one in found if one is not None), key=lambda one: (rank[one["status"]], -one["mean"]))
+    return sorted(
+        (one for one in found if one is not None),
+        key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
+    )
 
 
 def picture(view: running.View) -> None:
@@ -113,9 +129,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
     base = table if len(table) else kept
     first, target = base.iloc[0], view.wanted(base)
     baselines: dict[str, float] = {}
-    if chosen.show == "accuracy":
-        baselines = {"none": float(first["non_private_accuracy"]), "majority": float(first["majority_accuracy"])}
-    elif f"non_private_{chosen.show}" in base:
+    if f"non_private_{chosen.show}" in base:
         levels = {
             kind: float(first[f"{model}_{chosen.show}"]) for kind, model in (("none", "non_private"), ("majority", "majority"))
         }
@@ -134,7 +148,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         title=TITLES[chosen.show],
         baselines=baselines,
         odds=odds,
-        wanted=target if chosen.show == "accuracy" else None,
+        wanted=target if chosen.show == chosen.metric.column else None,
         span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
         here=view.spec.epsilon,
     )
@@ -149,7 +163,7 @@ def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure
     for mechanism, part in summary.groupby("mechanism", sort=False):
         name, status = str(mechanism), str(part["status"].iloc[0])
         unproved = status in (Status.CLAIM.value, Status.NONE.value)
-        epsilon = needs.get(name) if view.choices.show == "accuracy" and not dim else None
+        epsilon = needs.get(name) if view.choices.show == view.choices.metric.column and not dim else None
         look = charts.method_look(name, view.theme)
         made.append(
             figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim, name == banded)
@@ -161,7 +175,7 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
     new = [line.points for line in lines if not line.dim]
     summary = pd.concat(new or [line.points for line in lines], ignore_index=True)
     low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
-    percent = view.choices.show.endswith("accuracy")
+    percent = view.choices.show not in figure.LOSSES
 
     def said(mechanism: str) -> str:
         ends = [curves.at(summary, mechanism, e) for e in (low, high)]
@@ -191,13 +205,14 @@ def _unproved(summary: pd.DataFrame) -> bool:
 
 
 def numbers(view: running.View) -> None:
-    """One row per method, sorted by guarantee and accuracy at the chosen budget."""
+    """One row per method, sorted by guarantee and metric at the chosen budget."""
     table = view.table()
-    if not len(table):
+    if not len(table) or no_value(view, table):
         return
+    measure = view.choices.metric
     methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
-    target, floor = view.wanted(table), float(table["majority_accuracy"].iloc[0])
+    target, (best, floor) = view.wanted(table), view.baselines(table)
     found = {one.mechanism: one for one in view.needed(target)}
     st.header("All methods at this ε", anchor=False)
     convex = get_model(view.spec.model).convex
@@ -208,29 +223,30 @@ def numbers(view: running.View) -> None:
         assert gap is not None
         assert some is not None
         label, sign, _ = words.LABELS[Status(here["status"])]
-        below = " ⚠ worse than guessing" if words.worse(float(here["mean"]), floor) else ""
+        below = " ⚠ worse than guessing" if measure.higher_is_better and words.worse(float(here["mean"]), floor) else ""
         rows.append(
             (
                 labels()[mechanism],
                 f"{sign} {label}",
                 words.three(here["epsilon"]),
-                f"{words.percent(here['mean'])}{below}",
-                f"{100 * some['low']:.1f} to {100 * some['high']:.1f}",
-                words.read_off(found[mechanism], view.interval(mechanism, target)),
+                f"{words.measured(measure, float(here['mean']))}{below}",
+                words.between(measure, float(some["low"]), float(some["high"])),
+                words.read_off(found[mechanism], view.interval(mechanism, target)) if mechanism in found else "no value",
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
             )
         )
-    columns = ("Method", "Guarantee", "At ε", "Accuracy", "10–90 % of draws", f"ε for {words.percent(target)}", "Gap", "Draws")
+    wanted = f"ε for {words.measured(measure, target)}"
+    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
     tables.table(rows, columns)
-    first = table.iloc[0]
     delta = words.three(resolve(view.spec).budget.delta)
     st.caption(
         words.markdown(
             f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
             f"λ = {words.three(view.spec.lam)}, δ = {delta}; non-private "
-            f"{words.percent(first['non_private_accuracy'])}, majority {words.percent(floor)}. "
-            f"{words.needs(view.needed(target), target, labels())} Budgets are read off the monotone curve through the means; "
+            f"{words.measured(measure, best)}, majority {words.measured(measure, floor)}. "
+            f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
+            "Budgets are read off the monotone curve through the means; "
             "in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact."
         )
     )
@@ -256,13 +272,14 @@ def take_away(view: running.View) -> None:
 
 
 def best(view: running.View) -> None:
-    """A button that opens the proved method that needs least for the accuracy wanted."""
+    """A button that opens the proved method that needs least for the value wanted."""
     table = view.table()
-    if not len(table):
+    if not len(table) or no_value(view, table):
         return
     summary = view.summary()
     proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
-    found = curves.needed(proved, view.wanted(table)) if len(proved) else []
+    rising = view.choices.metric.higher_is_better
+    found = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
     if not found or found[0].epsilon is None:
         return
     epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
@@ -278,7 +295,7 @@ def how(view: running.View) -> None:
             "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
             "ε. The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test "
             "rows); where training itself is random it is exact over the noise and averaged over the trainings. Intervals of "
-            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for an accuracy is read off the "
+            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for a value is read off the "
             "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
         )
         if view.choices.odds:

@@ -106,6 +106,10 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
     if changed:
         st.markdown(words.markdown(f"Changed since it was set up: {', '.join(changed)}."))
 
+    if setup.shows == "accuracy" and view.choices.metric.id != "accuracy":
+        measure = view.choices.metric.within
+        st.markdown(words.markdown(f"The paper measured accuracy: picture and verdicts keep it, the rest speaks {measure}."))
+
     def verdicts(view: running.View) -> None:
         status = view.status()
         if not status.state.over:

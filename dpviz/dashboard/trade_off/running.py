@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -51,17 +52,25 @@ class View:
 
         return self.once("table", make)
 
-    def summary(self, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
-        """`curves.summarise` of the finished rows."""
-        return self.once((quantity, band), lambda: curves.summarise(self.table(), quantity, band))
+    def summary(self, quantity: str = "", band: str = "draws") -> pd.DataFrame:
+        """`curves.summarise` of the finished rows, of the metric by default."""
+        what = quantity or self.choices.metric.column
+        return self.once((what, band), lambda: curves.summarise(self.table(), what, band))
 
     def needed(self, target: float) -> list[curves.Needed]:
-        """`curves.needed` of the finished rows, for test accuracy."""
-        return self.once(("needed", target), lambda: curves.needed(self.summary(), target))
+        """`curves.needed` of the finished rows, for the metric."""
+        rising = self.choices.metric.higher_is_better
+        return self.once(("needed", target), lambda: curves.needed(self.summary(), target, rising=rising))
 
     def interval(self, mechanism: str, target: float) -> tuple[float | None, float | None] | None:
-        """`curves.needed_interval` of the finished rows, for test accuracy."""
-        return self.once(("interval", mechanism, target), lambda: curves.needed_interval(self.table(), mechanism, target))
+        """`curves.needed_interval` of the finished rows, for the metric."""
+        column = self.choices.metric.column
+        return self.once(("interval", mechanism, target), lambda: curves.needed_interval(self.table(), mechanism, target, column))
+
+    def baselines(self, table: pd.DataFrame) -> tuple[float, float]:
+        """The metric of the non-private model and of the majority label; NaN where it has no value."""
+        first, column = table.iloc[0], self.choices.metric.column
+        return float(first[f"non_private_{column}"]), float(first[f"majority_{column}"])
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made again only after news from the job: looks at it are more frequent.
@@ -81,12 +90,19 @@ class View:
         return status(self.job)
 
     def wanted(self, table: pd.DataFrame) -> float:
-        """The accuracy wanted: as chosen, or two thirds of the way from majority to non-private."""
+        """The value of the metric wanted: as chosen, or two thirds of the way from majority to non-private.
+
+        Where the majority label has no value: 10 % worse than the non-private model.
+        """
         if self.choices.want is not None:
             return self.choices.want
         if not len(table):
             return 0.8
-        top, floor = (float(table[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
+        top, floor = self.baselines(table)
+        if math.isnan(top):
+            return 0.8
+        if math.isnan(floor):
+            return round(0.9 * top, 2) if self.choices.metric.higher_is_better else float(f"{1.1 * top:.2g}")
         return round(floor + 2 / 3 * (top - floor), 2)
 
 

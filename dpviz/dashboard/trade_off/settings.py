@@ -9,11 +9,11 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, one_of
-from dpviz.dashboard.shell import address, fields
+from dpviz.dashboard.shell import address, fields, metric
 from dpviz.dashboard.shell.fields import Field, Group, Line, Several
 from dpviz.experiments import curves
 from dpviz.experiments import grid as tuning
-from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.metrics import METRICS, Metric
 from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, RunSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
@@ -27,6 +27,11 @@ TITLES = {
     "optimality_gap": "optimality gap (training)",
     "objective": "objective (training)",
 } | {metric.column: f"test {metric.within}" for metric in METRICS.values() if metric.id != "accuracy"}
+_METRIC = "metric"  # what is shown or tuned for is the sidebar's metric
+_OFFERED = {
+    _METRIC: "the metric in the sidebar",
+    **{name: TITLES[name] for name in ("accuracy", "train_accuracy", "optimality_gap", "objective")},
+}
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 MOST_POINTS = 31
 _ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -107,14 +112,25 @@ KNOBS: Field[Mapping[str, Mapping[str, Any]]] = Field("knobs", OtherKnobs(label=
 FROM = Field("from", End(label="ε from", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 0.01, few=0)
 TO = Field("to", End(label="ε to", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 10.0, few=0)
 POINTS = Field("points", Whole(label="Budgets", help="Equal ratios between neighbours.", low=1, high=MOST_POINTS), 7)
-SHOWN = fields.choice("shown", "Shown", TITLES, "accuracy", few=0)
+SHOWN = fields.choice("shown", "Shown", _OFFERED, _METRIC, few=0)
 BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
 WANT = Field(
     "want",
     Percent(
-        label="Accuracy wanted, %",
+        label="Wanted, %",
         help="The inverse of the curve: how much ε does each method need for it?",
         low=0.1,
+        high=100.0,
+        automatic="chosen for you",
+    ),
+    0.0,
+)
+WANT_LOSS = Field(
+    "want_loss",
+    Number(
+        label="Wanted",
+        help="The loss that a model should reach, or stay below.",
+        low=1e-4,
         high=100.0,
         automatic="chosen for you",
     ),
@@ -128,8 +144,8 @@ ODDS = Field(
     ),
     False,
 )
-_TUNED = {name: title for name, title in TITLES.items() if name not in ("train_accuracy", "objective")}
-BY = fields.choice("by", "Look at", _TUNED, "accuracy", few=0)
+_TUNED = {name: title for name, title in _OFFERED.items() if name not in ("train_accuracy", "objective")}
+BY = fields.choice("by", "Look at", _TUNED, _METRIC, few=0)
 
 
 def figure_field() -> Field[str]:
@@ -167,7 +183,21 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         address.report(problem)
         for name in ("from", "to", "points"):
             st.session_state[name] = ""
-    return (methods_field(spec), KNOBS, FROM, TO, POINTS, SHOWN, BAND, WANT, ODDS, figure_field(), tune_field(spec), BY)
+    return (
+        methods_field(spec),
+        KNOBS,
+        FROM,
+        TO,
+        POINTS,
+        SHOWN,
+        BAND,
+        WANT,
+        WANT_LOSS,
+        ODDS,
+        figure_field(),
+        tune_field(spec),
+        BY,
+    )
 
 
 @dataclass(frozen=True)
@@ -178,9 +208,10 @@ class Choices:
         methods: mechanism ids in the order of lists.
         knobs: knobs of mechanisms other than the sidebar's, by id.
         low, high, points: the epsilon grid.
+        metric: how usefulness is measured.
         show: quantity on the vertical axis.
         band: what bands mean.
-        want: accuracy wanted, in [0, 1]; None where the page picks one.
+        want: value of the metric wanted, shares in [0, 1]; None where the page picks one.
         odds: whether the axis of attack odds is drawn.
         figure: id of a paper's figure, "" for none.
         tune: two settings to tune.
@@ -192,13 +223,14 @@ class Choices:
     low: float = FROM.default
     high: float = TO.default
     points: int = POINTS.default
-    show: str = SHOWN.default
+    metric: Metric = METRICS["accuracy"]
+    show: str = "accuracy"
     band: str = BAND.default
     want: float | None = None
     odds: bool = ODDS.default
     figure: str = ""
     tune: tuple[str, str] | None = None
-    by: str = BY.default
+    by: str = "accuracy"
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -228,21 +260,24 @@ class Choices:
         )
 
 
-def read(own: Group) -> Choices:
+def read(own: Group, spec: RunSpec) -> Choices:
     """The settings in force."""
+    measure = metric.chosen(spec.dataset, spec.intercept)
+    shown, by = (measure.column if name == _METRIC else name for name in (SHOWN.value(), BY.value()))
     return Choices(
         methods=own["methods"].value(),
         knobs=KNOBS.value(),
         low=FROM.value(),
         high=TO.value(),
         points=POINTS.value(),
-        show=SHOWN.value(),
+        metric=measure,
+        show=shown,
         band=BAND.value(),
-        want=WANT.value() / 100 or None,
+        want=(WANT.value() / 100 if measure.shares else WANT_LOSS.value()) or None,
         odds=ODDS.value(),
         figure=own["figure"].value(),
         tune=own["tune"].value(),
-        by=BY.value(),
+        by=by,
     )
 
 

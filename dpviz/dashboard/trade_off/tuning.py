@@ -164,7 +164,7 @@ def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
     models = sum(len(cell.replicas) for *_, cell in grid.cells)
     if models < 1:
         return
-    said = "Tuning on private data costs privacy: the accuracies shown are exact values on private rows, outside every ε. "
+    said = "Tuning on private data costs privacy: the values shown are exact, computed on private rows, outside every ε. "
     proved = calibration_of(spec).proved_budget
     if proved is None:
         st.warning(
