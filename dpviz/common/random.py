@@ -1,4 +1,4 @@
-"""Standard noise draws, one independent stream per replica, the distributions they follow, and Poisson batches.
+"""Standard noise draws, one independent stream per replica, the distributions they follow, and random batches.
 
 A draw is made once per replica at scale 1 and multiplied by the noise scale, so that moving epsilon shows the
 effect of epsilon and not of a new draw.
@@ -77,6 +77,28 @@ def poisson_batches(n: int, rate: float) -> Batches:
         if rate >= 1:
             return lambda t: everything
         return sparse if rate < 0.01 else dense
+
+    return start
+
+
+def shuffled_batches(edges: Index) -> Batches:
+    """Passes over all rows, each in a fresh uniform order that is cut into batches: every row is in one batch of a pass.
+
+    Args:
+        edges: (K + 1,) ends of the K batches in that order, from 0 to the number of rows, ascending.
+    """
+    per_pass = len(edges) - 1
+
+    def start(rng: np.random.Generator) -> Callable[[int], Index]:
+        order = np.arange(edges[-1])
+
+        def batch(t: int) -> Index:
+            k = t % per_pass
+            if k == 0:
+                rng.shuffle(order)
+            return np.sort(order[edges[k] : edges[k + 1]])
+
+        return batch
 
     return start
 

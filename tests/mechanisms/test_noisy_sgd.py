@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 from scipy.stats import binom, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
-from dpviz.common.random import generator, poisson_batches, spawn
+from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
@@ -23,6 +24,7 @@ from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ALPHA = 1e-6
@@ -80,6 +82,76 @@ def test_the_batch_test_can_fail() -> None:
 
 def test_every_row_is_in_a_full_batch() -> None:
     assert np.array_equal(poisson_batches(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
+
+
+# batches of a fresh order every epoch ------------------------------------------------------------------------
+
+
+def test_a_fresh_order_uses_every_row_once_an_epoch_and_orders_are_uniform() -> None:
+    edges = np.array([0, 3, 6, 10])
+    draw = shuffled_batches(edges)(generator(spawn(3, 1)[0]))
+    epochs = [[draw(3 * e + k) for k in range(3)] for e in range(4000)]
+    for batches in epochs:
+        assert [len(b) for b in batches] == [3, 3, 4]
+        assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(10))
+    first = np.array([np.isin(np.arange(10), batches[0]) for batches in epochs])
+    assert chi2.sf(((first.sum(axis=0) - 1200) ** 2 / (4000 * 0.3 * 0.7)).sum() * 0.9, 9) > ALPHA
+    # two rows share the first batch with chance 3/10 x 2/9, and what one epoch drew says nothing about the next
+    for together, chance in ((first[:, 0] & first[:, 1], 1 / 15), (first[1:, 0] & first[:-1, 0], 0.09)):
+        count = int(together.sum())
+        assert min(binom.cdf(count, len(together), chance), binom.sf(count - 1, len(together), chance)) > ALPHA
+    # the control: the same order in every epoch
+    again = np.tile(first[:1], (4000, 1))
+    assert binom.sf(int((again[1:, np.argmax(first[0])] & again[:-1, np.argmax(first[0])]).sum()) - 1, 3999, 0.09) < ALPHA
+
+
+def moved_by_a_row(mechanism: DPSGD, streams: int = 5) -> np.ndarray:
+    """(S,) sums over steps of the squared shift that one flipped row causes, in standard deviations of the noise.
+
+    All other rows are zero and the clip norm is small, so the flipped row's gradients have full length and opposite
+    directions. Both sides share orders and noise.
+    """
+    problem = blank(40, 3)
+    first, second = (problem.replace_row(7, np.array([1.0, 0.0, 0.0]), y) for y in (1.0, -1.0))
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    eta = cal.details["step_size"] * problem.setting.unit_step
+    paths = []
+    for side in (first, second):
+        fit = mechanism.fit(Training(side, [cal], spawn(2, streams)))
+        assert fit.record.path is not None
+        path = np.concatenate([fit.record.path[0], fit.theta[0][:, None]], axis=1)
+        paths.append((path[:, :-1] - path[:, 1:]) / eta - problem.lam * path[:, :-1])
+    shift = np.linalg.norm(paths[0] - paths[1], axis=2) / cal.noise_scale
+    return np.asarray((shift**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) -> None:
+    """Whatever the order, the squared distances of all steps add up to mu^2, and mu is what the budget allows."""
+    mechanism = DPSGD(sampling_rate=0.3, epochs=4.0, clip_norm=0.01, step_size=0.1, batches="reshuffled", accountant=accountant)
+    assert mechanism.steps == 12
+    cal = mechanism.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert np.allclose(moved_by_a_row(mechanism), cal.details["mu"] ** 2, rtol=1e-4)
+    mu = gaussian_mu(Budget(1.0, 1e-5))
+    assert cal.details["mu"] == pytest.approx(mu, rel=1e-12) if accountant == "pld" else cal.details["mu"] < mu
+    assert cal.proved_budget == Budget(1.0, 1e-5)
+    # the controls: the noise of Poisson batches is less than that, and two epochs' noise is not enough for four
+    poisson = DPSGD(sampling_rate=1 / 3, epochs=4.0, clip_norm=0.01, step_size=0.1, accountant=accountant)
+    other = poisson.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert other.noise_scale < 0.8 * cal.noise_scale
+    fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
+
+
+def test_reshuffled_batches_say_what_they_cannot_do() -> None:
+    with pytest.raises(InvalidInput, match="relation"):
+        DPSGD(batches="reshuffled", relation="add-remove").calibrate(blank().setting, Budget(1.0, 1e-5))
+    with pytest.raises(InvalidInput, match="epochs"):
+        DPSGD(batches="reshuffled", sampling_rate=1e-4, epochs=1000).calibrate(blank().setting, Budget(1.0, 1e-5))
+    few = blank(4)
+    mechanism = DPSGD(batches="reshuffled", sampling_rate=0.1, epochs=1)  # more batches than rows: some are empty
+    theta = mechanism.fit(Training(few, [mechanism.calibrate(few.setting, Budget(1.0, 1e-5))], spawn(0, 2))).theta
+    assert np.isfinite(theta).all()
 
 
 # noise ------------------------------------------------------------------------------------------------------

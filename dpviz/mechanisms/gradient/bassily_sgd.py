@@ -142,7 +142,7 @@ class BassilySGD(PoissonSGD):
         return 2 * self.value("radius", setting) / np.sqrt(t * noise)
 
     def plan(self, training: Training) -> Plan:
-        return self.poisson_plan(
+        return self.batch_plan(
             training.problem,
             self.lengths(training.problem.setting, training.scales, self.steps),
             radius=self.value("radius", training.problem.setting),

@@ -59,6 +59,6 @@ class DPLSSGD(EqualSteps):
 
     def plan(self, training: Training) -> Plan:
         # the regulariser is smoothed too: A^-1 grad F = 0 exactly where grad F = 0
-        return self.poisson_plan(
+        return self.batch_plan(
             training.problem, self.equal_lengths(training), smooth=lambda gradient: smooth(gradient, self.smoothing)
         )

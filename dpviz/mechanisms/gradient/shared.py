@@ -160,10 +160,22 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         """T, the number of steps that is nearest to the epochs asked for."""
         return max(1, round(self.epochs / self.sampling_rate))
 
+    @property
+    def batch_share(self) -> float:
+        """q, the share of the rows that a batch holds on average."""
+        return self.sampling_rate
+
+    def drawing(self, n: int) -> Batches:
+        """How the batches are drawn from n rows."""
+        return poisson_batches(n, self.batch_share)
+
+    def noise_multiplier(self, budget: Budget) -> float:
+        """z, the noise on a batch's sum over what one row contributes to it."""
+        return accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
+
     def noise_scale(self, setting: Setting, budget: Budget) -> float:
         """Standard deviation per coordinate of the noise on a batch's mean gradient."""
-        z = accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
-        return z * min(self.clip_norm, setting.G) / (self.sampling_rate * setting.n)
+        return self.noise_multiplier(budget) * min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
 
     @property
     def method(self) -> Method:
@@ -181,8 +193,8 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         bound = min(self.clip_norm, setting.G)
         sigma = self.noise_scale(setting, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
-        one_row = bound / (self.sampling_rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
-        full = self.sampling_rate == 1
+        one_row = bound / (self.batch_share * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
+        full = self.batch_share == 1
         how = "the whole batch counts twice a removal, exactly" if full else "two hops: remove one row, add another"
         return Calibration.proved(
             budget,
@@ -204,20 +216,20 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             ),
             details={
                 "noise_multiplier": sigma / one_row,
-                "sampling_rate": self.sampling_rate,
+                "sampling_rate": self.batch_share,
                 "steps": float(self.steps),
-                "mean_batch": self.sampling_rate * setting.n,
+                "mean_batch": self.batch_share * setting.n,
             },
         )
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         bound = min(self.clip_norm, setting.G)
-        value = 2 * bound / (self.sampling_rate * setting.n)
+        value = 2 * bound / (self.batch_share * setting.n)
         return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
 
     def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
         """All steps: noisy sums of Poisson batches to which one row contributes at most `contribution`."""
-        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.sampling_rate), self.steps)
+        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.batch_share), self.steps)
 
     def releases(self, setting: Setting) -> Event | None:
         if self.method.relation is not Neighbouring.REPLACE_ONE:
@@ -227,7 +239,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if calibration.noise_scale <= 0:
             return None
-        contribution = min(self.clip_norm, setting.G) / (self.sampling_rate * setting.n)
+        contribution = min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
         return self.noisy_sums(contribution, calibration.noise_scale)
 
     def step_count(self, setting: Setting) -> int:
@@ -237,11 +249,11 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     def plan(self, training: Training) -> Plan:
         """How this method trains."""
 
-    def poisson_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
-        """A plan with this method's Poisson batches and the given step lengths."""
+    def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
+        """A plan with this method's batches and the given step lengths."""
         return Plan(
-            batches=poisson_batches(problem.n, self.sampling_rate),
-            divisor=np.full(self.steps, self.sampling_rate * problem.n),
+            batches=self.drawing(problem.n),
+            divisor=np.full(self.steps, self.batch_share * problem.n),
             lengths=lengths,
             draw=gaussian_draw,
             noise_factor=np.ones(self.steps),
@@ -261,8 +273,8 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         if record.path is None or calibration.noise_scale <= 0:
             return None
         bound = min(self.clip_norm, problem.setting.G)
-        z = calibration.noise_scale * self.sampling_rate * problem.n / bound
-        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.sampling_rate))
+        z = calibration.noise_scale * self.batch_share * problem.n / bound
+        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.batch_share))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
             return one_row.divergence(np.minimum(norms, bound) / bound)
@@ -271,12 +283,12 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        draw = poisson_batches(problem.n, self.sampling_rate)
+        draw = self.drawing(problem.n)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
-        return out / (self.sampling_rate * problem.n)
+        return out / (self.batch_share * problem.n)
 
 
 @dataclass(frozen=True)

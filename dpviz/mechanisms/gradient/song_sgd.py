@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.common.random import generator, substreams
+from dpviz.common.random import generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import ProtectsQuery
@@ -126,22 +125,10 @@ class SongSGD(ProtectsQuery):
         problem = training.problem
         edges = self.edges(problem.setting)
         sizes = np.tile(np.diff(edges), self.passes).astype(float)
-        per_pass = len(edges) - 1
-
-        def batches(rng: np.random.Generator) -> Callable[[int], np.ndarray]:
-            order = np.arange(problem.n)
-
-            def batch(t: int) -> np.ndarray:
-                k = t % per_pass
-                if k == 0:
-                    rng.shuffle(order)
-                return np.sort(order[edges[k] : edges[k + 1]])
-
-            return batch
 
         first = np.array([c.details["step_size"] for c in training.calibrations])
         plan = Plan(
-            batches=batches,
+            batches=shuffled_batches(edges),
             divisor=sizes,
             lengths=first[:, None] * problem.setting.unit_step / np.sqrt(np.arange(1, len(sizes) + 1)),
             draw=gamma_sphere_draw,
@@ -155,9 +142,7 @@ class SongSGD(ProtectsQuery):
         edges = self.edges(problem.setting)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
-            order = np.arange(problem.n)
-            generator(substreams(stream, 2)[0]).shuffle(order)
-            batch = problem.rows.batch(order[edges[0] : edges[1]])
+            batch = problem.rows.batch(shuffled_batches(edges)(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0] / len(batch)
         return out
 
