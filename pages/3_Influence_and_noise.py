@@ -13,7 +13,7 @@ answer = st.container()
 left, right = st.columns(2, gap="medium")
 with left:
     budget = st.container(key="budget")
-chosen_run = sidebar.sidebar(own, budget=budget)
+chosen_run = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
     spec = selection.run_of(own, chosen_run)
 reports = st.container()

@@ -5,7 +5,7 @@ from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Guarantees")
 own = fields.Group(KEYS, table.of)
-spec = sidebar.sidebar(own)
+spec = sidebar.sidebar(own, measured=True)
 page.problems()
 task = table.start(spec)
 table.show(task, spec, theme, own["order"])

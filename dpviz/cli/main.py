@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpviz.cli import one_run, output, release, report, sweep
+from dpviz.cli import metrics, one_run, output, release, report, sweep
 from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -137,8 +137,11 @@ def _run(options: argparse.Namespace) -> int:
     import dpviz
 
     spec = one_run.run_spec(options)
-    chosen = _metrics(options.metric)
+    chosen = metrics.chosen(options.metric)
     result = dpviz.run(spec)
+    rare = _rare(result)
+    if rare and not chosen:
+        chosen = metrics.chosen(["balanced-accuracy"])
     spec, cal = result.spec, result.calibration
     draws = f"over {spec.seeds} noise draws"
     expected = result.expected_accuracy
@@ -156,6 +159,7 @@ def _run(options: argparse.Namespace) -> int:
         *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *_guessing(result),
+        *rare,
         *[("only if", condition) for condition in cal.conditions],
         *[("note", note) for note in cal.notes],
     ]
@@ -176,17 +180,15 @@ def _guessing(result: Result) -> list[tuple[str, str]]:
     return [] if poor is None else [("no better", f"than the majority label. {poor.fix}")]
 
 
-def _metrics(names: Sequence[str]) -> list[Metric]:
-    """The metrics that `--metric` asks for, each once.
+def _rare(result: Result) -> list[tuple[str, str]]:
+    """A line where one class is so rare that accuracy says little."""
+    from dpviz.experiments.metrics import default_metric, rarer_share
 
-    Raises:
-        InvalidInput: for an unknown one.
-    """
-    from dpviz.common.validate import one_of
-    from dpviz.experiments.metrics import METRICS
-
-    chosen = dict.fromkeys(METRICS if "all" in names else names)
-    return [METRICS[one_of("--metric", name, METRICS)] for name in chosen]
+    y = result.setup.dataset.y
+    if default_metric(y) == "accuracy":
+        return []
+    share = 100 * rarer_share(y)
+    return [("note", f"the rarer class has {share:.1f} % of the rows, so the majority label alone is right {100 - share:.1f} %")]
 
 
 def _measured(result: Result, metric: Metric) -> str:

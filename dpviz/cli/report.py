@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
         description="The run is a link of the app, a table, or options as for `dpviz run`.",
     )
     one_run.add(made)
+    made.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
     made.add_argument("--out", required=True, metavar="FILE", help="a .html or .ipynb file")
     made.set_defaults(command=run)
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
-    text = render(report_of(spec, link=link)) if out.suffix.lower() == ".html" else notebook_of(spec)
+    text = render(report_of(spec, link=link, metric=options.metric)) if out.suffix.lower() == ".html" else notebook_of(spec)
     try:
         files.write(out, text.encode())
     except OSError as error:

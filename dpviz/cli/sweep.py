@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import own_file
+from dpviz.cli import metrics, own_file
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpviz.experiments.cells import CellStore
+    from dpviz.experiments.metrics import Metric
     from dpviz.experiments.sweep import SweepSpec
 
 FORMATS = (".csv", ".parquet")
@@ -64,6 +66,13 @@ def add(commands: Any) -> None:
     sweep.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
     )
+    sweep.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated",
+    )
     sweep.add_argument("--out", metavar="FILE", help="a .csv or .parquet file; CSV on standard output where it is left out")
     sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
     sweep.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
@@ -78,15 +87,17 @@ def run(options: argparse.Namespace) -> int:
     """Computes and saves. Returns 0, or 1 where a part could not be computed."""
     from dpviz.experiments.cells import CellStore, attempts, problems
     from dpviz.experiments.cluster import ClusterLost
+    from dpviz.experiments.curves import summarise
     from dpviz.experiments.sweep import in_order
 
     out = _target(options.out)
+    wanted = metrics.chosen(options.metric)
     spec = spec_of(options)
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
     bar = _Bar(not options.quiet)
     if options.repeats is not None:
-        return _cross_validated(spec, options, out, store, jobs, bar)
+        return _cross_validated(spec, options, out, store, jobs, bar, wanted)
     cells = spec.cells()
     tables, missing = [], []
     finished = 0
@@ -112,27 +123,47 @@ def run(options: argparse.Namespace) -> int:
 
     from dpviz.experiments.cells import CellStore
 
-    _save(in_order(pd.concat(tables, ignore_index=True), spec), out, kept=store is not None)
+    table = in_order(pd.concat(tables, ignore_index=True), spec)
+    for metric in wanted:
+        for row in summarise(table, metric.column).itertuples():
+            print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}", file=sys.stderr)
+    _save(table, out, kept=store is not None)
     return 1 if missing else 0
 
 
+def _mean(metric: Metric, value: float) -> str:
+    """ "balanced accuracy 0.8123", or that it has no value."""
+    return f"{metric.within} {'has no value' if math.isnan(value) else f'{value:.4f}'}"
+
+
 def _cross_validated(
-    spec: SweepSpec, options: argparse.Namespace, out: Path | None, store: CellStore | None, jobs: int, bar: _Bar
+    spec: SweepSpec,
+    options: argparse.Namespace,
+    out: Path | None,
+    store: CellStore | None,
+    jobs: int,
+    bar: _Bar,
+    wanted: Sequence[Metric],
 ) -> int:
     """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
     from dpviz.experiments.folds import cross_validate, summarise_splits
+    from dpviz.experiments.metrics import METRICS
 
     table = cross_validate(
         spec, whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000), store=store, n_jobs=jobs, monitor=bar
     )
     bar.end()
-    for row in summarise_splits(table, spec.folds).itertuples():
-        mean, error, noise, split = (f"{100 * v:.1f}" for v in (row.mean, row.standard_error, row.noise_sd, row.split_sd))
-        print(
-            f"{row.mechanism} at epsilon = {row.epsilon:g}: {mean} %, standard error {error}; "
-            f"spread over noise {noise}, over {row.splits} splits {split}",
-            file=sys.stderr,
-        )
+    for metric in wanted or (METRICS["accuracy"],):
+        named = f"{metric.within} " if wanted else ""
+        unit, digits = (100, 1) if metric.shares else (1, 4)
+        for row in summarise_splits(table, spec.folds, metric.column).itertuples():
+            found = (row.mean, row.standard_error, row.noise_sd, row.split_sd)
+            mean, error, noise, split = (f"{unit * v:.{digits}f}" for v in found)
+            print(
+                f"{row.mechanism} at epsilon = {row.epsilon:g}: {named}{mean}{' %' if metric.shares else ''}, "
+                f"standard error {error}; spread over noise {noise}, over {row.splits} splits {split}",
+                file=sys.stderr,
+            )
     _save(table, out, kept=store is not None)
     return 0
 

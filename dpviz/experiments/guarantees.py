@@ -1,12 +1,11 @@
-"""Guarantees of all mechanisms side by side: how far each is proved, and the accuracy that it leaves."""
+"""Guarantees of all mechanisms side by side: how far each is proved, and how useful it leaves the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
@@ -53,31 +52,29 @@ def guarantees(spec: RunSpec) -> list[Guaranteed]:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Guarantees with accuracies.
+    """Guarantees with measures of usefulness on the test rows.
 
     Attributes:
         found: all guarantees.
-        accuracy: mechanism id -> (S,) test accuracies in [0, 1]; none where training failed.
-        non_private, majority: test accuracies of the baselines.
+        metrics: mechanism id -> every metric of its noise draws, as `Result.metrics`; none where training failed.
+        baselines: every metric of "non-private" and "majority", as `Setup.baselines`.
     """
 
     found: Sequence[Guaranteed]
-    accuracy: Mapping[str, NDArray[np.float64]]
-    non_private: float
-    majority: float
+    metrics: Mapping[str, pd.DataFrame]
+    baselines: pd.DataFrame
 
 
 def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
-    """The guarantees of all mechanisms, then the accuracies of one mechanism after the other; yields what is known so far.
+    """The guarantees of all mechanisms, then the metrics of one mechanism after the other; yields what is known so far.
 
     Args:
         spec: as for `guarantees`.
         monitor: told of progress; raises to cancel.
     """
     found, shared = guarantees(spec), setup_for(spec)
-    baselines = shared.non_private.accuracy, shared.majority.accuracy
-    known: dict[str, NDArray[np.float64]] = {}
-    yield Measured(found, known, *baselines)
+    known: dict[str, pd.DataFrame] = {}
+    yield Measured(found, known, shared.baselines)
     for k, one in enumerate(found):
         if one.calibration is None:
             continue
@@ -86,5 +83,5 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
             (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
-        known = known | {one.spec.mechanism: result.accuracy}
-        yield Measured(found, known, *baselines)
+        known = known | {one.spec.mechanism: result.metrics}
+        yield Measured(found, known, shared.baselines)

@@ -89,6 +89,10 @@ class Result:
         """
         return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels)
 
+    def expected(self, metric: str) -> float | None:
+        """The mean of a metric (its id) over all noise draws in closed form; None where there is none."""
+        return {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}.get(metric)
+
     @cached_property
     def train_metrics(self) -> pd.DataFrame:
         """`metrics` on the training rows."""

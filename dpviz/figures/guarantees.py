@@ -1,7 +1,8 @@
-"""Accuracy of every method in the lane of its guarantee's status."""
+"""Accuracy, or another metric, of every method in the lane of its guarantee's status."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,36 +15,51 @@ _LANE = 74  # pixels
 
 @dataclass(frozen=True)
 class Point:
-    """A method: its label, the lane that it lies in, its accuracy in [0, 1] and its look."""
+    """A method: its label, the lane that it lies in, its accuracy or other metric, and its look."""
 
     label: str
     lane: str
-    accuracy: float
+    value: float
     look: Look
 
 
-def lanes(points: Sequence[Point], names: Sequence[str], non_private: float, majority: float, theme: Theme) -> go.Figure:
+def lanes(
+    points: Sequence[Point],
+    names: Sequence[str],
+    non_private: float,
+    majority: float,
+    theme: Theme,
+    *,
+    title: str = "test accuracy",
+    shares: bool = True,
+    rising: bool = True,
+) -> go.Figure:
     """One lane for each status from top to bottom, one mark for each method, the best of each lane named.
 
     Args:
         names: the lanes, from top to bottom.
-        non_private, majority: accuracies in [0, 1], drawn as lines.
+        non_private, majority: values of the baselines, drawn as lines; NaN where there is none.
+        title: of the axis.
+        shares: whether values are shares, shown in percent.
+        rising: whether more is better.
     """
     shown = [name for name in names if any(p.lane == name for p in points)]
     traces: list[Trace] = []
     notes: list[Trace] = []
-    values = [100 * v for v in (non_private, majority, *(p.accuracy for p in points))]
-    low, high = min(values) - 2, max(values) + 2
+    unit, form, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
+    values = [unit * v for v in (non_private, majority, *(p.value for p in points)) if math.isfinite(v)]
+    room = 2 if shares else 0.05 * (max(values) - min(values)) + 1e-3
+    low, high = min(values) - room, max(values) + room
     for k, name in enumerate(shown):
-        inside = sorted((p for p in points if p.lane == name), key=lambda p: p.accuracy)
-        x, height = stack([100 * p.accuracy for p in inside], (high - low) / 45)
+        inside = sorted((p for p in points if p.lane == name), key=lambda p: p.value if rising else -p.value)
+        x, height = stack([unit * p.value for p in inside], (high - low) / 45)
         traces.append(
             {
                 "x": x,
                 "y": k - 0.13 * height + 0.22,
                 "mode": "markers",
                 "showlegend": False,
-                "hovertext": [f"{plain(p.label)}: {100 * p.accuracy:.1f} %" for p in inside],
+                "hovertext": [f"{plain(p.label)}: {unit * p.value:{form}}{sign}" for p in inside],
                 "hoverinfo": "text",
                 "marker": {
                     "size": 12,
@@ -58,11 +74,12 @@ def lanes(points: Sequence[Point], names: Sequence[str], non_private: float, maj
         best = inside[-1]
         notes.append(start | {"text": f"<b>{plain(name)}</b> · best: {plain(best.label)}", "font": {"size": FONT_SIZE - 1}})
     lines = [
-        {"type": "line", "x0": 100 * v, "x1": 100 * v, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+        {"type": "line", "x0": unit * v, "x1": unit * v, "y0": 0, "y1": 1, "yref": "paper", "line": line}
         for v, line in (
             (non_private, {"color": theme.ink, "width": 3}),
             (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
         )
+        if math.isfinite(v)
     ]
     return figure(
         theme,
@@ -72,6 +89,6 @@ def lanes(points: Sequence[Point], names: Sequence[str], non_private: float, maj
         shapes=lines,
         annotations=notes,
         hovermode="closest",
-        x={"title": "test accuracy", "range": [low, high], "ticksuffix": " %", "nticks": 6},
+        x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 6},
         y={"visible": False, "range": [len(shown) - 0.5 if shown else 1, -0.6]},
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.experiments.cost import Cost, split_cost
+from dpviz.common.validate import one_of
+from dpviz.experiments.cost import Cost, in_metric, split_cost
+from dpviz.experiments.metrics import METRICS, Metric, default_metric, rarer_share
 from dpviz.experiments.run import Result, run
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, odds
@@ -23,19 +28,25 @@ QUESTION = "What does privacy cost a model, and does it protect anyone?"
 _SIGNS = {Status.PROVED: "✓", Status.PROVED_IF: "◐", Status.CLAIM: "✎", Status.NONE: "✗"}
 
 
-def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "") -> Document:
+def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metric: str = "") -> Document:
     """Trains a run and writes down what it gave.
 
     Args:
         spec: any run.
         monitor: told of progress; raises to cancel.
         link: the address that the report came from; the run's own part of one by default.
+        metric: how usefulness is measured; by default accuracy, or balanced accuracy where a class is rare.
 
     Raises:
-        InvalidInput: the run does not fit what is there.
+        InvalidInput: the run does not fit what is there, or the metric is not known.
     """
+    if metric:
+        one_of("metric", metric, METRICS)
     result = run(spec, monitor)
-    cost = split_cost(result.spec, result.accuracy, result.calibration)
+    cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+    measure = metric or default_metric(result.setup.dataset.y)
+    cost = in_metric(result.spec, cost, result.theta, result.labels, measure)
+    cost = replace(cost, expected=result.expected(measure))
     attack = strongest_attack(result.spec.build(), result.setup.problem.setting, result.calibration)
     cal = result.calibration
     proved = f"proved: {cal.proved_budget}" if cal.proved_budget else "nothing is proved"
@@ -54,10 +65,52 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def _value(metric: Metric, value: float) -> str:
+    return "no value" if math.isnan(value) else _percent(value) if metric.shares else f"{value:.3f}"
+
+
+def _part(metric: Metric, value: float) -> str:
+    """A part of a cost: points for shares."""
+    return "nothing" if abs(value) < 5e-4 else f"{100 * value:.1f}" if metric.shares else f"{value:.3f}"
+
+
 def _sentence(result: Result, cost: Cost, attack: Attack | None) -> str:
-    start = f"At ε = {result.spec.epsilon:.3g} the model is right {_percent(float(result.accuracy.mean()))} of the time"
+    metric, start = cost.metric, f"At ε = {result.spec.epsilon:.3g}"
     limit = "no limit on attacks is proved" if attack is None else f"attacks succeed at most {_percent(attack.accuracy)}"
-    return f"{start}: noise costs {100 * cost.noise:.1f} points, training {100 * cost.training:.1f}; {limit}."
+    if not cost.there:
+        return f"{start} {metric.within} has no value here; {limit}."
+    mean = _value(metric, cost.mean)
+    says = f"the model is right {mean} of the time" if metric.id == "accuracy" else f"{metric.within} is {mean}"
+    verb = "costs" if metric.higher_is_better else "adds"
+    noise, training = (_part(metric, v) for v in (cost.noise, cost.training))
+    unit = " points" if metric.shares and noise != "nothing" else ""
+    return f"{start} {says}: noise {verb} {noise}{unit}, training {training}; {limit}."
+
+
+def _usefulness(result: Result, cost: Cost) -> list[Part]:
+    """The metric of every noise draw, and why it is not accuracy where a class is rare."""
+    metric, share = cost.metric, rarer_share(result.setup.dataset.y)
+    parts: list[Part] = []
+    if default_metric(result.setup.dataset.y) != "accuracy":
+        parts.append(
+            Text(f"The rarer class has {_percent(share)} of the rows: the majority label alone is right {_percent(1 - share)}.")
+        )
+    if not cost.there:
+        return parts
+    values = f"non-private {_value(metric, cost.non_private)}, majority label {_value(metric, cost.majority)}"
+    picture = accuracy.accuracy_distribution(
+        cost.private,
+        cost.non_private,
+        cost.majority,
+        _look(result.spec.mechanism),
+        LIGHT,
+        expected=cost.expected,
+        title=f"test {metric.within}",
+        shares=metric.shares,
+    )
+    said = f"Test {metric.within} of {len(cost.private)} noise draws: {_value(metric, cost.mean)} on average; {values}."
+    lost = f"What the {metric.within} is lost to{' (shares)' if metric.shares else ''}"
+    return [*parts, Chart(picture, said, _draws(result)), Table(lost, cost.table())]
 
 
 def _look(mechanism: str) -> Look:
@@ -67,17 +120,8 @@ def _look(mechanism: str) -> Look:
 
 
 def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
-    drawn = _look(result.spec.mechanism)
-    mean, best, floor = float(result.accuracy.mean()), result.non_private.accuracy, result.majority.accuracy
-    picture = accuracy.accuracy_distribution(result.accuracy, best, floor, drawn, LIGHT, expected=result.expected_accuracy)
     parts: list[Part] = [
-        Chart(
-            picture,
-            f"Test accuracy of {len(result.accuracy)} noise draws: {_percent(mean)} on average; non-private {_percent(best)}, "
-            f"majority label {_percent(floor)}.",
-            _draws(result),
-        ),
-        Table("What the accuracy is lost to (shares)", cost.table()),
+        *_usefulness(result, cost),
         Text("Guarantee", heading=True),
         Table("How the noise was set, and how far that is proved", _guarantee(result)),
     ]
@@ -123,6 +167,7 @@ def _draws(result: Result) -> pd.DataFrame:
             "objective": result.objective,
             "optimality_gap": result.optimality_gap,
         }
+        | {name: result.metrics[name].to_numpy() for name in result.metrics if name != "accuracy"}
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import dpviz
@@ -107,3 +109,14 @@ def test_fetch_names_what_it_cannot_do(
     assert len(out) == 2
     assert "unknown value 'nothing'" in out[0]
     assert "the server cannot be reached" in out[1]
+
+
+def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "rare.csv"
+    table.write_text("x,label\n" + "".join(f"{k % 7},{'yes' if k % 20 == 0 else 'no'}\n" for k in range(400)))
+    assert main(["run", str(table), "--target", "label", "--seeds", "2"]) == 0
+    lines = capsys.readouterr().out
+    assert "balanced accuracy:" in lines
+    assert "the rarer class has 5.0 % of the rows, so the majority label alone is right 95.0 %" in lines

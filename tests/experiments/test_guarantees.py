@@ -26,9 +26,9 @@ def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
     spec = RunSpec("teaching", mechanism="dp-gd", params={"steps": 5}, seeds=3)
     first, *_, last = guarantees.watch(spec)
-    assert first.accuracy == {}
-    assert list(last.accuracy) == ["output-gaussian", "dp-gd"]
-    np.testing.assert_array_equal(last.accuracy["dp-gd"], dpviz.run(spec).accuracy)  # its own hyperparameters
+    assert first.metrics == {}
+    assert list(last.metrics) == ["output-gaussian", "dp-gd"]
+    np.testing.assert_array_equal(last.metrics["dp-gd"]["accuracy"], dpviz.run(spec).accuracy)  # its own hyperparameters
     other = dpviz.run(RunSpec("teaching", mechanism="output-gaussian", seeds=3))
-    np.testing.assert_array_equal(last.accuracy["output-gaussian"], other.accuracy)
-    assert last.majority == other.majority.accuracy
+    np.testing.assert_array_equal(last.metrics["output-gaussian"]["accuracy"], other.accuracy)
+    assert last.baselines.at["majority", "accuracy"] == other.majority.accuracy

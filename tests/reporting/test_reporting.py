@@ -65,6 +65,14 @@ def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypat
     assert "At ε = 1 the model is right" in body
 
 
+def test_a_report_speaks_the_metric_that_is_asked_for() -> None:
+    made = report_of(SPEC, metric="log-loss")
+    values = dpviz.run(SPEC).metrics["log_loss"]
+    assert f"log loss is {values.mean():.3f}: noise adds" in made.sentence
+    with pytest.raises(dpviz.InvalidInput):
+        report_of(SPEC, metric="auc")
+
+
 def test_text_from_outside_stays_text() -> None:
     evil = "<script>alert(1)</script>"
     html = render(Document(evil, evil, [evil], [Table(evil, pd.DataFrame({evil: [evil]}))], [(evil, evil)], [(evil, evil)], evil))

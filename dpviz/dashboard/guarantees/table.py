@@ -1,4 +1,4 @@
-"""Guarantees of all mechanisms: a sentence, a picture of status and accuracy, and one table that can be sorted."""
+"""Guarantees of all mechanisms: a sentence, a picture of status and usefulness, and one table that can be sorted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, tables, words
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell import fields, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.guarantees import Guaranteed, Measured, watch
+from dpviz.experiments.metrics import Metric
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import guarantees as pictures
@@ -27,11 +28,11 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
 
-SORTS = {"": "Status, then accuracy", "accuracy": "Accuracy", "epsilon": "Proved ε", "name": "Name"}
+SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
 REFUTED = "refuted by audit"
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
 _ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status.CLAIM)), REFUTED, words.LABELS[Status.NONE][0])
-_COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved ε", "Accuracy")
+_COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved ε")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
@@ -48,14 +49,14 @@ class Line:
         status: in words, as the badge says it.
         sign: of the status.
         condition: what it depends on, or what the audit showed; "" for nothing.
-        accuracy: (S,) test accuracies, empty where they are not known.
+        values: (S,) of the metric on the test rows, empty where they are not known.
     """
 
     one: Guaranteed
     status: str
     sign: str
     condition: str
-    accuracy: np.ndarray
+    values: np.ndarray
 
     @property
     def label(self) -> str:
@@ -63,8 +64,8 @@ class Line:
 
     @property
     def mean(self) -> float:
-        """Mean accuracy, NaN where none is known."""
-        return float(self.accuracy.mean()) if len(self.accuracy) else math.nan
+        """Mean of the metric, NaN where none is known, or it has no value."""
+        return float(self.values.mean()) if len(self.values) else math.nan
 
     @property
     def proved(self) -> float:
@@ -74,7 +75,7 @@ class Line:
 
 
 def start(spec: RunSpec) -> tasks.Task[Measured]:
-    """The guarantees of all methods and their accuracies, as a task that is at work."""
+    """The guarantees of all methods and their metrics, as a task that is at work."""
 
     def work(monitor: Monitor) -> Iterator[Measured]:
         return watch(spec, monitor)
@@ -83,21 +84,21 @@ def start(spec: RunSpec) -> tasks.Task[Measured]:
     return watching.watch(tasks.Task(key, work, dataset=spec.dataset), "watched.guarantees")
 
 
-def lines(measured: Measured) -> list[Line]:
+def lines(measured: Measured, metric: Metric) -> list[Line]:
     """The rows of the table, with what is known by now."""
     refuted = saved.refuted()
-    known = measured.accuracy
+    known = {name: table[metric.column].to_numpy(float) for name, table in measured.metrics.items()}
     made = []
     for one in measured.found:
         name, cal = one.spec.mechanism, one.calibration
-        accuracy = known.get(name, np.empty(0))
+        values = known.get(name, np.empty(0))
         if cal is None:
-            made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, accuracy))
+            made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values))
         elif name in refuted and cal.status is Status.CLAIM:
-            made.append(Line(one, REFUTED, "✗", f"the paper claims {words.budget(refuted[name][0])}", accuracy))
+            made.append(Line(one, REFUTED, "✗", f"the paper claims {words.budget(refuted[name][0])}", values))
         else:
             status, sign, _ = words.LABELS[cal.status]
-            made.append(Line(one, status, sign, "; ".join(cal.conditions), accuracy))
+            made.append(Line(one, status, sign, "; ".join(cal.conditions), values))
     return made
 
 
@@ -114,8 +115,8 @@ def headline(found: Sequence[Line]) -> None:
         st.markdown(", ".join(part for part in parts if part) + ".")
 
 
-def picture(found: Sequence[Line], measured: Measured, spec: RunSpec, theme: Theme) -> None:
-    """Accuracy of every method in the lane of its status."""
+def picture(found: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme) -> None:
+    """The metric of every method in the lane of its status."""
     rows = [
         pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
         for line in found
@@ -123,45 +124,53 @@ def picture(found: Sequence[Line], measured: Measured, spec: RunSpec, theme: The
     ]
     if not rows:
         return
-    best = max((line for line in found if line.status == _ORDER[0]), key=lambda line: np.nan_to_num(line.mean), default=None)
-    said = "" if best is None else f"The most accurate proved method is {best.label}: {words.percent(best.mean)}. "
+    sign = 1 if metric.higher_is_better else -1
+    proved = [line for line in found if line.status == _ORDER[0] and not math.isnan(line.mean)]
+    best = max(proved, key=lambda line: sign * line.mean, default=None)
+    said = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
+    base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
     summary = (
-        f"{said}Test accuracy at ε = {words.three(spec.epsilon)}; without privacy {words.percent(measured.non_private)}, "
-        f"majority {words.percent(measured.majority)}. Colours are families."
+        f"{said}Test {metric.within} at ε = {words.three(spec.epsilon)}; without privacy {words.measured(metric, base)}, "
+        f"majority {words.measured(metric, floor)}. Colours are families."
     )
     lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in found if line.status == status}]
-    fig = pictures.lanes(rows, lanes, measured.non_private, measured.majority, theme)
-    charts.chart(fig, "guarantees", summary, lambda: table(found))
+    title = f"test {metric.within}"
+    fig = pictures.lanes(rows, lanes, base, floor, theme, title=title, shares=metric.shares, rising=metric.higher_is_better)
+    charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
 
 
-def ordered(found: Sequence[Line], sort: str) -> list[Line]:
+def ordered(found: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     """The lines in the order asked for; what is not known comes last."""
-    accuracy = {id(line): -np.nan_to_num(line.mean, nan=-1.0) for line in found}
+    sign = -1 if metric.higher_is_better else 1
+    value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in found}
     keys = {
-        "": lambda line: (_ORDER.index(line.status), accuracy[id(line)]),
-        "accuracy": lambda line: accuracy[id(line)],
+        "": lambda line: (_ORDER.index(line.status), value[id(line)]),
+        "accuracy": lambda line: value[id(line)],
         "epsilon": lambda line: np.nan_to_num(line.proved, nan=math.inf),
         "name": lambda line: line.label.lower(),
     }
     return sorted(found, key=keys[sort])
 
 
-def rows(found: Sequence[Line], sort: str) -> None:
+def rows(found: Sequence[Line], sort: str, metric: Metric) -> None:
     """The table; long conditions have a number there and stand in full below it."""
-    shown = ordered(found, sort)
+    shown = ordered(found, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
-    tables.table([_row(line, notes) for line in shown], _COLUMNS)
+    tables.table([_row(line, notes, metric) for line in shown], (*_COLUMNS, metric.label))
     st.markdown("\n".join(f"{k}. {words.markdown(note)}" for k, note in enumerate(notes, 1)))
 
 
-def _row(line: Line, notes: Sequence[str]) -> tuple[str, ...]:
+def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     cal = line.one.calibration
     number = f" ({notes.index(line.condition) + 1})" if line.condition else ""
     status = f"{line.sign} {line.status.removesuffix(' …')}{number}"
-    accuracy = "…" if math.isnan(line.mean) else words.percent(line.mean) + _spread(line.accuracy)
+    if not len(line.values):
+        value = "…"
+    else:
+        value = words.measured(metric, line.mean) + ("" if math.isnan(line.mean) else _spread(line.values, metric))
     if cal is None:
         return line.label, status, "–", "–", "none", "–"
-    return line.label, status, _RELATIONS[cal.neighbouring], short(cal.accountant), words.three(line.proved), accuracy
+    return line.label, status, _RELATIONS[cal.neighbouring], short(cal.accountant), words.three(line.proved), value
 
 
 def short(accountant: str) -> str:
@@ -169,11 +178,14 @@ def short(accountant: str) -> str:
     return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
 
 
-def _spread(values: np.ndarray) -> str:
-    return f"\u00a0±\u00a0{100 * float(np.std(values, ddof=1)):.1f}" if len(values) > 1 else ""
+def _spread(values: np.ndarray, metric: Metric) -> str:
+    if len(values) < 2:
+        return ""
+    deviation = float(np.std(values, ddof=1))
+    return f"\u00a0±\u00a0{100 * deviation:.1f}" if metric.shares else f"\u00a0±\u00a0{deviation:.3f}"
 
 
-def table(found: Sequence[Line]) -> pd.DataFrame:
+def table(found: Sequence[Line], metric: Metric) -> pd.DataFrame:
     """The same as data."""
     out = []
     for line in found:
@@ -188,24 +200,25 @@ def table(found: Sequence[Line]) -> pd.DataFrame:
                 "accountant": cal.accountant if cal is not None else "",
                 "claimed_epsilon": cal.claimed_budget.epsilon if cal is not None and cal.claimed_budget else math.nan,
                 "proved_epsilon": line.proved,
-                "accuracy": line.mean,
+                metric.column: line.mean,
             }
         )
     return pd.DataFrame(out)
 
 
 def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[str]) -> None:
-    """Sentence, picture and table, redrawn while accuracies come in."""
+    """Sentence, picture and table, redrawn while numbers come in."""
+    measure = metric.chosen(spec.dataset, spec.intercept)
 
     def draw() -> None:
         if not task.results:
             tasks.controls(task, "Looking at every method")
             return
-        now = lines(task.results[-1])
+        now = lines(task.results[-1], measure)
         headline(now)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
-        picture(now, task.results[-1], spec, theme)
-        rows(now, sort.draw())
+        picture(now, task.results[-1], measure, spec, theme)
+        rows(now, sort.draw(), measure)
 
     watching.live(task, draw, every=2.0)

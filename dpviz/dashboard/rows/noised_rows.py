@@ -11,6 +11,7 @@ from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.rows.influence_map import met
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
+from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
@@ -174,7 +175,7 @@ def _cheap(seen: Inspected) -> bool:
 
 
 def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> None:
-    """Noise on the most influential share of the rows only: which rows that is, and what it does to accuracy."""
+    """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
     n = len(seen.row_ids)
     k = round(share * n)
     order = np.argsort(-influence.newton_norm, kind="stable")
@@ -200,14 +201,20 @@ def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> N
         return
     label = list_mechanisms()[method.mechanism].label
     if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
-        lines = []
+        lines: list[tuple[str, ...]] = []
+        measure = metric.chosen(seen.spec.dataset, seen.spec.intercept)
         for other in sorted({0.0, share, 1.0}):
             spec = inspected.sharing(seen.spec, other)
             assert spec is not None
             done = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
             if done is None:
                 return
-            mean = f"{words.percent(done.cost.mean)} ({words.spread(done.accuracy)})"
-            lines.append((f"{other:.0%}", mean, words.percent(done.non_private.accuracy), words.percent(done.majority.accuracy)))
-        tables.table(lines, ("Share with noise", f"{label}, test accuracy", "non-private", "majority"))
+            cost = done.measured_by(measure.id).cost
+            if not cost.there:
+                panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}.")
+                return
+            mean = f"{words.measured(measure, cost.mean)} ({words.spread(cost.private, shares=measure.shares)})"
+            base = (words.measured(measure, value) for value in (cost.non_private, cost.majority))
+            lines.append((f"{other:.0%}", mean, *base))
+        tables.table(lines, ("Share with noise", f"{label}, test {measure.within}", "non-private", "majority"))
         st.caption("No guarantee holds for any of these: which rows are spared depends on the data, and they are not hidden.")
