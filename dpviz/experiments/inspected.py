@@ -338,6 +338,7 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
     if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:
         return None
     problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
+    mechanism = mechanism.settled(problem.setting, calibration.budget)
     before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
     if before.shape != (problem.m,):
         return None

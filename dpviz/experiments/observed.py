@@ -99,7 +99,9 @@ def observed_sensitivity(
     count = whole("pairs", pairs, 1, 100_000)
     rng = np.random.default_rng(seed)
     pools = spawn(seed, streams)
-    bound = mechanism.calibrate(problem.setting, Budget(1.0, default_delta(problem.n))).sensitivity
+    budget = Budget(1.0, default_delta(problem.n))
+    bound = mechanism.calibrate(problem.setting, budget).sensitivity
+    mechanism = mechanism.settled(problem.setting, budget)
     theta = np.zeros((streams, problem.m))
     theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (streams - 1, 1))
     base = mechanism.query(problem, theta, pools)

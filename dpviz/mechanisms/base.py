@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -190,3 +190,9 @@ class Mechanism(ABC):
         if not declared.automatic or given:
             return given
         return declared.check(knob, self.automatic(knob, setting, budget))
+
+    def settled(self, setting: Setting, budget: Budget) -> Self:
+        """The same mechanism with every automatic knob set to its value for this budget."""
+        return dataclasses.replace(
+            self, **{name: self.value(name, setting, budget) for name, knob in self.knobs().items() if knob.automatic}
+        )

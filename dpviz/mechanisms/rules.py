@@ -67,13 +67,15 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
-def time_before_release(setting: Setting) -> float:
+def time_before_release(setting: Setting, steps: float = _MOST_STEPS) -> float:
     """Training time of methods that add noise to the finished model, the same for all budgets, as all share one training.
 
     T steps of size eta move the result by at most 2 eta T G/n, so that its noise is s nu with nu = 2G/(n mu). The time
-    is that for mu = 1/2 (about epsilon = 2), at most that of 200 of the longest steps.
+    is that for mu = 1/2 (about epsilon = 2), at most that of `steps` of the longest steps.
+
+    Batches change nothing of this: an epoch of k steps takes the time k eta, and a row moves the result by 2 eta G k/n.
     """
-    most = _MOST_STEPS * longest_step(setting) * setting.unit_step
+    most = steps * longest_step(setting) * setting.unit_step
     return min(most, training_time(setting, 2 * setting.G / (setting.n * 0.5)))
 
 

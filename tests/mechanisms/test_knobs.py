@@ -83,7 +83,8 @@ def test_automatic_is_a_rule_of_public_facts(given: int | None) -> None:
     method = cls.from_params({"batch_size": given})
     setting = get_model("logistic").setting(39_073, 108, 1e-3)
     assert method == cls()
-    assert method.value("batch_size", setting) == round(2.5 * np.sqrt(39_073)) == 494
+    steps = method.value("step_size", setting) * setting.unit_step * (1 / np.arange(1, 21)).sum()
+    assert method.value("batch_size", setting) == 39_073 // np.ceil(3 / setting.lam / steps)
     assert cls.from_params({"batch_size": 7}).value("batch_size", setting) == 7
     assert dpviz.RunSpec(mechanism="rsgd", params={"batch_size": given}).to_query() == {"mechanism": "rsgd"}
     assert dpviz.RunSpec.from_query({"mechanism": "rsgd", "rsgd.batch_size": AUTOMATIC}).build() == method

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.experiments.run import run_epsilons
 from dpviz.mechanisms import rules
 from dpviz.models import get_model
 
@@ -35,6 +36,36 @@ def test_strong_regularisation_and_large_tables_take_fewer_steps() -> None:
     assert rules.full_steps(SETTING) == 200
     assert rules.full_steps(get_model("logistic").setting(39_073, 108, 0.1)) == math.ceil(30 * 0.35 / 1.9)
     assert rules.full_steps(get_model("logistic").setting(400_000, 120, 1e-3)) == 50
+
+
+@pytest.mark.parametrize("model", ["logistic", "svm"])
+@pytest.mark.parametrize("name", ["nsgd", "rsgd", "rsgd-ar"])
+def test_batches_are_as_small_as_the_training_time_needs(name: str, model: str) -> None:
+    """Noise of an output method depends on time alone: 20 epochs of small batches cost what 200 of large ones would."""
+    setting = get_model(model).setting(16_000, 27, 1e-3)
+    method = dpviz.list_mechanisms()[name].from_params({})
+    k = 16_000 // method.value("batch_size", setting)
+    taken = method._time(setting, 20)[-1] * k  # type: ignore[attr-defined]
+    wanted = rules.time_before_release(setting, math.inf)
+    assert wanted <= taken < 1.2 * wanted
+    by_hand = dpviz.list_mechanisms()[name].from_params({"batch_size": 1000})
+    assert 20 < by_hand.value("epochs", setting) <= 200
+
+
+def test_input_perturbation_takes_more_steps_where_noise_lets_it() -> None:
+    method = dpviz.list_mechanisms()["input-perturbation"].from_params({})
+    assert [method.value("steps", get_model("svm").setting(n, 14, 1e-3)) for n in (142, 100_000)] == [100, 200]
+
+
+def test_song_makes_more_batches_where_noise_is_small() -> None:
+    """Budgets with different batches are trained together, and each as if it were alone."""
+    specs = [dpviz.RunSpec("teaching", mechanism="song-sgd", seeds=2, epsilon=e) for e in (0.1, 10.0)]
+    alone = [dpviz.run(spec) for spec in specs]
+    batches = [run.calibration.details["smallest_batch"] for run in alone]
+    assert batches[0] > 2 * batches[1]
+    together = run_epsilons(specs[0], [0.1, 10.0])
+    for one, both in zip(alone, together, strict=True):
+        np.testing.assert_allclose(one.theta, both.theta, rtol=1e-4, atol=1e-6)
 
 
 def test_the_rule_is_used_and_written_down() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -17,8 +19,8 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
-_FIRST = 5.0  # of the longest stable step: as steps fall, the first ones may be longer
-_AT_EPSILON = 2.0  # the batch suits this budget: it is the same for all, as they are trained together
+_FIRST = 10.0  # of the longest stable step: as steps fall, the first ones may be longer
+_AT_EPSILON = 2.0  # for which an automatic value is shown where no budget is known
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class SongSGD(ProtectsQuery):
         low=1,
         high=100_000,
         log=True,
-        automatic="so that noise at ε = 2 and the longest stable steps allow the same training time",
+        automatic="so that noise and the longest stable steps allow the same training time, which makes 1, 2, 4, 8 … batches",
     )
     passes: int = knob(1, "Passes", "Passes over the data; each one gets an equal share of the budget.", low=1, high=50)
     step_size: float = knob(
@@ -54,22 +56,22 @@ class SongSGD(ProtectsQuery):
         high=100.0,
         log=True,
         unit="1/L",
-        automatic="by the noise, at most 9.5 (SVM: 20, network: 1)",
+        automatic="by the noise, at most 19 (SVM: 40, network: 1)",
     )
     clip_norm: float = clip_norm_knob()
 
-    def edges(self, setting: Setting) -> np.ndarray:
+    def edges(self, setting: Setting, budget: Budget | None = None) -> np.ndarray:
         """Ends of the batches of a pass: floor(n/b) batches whose sizes differ by at most 1, so none is short."""
-        count = max(1, setting.n // self.value("batch", setting))
-        return np.linspace(0, setting.n, count + 1).astype(np.intp)
+        return _divided(setting.n, max(1, setting.n // self.value("batch", setting, budget)))
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "batch":
-            # the batch may not depend on the budget, as all budgets are trained on the same ones
-            tried = np.unique(np.geomspace(self.passes, max(self.passes, self.passes * setting.n // 10), 200).round()).tolist()
-            best = max(tried, key=lambda t: self._time(setting, t, _AT_EPSILON))
-            return min(100_000, max(1, round(setting.n * self.passes / best)))
-        steps = float(self.passes * (len(self.edges(setting)) - 1))
+            # few different numbers of batches: budgets that have the same one are trained together
+            epsilon = _AT_EPSILON if budget is None else budget.epsilon
+            counts = 2 ** np.arange(max(1, math.floor(math.log2(max(2, setting.n // 10)))) + 1)
+            best = max(counts.tolist(), key=lambda count: self._time(setting, self.passes * count, epsilon))
+            return min(100_000, max(1, setting.n // best))
+        steps = float(self.passes * (len(self.edges(setting, budget)) - 1))
         return self._step_size(setting, steps, math.inf if budget is None else budget.epsilon)
 
     def _time(self, setting: Setting, steps: float, epsilon: float) -> float:
@@ -95,7 +97,7 @@ class SongSGD(ProtectsQuery):
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         bound = min(self.clip_norm, setting.G)
-        edges = self.edges(setting)
+        edges = self.edges(setting, budget)
         smallest, steps = int(np.diff(edges).min()), float(self.passes * (len(edges) - 1))
         sensitivity = 2 * bound / smallest
         return Calibration.proved(
@@ -122,12 +124,28 @@ class SongSGD(ProtectsQuery):
         )
 
     def fit(self, training: Training) -> Fit:
+        problem, calibrations = training.problem, training.calibrations
+        counts = np.array([round(c.details["steps"] / self.passes) for c in calibrations])
+        theta = np.empty((len(calibrations), len(training.streams), problem.m))
+        visits = None
+        parts = np.unique(counts).tolist()
+        for k, count in enumerate(parts):
+            chosen = np.flatnonzero(counts == count)
+            part = replace(
+                training,
+                calibrations=[calibrations[e] for e in chosen],
+                monitor=partial(_part_done, training.monitor, k, len(parts)),
+            )
+            # a pass visits every row once, however many batches it has
+            theta[chosen], visits = train(part, self._plan(part, _divided(problem.n, count)))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
+
+    def _plan(self, training: Training, edges: np.ndarray) -> Plan:
         problem = training.problem
-        edges = self.edges(problem.setting)
         sizes = np.tile(np.diff(edges), self.passes).astype(float)
 
         first = np.array([c.details["step_size"] for c in training.calibrations])
-        plan = Plan(
+        return Plan(
             batches=shuffled_batches(edges),
             divisor=sizes,
             lengths=first[:, None] * problem.setting.unit_step / np.sqrt(np.arange(1, len(sizes) + 1)),
@@ -135,8 +153,6 @@ class SongSGD(ProtectsQuery):
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,
         )
-        theta, visits = train(training, plan)
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         edges = self.edges(problem.setting)
@@ -145,6 +161,15 @@ class SongSGD(ProtectsQuery):
             batch = problem.rows.batch(shuffled_batches(edges)(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0] / len(batch)
         return out
+
+
+def _part_done(monitor: Monitor, part: int, parts: int, share: float) -> None:
+    monitor((part + share) / parts)
+
+
+def _divided(n: int, count: int) -> np.ndarray:
+    """(count + 1,) ends of `count` batches of n rows, whose sizes differ by at most 1."""
+    return np.linspace(0, n, count + 1).astype(np.intp)
 
 
 def gamma_sphere_draw(rng: np.random.Generator, m: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
+_USUAL_STEPS = 100
+_AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
+
 
 @dataclass(frozen=True)
 class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
@@ -60,7 +63,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         low=1,
         high=10_000,
         log=True,
-        automatic="100, fewer where λ is large",
+        automatic="100 to 200, as many as the noise of ε = 2 lets train; fewer where λ is large",
     )
     step_size: float = knob(
         0.0,
@@ -89,7 +92,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "steps":
-            return min(100, rules.full_steps(setting))
+            return self._steps(setting)
         return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
 
     def step_count(self, setting: Setting) -> int:
@@ -100,6 +103,21 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         # the noise of a row is the same in every step: that on the mean gradient adds up over the steps
         steps, spread = self.step_count(setting), sigma if self.sharing == "shared" else sigma / math.sqrt(setting.n)
         return self.step_size or noisy_rows_step(setting, steps, sigma, spread * math.sqrt(steps), setting.n)
+
+    def _steps(self, setting: Setting) -> int:
+        """Steps that give the longest training time.
+
+        The longest steps allow T eta; the noise grows with the root of T, so that the time it allows falls with T. All
+        budgets take the same number of steps: that for epsilon = 2.
+        """
+        most = rules.full_steps(setting)
+        time = []
+        tried = np.unique(np.geomspace(min(_USUAL_STEPS, most), most, 9).round()).tolist()
+        for steps in tried:
+            sized = replace(self, steps=round(steps), step_size=0.0)
+            size = sized._step_size(setting, sized._sigma(setting, _AT_BUDGET))
+            time.append(steps * size)
+        return round(tried[int(np.argmax(time))])
 
     def _convex(self, setting: Setting) -> bool:
         return setting.mu > 0 if self.theorem == "automatic" else self.theorem == "strongly-convex"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from dpviz.mechanisms.base import knob
 from dpviz.mechanisms.output.shared import Permuted
@@ -29,9 +28,8 @@ class RSGDAR(Permuted):
         high=10.0,
         log=True,
         unit="1/L",
-        automatic="1 (SVM: 1.9)",
+        automatic="1.5 (SVM: 1.9)",
     )
-    usual_step: ClassVar = 1.0
     tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
     averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")
     restarts: bool = knob(True, "Restarts", "Start the step size anew after τ epochs (Algorithm 3, line 14).")

@@ -139,7 +139,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1000,
         log=True,
-        automatic="20 to 200, by the training time that the noise of ε = 2 allows",
+        automatic="20; where a batch size is set, up to 200 by the training time that the noise of ε = 2 allows",
     )
     batch_size: int = knob(
         0,
@@ -148,7 +148,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1_000_000,
         unit="rows",
-        automatic="2.5 √n",
+        automatic="so that the epochs take the training time that the noise of ε = 2 allows",
     )
     step_size: float = knob(
         0.0,
@@ -166,7 +166,6 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         "Step size of epoch s, as a share of the first: 1/s as printed, 1/√s as in the authors' code.",
         options=tuple(DECAYS),
     )
-    usual_step: ClassVar[float] = 1.5
 
     def window(self) -> tuple[int, bool, bool]:
         """(tau, whether to average, whether to restart the step size)."""
@@ -177,15 +176,26 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return balanced_batches(setting.n, self.value("batch_size", setting))
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
-        if knob == "batch_size":
-            return max(1, round(2.5 * math.sqrt(setting.n)))
         if knob == "step_size":
             # below 2 runs come together; the SVM's mean curvature is far below its bound
-            return 1.9 if rules.longest_step(setting) > 2 else self.usual_step
-        # half of the time: the first epochs' steps on single batches forget the start sooner than full steps
-        time = np.cumsum(self._epoch_steps(setting, _MOST_EPOCHS)) * self.batches(setting)[0]
-        enough = int(np.searchsorted(time, rules.time_before_release(setting) / 2)) + 1
-        return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, enough))
+            return 1.9 if rules.longest_step(setting) > 2 else 1.5
+        wanted = rules.time_before_release(setting, math.inf)
+        if knob == "batch_size":
+            # k batches of n/k rows take k steps an epoch: time and noise do not depend on n/k but for their product
+            needed = wanted / self._time(setting, self.epochs or _LEAST_EPOCHS)[-1]
+            return max(1, min(1_000_000, setting.n // max(1, math.ceil(needed))))
+        if not self.batch_size:
+            return _LEAST_EPOCHS
+        time = self._time(setting, _MOST_EPOCHS) * self.batches(setting)[0]
+        return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, int(np.searchsorted(time, wanted)) + 1))
+
+    def _time(self, setting: Setting, epochs: int) -> Floats:
+        """(epochs,) training time for a batch an epoch; the mean of tau iterates has trained for the mean of their times."""
+        tau, average, _ = self.window()
+        time = np.cumsum(self._epoch_steps(setting, epochs))
+        for end in range(tau, epochs + 1, tau) if average else ():
+            time[end - 1 :] -= time[end - 1] - time[end - tau : end].mean()
+        return time
 
     def epoch_count(self, setting: Setting) -> int:
         """Passes over the data."""
