@@ -130,7 +130,7 @@ class SongSGD(ProtectsQuery):
         visits = None
         parts = np.unique(counts).tolist()
         for k, count in enumerate(parts):
-            chosen = np.flatnonzero(counts == count)
+            chosen = np.flatnonzero(counts == count).tolist()
             part = replace(
                 training,
                 calibrations=[calibrations[e] for e in chosen],
