@@ -23,7 +23,8 @@ FLOORS = (
     ("datasets", "models", "privacy"),
     ("influence",),
     ("mechanisms",),
-    ("experiments", "auditing"),
+    ("experiments",),
+    ("auditing",),
     ("papers", "estimator", "releasing", "reporting"),
     ("dashboard", "cli"),
 )

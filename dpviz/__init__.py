@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 from dpviz.common.fingerprint import __version__
 
 if TYPE_CHECKING:
-    from dpviz.auditing import AuditResult, audit
+    from dpviz.auditing import AuditResult, audit, audit_run
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
     from dpviz.experiments.folds import cross_validate
+    from dpviz.experiments.influences import influence_of
     from dpviz.experiments.resolve import ResolvedRun, resolve
     from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
     from dpviz.experiments.setup import Setup, setup_for
     from dpviz.experiments.spec import RunSpec
     from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
-    from dpviz.influence import Influence, influence_of
+    from dpviz.influence import Influence
     from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
@@ -34,17 +35,18 @@ if TYPE_CHECKING:
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
 _HOMES = {
-    "dpviz.auditing": ("AuditResult", "audit"),
+    "dpviz.auditing": ("AuditResult", "audit", "audit_run"),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
     "dpviz.experiments.folds": ("cross_validate",),
+    "dpviz.experiments.influences": ("influence_of",),
     "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
     "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
     "dpviz.experiments.setup": ("Setup", "setup_for"),
     "dpviz.experiments.spec": ("RunSpec",),
     "dpviz.experiments.sweep": ("CellStore", "SweepSpec", "run_sweep", "sweep"),
-    "dpviz.influence": ("Influence", "influence_of"),
+    "dpviz.influence": ("Influence",),
     "dpviz.mechanisms": ("Calibration", "Mechanism", "knob", "list_mechanisms"),
     "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
     "dpviz.privacy.individual": ("IndividualEpsilon",),
@@ -76,6 +78,7 @@ __all__ = [
     "SweepSpec",
     "__version__",
     "audit",
+    "audit_run",
     "calibrate",
     "cross_validate",
     "dataset",

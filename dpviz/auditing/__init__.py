@@ -3,6 +3,7 @@
 from dpviz.auditing.game import audit, audit_pairs, watch
 from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
+from dpviz.auditing.runs import audit_run, pair_of, watch_run
 from dpviz.auditing.scores import SCORES
 from dpviz.auditing.survey import Surveyed
 
@@ -17,11 +18,14 @@ __all__ = [
     "Surveyed",
     "audit",
     "audit_pairs",
+    "audit_run",
     "battery",
     "label_flip",
     "most_influential",
+    "pair_of",
     "replace_by",
     "watch",
+    "watch_run",
     "without",
     "worst_case",
 ]

@@ -76,6 +76,16 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     return RunSpec.from_query(query)
 
 
+def own(options: argparse.Namespace, name: str) -> str | None:
+    """What an option of a command says, else what a link says under the same name; None where neither does."""
+    from urllib.parse import parse_qsl
+
+    given = getattr(options, name, None)
+    if given is not None or not is_link(options.file):
+        return None if given is None else str(given)
+    return dict(parse_qsl(urlsplit(options.file).query)).get(name)
+
+
 def shown(dataset: str, options: argparse.Namespace) -> str:
     """What to call the rows in an answer."""
     return own_file.shown(dataset, None if is_link(options.file) else options.file)

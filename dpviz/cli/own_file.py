@@ -19,8 +19,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
     group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
     group.add_argument("--columns", metavar="NAME,NAME", help="the features; every column that can be used by default")
+    group.add_argument("--drop", action="append", metavar="NAME", help="a column that is no feature; may be repeated")
     group.add_argument("--range", action="append", metavar="NAME=LOW,HIGH", help="a declared range; may be repeated")
     group.add_argument("--categories", action="append", metavar="NAME=A|B", help="declared categories; may be repeated")
+    group.add_argument(
+        "--fill", action="append", metavar="NAME=VALUE", help="a value for gaps in a column; rows with other gaps are left out"
+    )
 
 
 def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
@@ -54,9 +58,13 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
         "columns": options.columns.split(",") if options.columns else None,
+        "drop": options.drop,
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item)]},
         "categories": {c: v.split("|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
+        "defaults": {c: _filled(v) for item in options.fill or () for c, v in [_parts("--fill", item)]},
     }
+    if found["defaults"]:
+        found["missing"] = "default"
     return {name: value for name, value in found.items() if value not in (None, {})}
 
 
@@ -65,6 +73,13 @@ def _parts(option: str, item: str) -> tuple[str, str]:
     if not equals:
         raise InvalidInput(option, f"needs NAME=..., got {item!r}", "For example: --range age=17,90.")
     return name, value
+
+
+def _filled(text: str) -> float | str:
+    try:
+        return number_from_text("--fill", text)
+    except InvalidInput:  # a category
+        return text
 
 
 def _ends(item: str, value: str) -> list[float]:

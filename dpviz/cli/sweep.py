@@ -8,13 +8,13 @@ import io
 import math
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import metrics, own_file
+from dpviz.cli import answers, metrics, own_file
+from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
@@ -80,6 +80,7 @@ def add(commands: Any) -> None:
     sweep.add_argument("--cache", metavar="FOLDER", help="where finished cells are kept (DPVIZ_CACHE, or ~/.cache/dpviz)")
     sweep.add_argument("--no-cache", action="store_true", help="neither use nor keep finished cells")
     sweep.add_argument("--quiet", action="store_true", help="no progress bar")
+    answers.add(sweep)
     sweep.set_defaults(command=run)
 
 
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     spec = spec_of(options)
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
-    bar = _Bar(not options.quiet)
+    bar = Bar(not options.quiet)
     if options.repeats is not None:
         return _cross_validated(spec, options, out, store, jobs, bar, wanted)
     cells = spec.cells()
@@ -117,18 +118,18 @@ def run(options: argparse.Namespace) -> int:
         print(f"dpviz: {notice}", file=sys.stderr)
     for line in dict.fromkeys(f"dpviz: missing at ε = {epsilon:g}: {' '.join(str(p).split())}" for epsilon, p in missing):
         print(line, file=sys.stderr)
-    if not tables:
-        return 1
     import pandas as pd
 
-    from dpviz.experiments.cells import CellStore
-
-    table = in_order(pd.concat(tables, ignore_index=True), spec)
-    for metric in wanted:
-        for row in summarise(table, metric.column).itertuples():
-            print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}", file=sys.stderr)
-    _save(table, out, kept=store is not None)
-    return 1 if missing else 0
+    if tables:
+        table = in_order(pd.concat(tables, ignore_index=True), spec)
+        for metric in wanted:
+            for row in summarise(table, metric.column).itertuples():
+                print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}", file=sys.stderr)
+        _save(table, out, kept=store is not None, quiet=options.json)
+    if options.json:
+        lost_cells = [{"epsilon": epsilon, "problem": " ".join(str(p).split())} for epsilon, p in missing]
+        _document(spec, table if tables else pd.DataFrame(), out, lost_cells)
+    return 1 if missing or not tables else 0
 
 
 def _mean(metric: Metric, value: float) -> str:
@@ -142,7 +143,7 @@ def _cross_validated(
     out: Path | None,
     store: CellStore | None,
     jobs: int,
-    bar: _Bar,
+    bar: Bar,
     wanted: Sequence[Metric],
 ) -> int:
     """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
@@ -164,7 +165,9 @@ def _cross_validated(
                 f"standard error {error}; spread over noise {noise}, over {row.splits} splits {split}",
                 file=sys.stderr,
             )
-    _save(table, out, kept=store is not None)
+    _save(table, out, kept=store is not None, quiet=options.json)
+    if options.json:
+        _document(spec, table, out, [])
     return 0
 
 
@@ -244,10 +247,19 @@ def _target(path: str | None) -> Path | None:
     return target
 
 
-def _save(table: pd.DataFrame, target: Path | None, *, kept: bool) -> None:
+def _document(spec: SweepSpec, table: pd.DataFrame, out: Path | None, missing: list[dict[str, Any]]) -> None:
+    """Prints the sweep as JSON; its rows are left out where a file holds them."""
+    settings = {f.name: getattr(spec, f.name) for f in fields(spec)} | {"mechanisms": spec.named}
+    rows = {"rows": table} if out is None else {"out": out}
+    answers.document({"sweep": settings, "missing": missing} | rows, "sweep")
+
+
+def _save(table: pd.DataFrame, target: Path | None, *, kept: bool, quiet: bool = False) -> None:
+    """Writes the table to its file, or to standard output unless that is to stay quiet."""
     table.attrs = {}
     if target is None:
-        print(table.to_csv(index=False), end="")
+        if not quiet:
+            print(table.to_csv(index=False), end="")
         return
     buffer = io.BytesIO()
     if target.suffix.lower() == ".csv":
@@ -317,36 +329,3 @@ def _client(scheduler: str | None) -> Iterator[Any]:
         yield client
     finally:
         client.close()
-
-
-class _Bar:
-    """A monitor that draws a progress bar on standard error; one line per tenth where that is no terminal."""
-
-    WIDTH = 32
-
-    def __init__(self, on: bool, stream: io.TextIOBase | Any = None) -> None:
-        self._stream = stream or sys.stderr
-        self._on, self._live = on, bool(getattr(self._stream, "isatty", lambda: False)())
-        self._start, self._last, self._tenth, self._first = time.monotonic(), 0.0, 0, -1.0
-
-    def __call__(self, done: float) -> None:
-        if not self._on:
-            return
-        now = time.monotonic()
-        if self._first < 0:
-            self._first, self._start = done, now  # what was stored took no time
-        left = (now - self._start) * (1 - done) / (done - self._first) if done > self._first else None
-        text = f"{done:4.0%}" + (f", about {left:.0f} s left" if left is not None and done < 1 else "")
-        if self._live and (now - self._last > 0.1 or done >= 1):
-            self._last = now
-            full = round(self.WIDTH * min(done, 1.0))
-            self._stream.write(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {text:<30}")
-            self._stream.flush()
-        elif not self._live and int(10 * done) > self._tenth:
-            self._tenth = int(10 * done)
-            print(f"dpviz sweep: {text}", file=self._stream, flush=True)
-
-    def end(self) -> None:
-        """Ends the line."""
-        if self._on and self._live and self._last:
-            self._stream.write("\n")

@@ -73,6 +73,7 @@ def dataset(
     positive: object = None,
     above: float | None = None,
     columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
     ranges: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
     categories: Mapping[str, Sequence[object]] | None = None,
     missing: str = "drop",
@@ -91,6 +92,7 @@ def dataset(
         positive: the label, or list of labels, that counts as +1; of two labels the second in order by default.
         above: for labels that are numbers: values above this count as +1.
         columns: features; every column that can be used by default.
+        drop: columns that are not features, where `columns` is left out.
         ranges: declared (low, high) by column, or one pair for all columns; values outside are clipped.
         categories: declared values by column; other values count as none of them.
         missing: "drop" leaves rows with gaps out, "default" fills gaps from `defaults`.
@@ -106,6 +108,7 @@ def dataset(
         "positive": [positive] if positive is not None and not isinstance(positive, list | tuple) else positive,
         "above": above,
         "columns": columns,
+        "drop": drop,
         "ranges": ranges,
         "categories": categories,
         "missing": missing,

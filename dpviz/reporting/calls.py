@@ -14,17 +14,29 @@ from dpviz.experiments.spec import RunSpec
 
 def python_call(spec: RunSpec) -> str:
     """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
+    return f"import dpviz\n\n{_rows(spec.dataset)}result = dpviz.run({_constructor(spec)})\nresult.accuracy.mean()"
+
+
+def with_spec(spec: RunSpec, code: str, *imports: str) -> str:
+    """Code about a run that runs as it stands.
+
+    Args:
+        code: may use `spec` and `dpviz`.
+        imports: lines before it.
+    """
+    return "\n".join(["import dpviz", *imports, "", f"{_rows(spec.dataset)}spec = {_constructor(spec)}", code])
+
+
+def _constructor(spec: RunSpec) -> str:
     default = RunSpec(spec.dataset)
     always = ("dataset", "mechanism", "epsilon")
     values = {f.name: getattr(spec, f.name) for f in fields(spec)}
     knobs = spec.build().defaults()
     values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
     given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
-    rows = _rows(spec.dataset)
-    if rows:
+    if _table(spec.dataset) is not None:
         given["dataset"] = "rows"
-    call = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f"import dpviz\n\n{rows}result = dpviz.run(dpviz.RunSpec({call}))\nresult.accuracy.mean()"
+    return f"dpviz.RunSpec({', '.join(f'{name}={value}' for name, value in given.items())})"
 
 
 def _rows(dataset: str) -> str:
@@ -86,8 +98,10 @@ def _flags(spec: TableSpec) -> list[str]:
         flags.append(f"--above={spec.above!r}")
     if spec.columns is not None:
         flags.append(f"--columns={','.join(spec.columns)}")
+    flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={name}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
-    return flags + [f"--categories={name}={'|'.join(levels)}" for name, levels in spec.categories.items()]
+    flags += [f"--categories={name}={'|'.join(levels)}" for name, levels in spec.categories.items()]
+    return flags + [f"--fill={name}={value}" for name, value in spec.defaults.items() if spec.missing == "default"]
 
 
 def address(spec: RunSpec) -> str:

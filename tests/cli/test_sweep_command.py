@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpviz.cli import sweep as cli_sweep
 from dpviz.cli.main import main
+from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.cells import Cell, CellStore
 from dpviz.experiments.sweep import SweepSpec, run_sweep
@@ -179,7 +179,7 @@ def test_progress_bar() -> None:
             return True
 
     screen = Terminal()
-    bar = cli_sweep._Bar(True, screen)
+    bar = Bar(True, screen)
     for done in (0.0, 0.5, 1.0):
         bar._last = 0.0
         bar(done)
@@ -188,12 +188,13 @@ def test_progress_bar() -> None:
     assert "50%" in screen.getvalue()
     assert screen.getvalue().endswith("\n")
     log = io.StringIO()
-    bar = cli_sweep._Bar(True, log)
+    bar = Bar(True, log)
     for k in range(101):
         bar(k / 100)
-    assert log.getvalue().count("\n") == 10
+    bar.end()
+    assert log.getvalue() == ""  # no terminal: nobody watches
     silent = io.StringIO()
-    cli_sweep._Bar(False, silent)(0.5)
+    Bar(False, silent)(0.5)
     assert silent.getvalue() == ""
 
 

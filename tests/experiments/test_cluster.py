@@ -16,8 +16,8 @@ import pytest
 from support import LIMIT, until
 
 import dpviz
-from dpviz.cli import sweep as cli_sweep
 from dpviz.cli.main import main
+from dpviz.cli.progress import Bar
 from dpviz.common.progress import silent
 from dpviz.experiments import cluster
 from dpviz.experiments.cells import Cell, CellStore, attempts, problems
@@ -165,7 +165,7 @@ def test_deaths_in_the_middle_of_a_sweep(
         if 0 < done < 1:
             (machines.scheduler if victim == "scheduler" else machines.workers[0]).send_signal(signal.SIGKILL)
 
-    monkeypatch.setattr(cli_sweep._Bar, "__call__", kill)
+    monkeypatch.setattr(Bar, "__call__", kill)
     code = main([*arguments, "--backend", "dask", "--scheduler", machines.address])
     said = capsys.readouterr().err
     if victim == "worker":

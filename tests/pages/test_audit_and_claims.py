@@ -14,6 +14,7 @@ from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long, until
 from support_pages import settled
 
 import dpviz
+from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.auditing.scores import SCORES
 from dpviz.common.validate import InvalidInput
@@ -28,7 +29,7 @@ PAGES = Path(__file__).parents[2] / "pages"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attack, "ROWS", 60)
+    monkeypatch.setattr(audit_runs, "ROWS", 60)
 
 
 def opened(name: str, **query: str) -> AppTest:

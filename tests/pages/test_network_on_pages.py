@@ -14,7 +14,7 @@ from support import LIMIT, mostly_long
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
-from dpviz.dashboard.audit import attack
+from dpviz.auditing import runs as audit_runs
 from dpviz.dashboard.work import cached_runs
 from dpviz.experiments import inspected
 from dpviz.experiments.setup import setup_for
@@ -214,7 +214,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("pair", ["", "most-influential", "label-flip"])
 def test_networks_of_dp_sgd_are_attacked_without_an_alarm(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attack, "ROWS", 60)
+    monkeypatch.setattr(audit_runs, "ROWS", 60)
     page = settled(opened("Audit", model="mlp-2", mechanism="dp-sgd", pair=pair, runs="200", **{"dp-sgd.epochs": "2"}))
     assert not page.error
     shown = {m.label: m.value for m in page.metric}

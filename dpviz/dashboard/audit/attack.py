@@ -5,44 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
-from dpviz.auditing import AuditResult, Pair, label_flip, most_influential, replace_by, watch, without, worst_case
-from dpviz.auditing.pairs import differing_row
+from dpviz.auditing import AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
+from dpviz.auditing.runs import KINDS
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
-from dpviz.models import get_model
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power
 from dpviz.privacy.budget import Budget, corner, trade_off
+from dpviz.reporting.calls import shell_call, with_spec
 
-PAIRS = {
-    "": "Worst case for this mechanism",
-    "without": "With and without a row",
-    "most-influential": "The most influential row, label flipped",
-    "label-flip": "A row of your choice, label flipped",
-    "two-rows": "A row of your choice, replaced by another",
-}
 RUNS = ("200", "1000", "5000", "20000")
 WEAK = 0.8  # share of the noise in the example of what N can see
-ROWS, FEATURES = 1000, 2  # of the made-up pairs
 _power = lru_cache(256)(power)
-_REAL = ("most-influential", "label-flip", "replace", "without")
 #: verdicts in words, sign and colour, never colour alone; an audit never confirms
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
@@ -52,15 +40,24 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     most = "More trainings can show more; the largest bound that N can give is shown below."
     ids = "As in the tables of the other pages; a training row."
     return (
-        fields.choice("pair", "Neighbouring pair", PAIRS, "", few=0),
+        fields.choice("pair", "Neighbouring pair", KINDS, "", few=0),
         fields.choice("runs", "Trainings a side", {n: f"{int(n):,}" for n in RUNS}, "1000", most, few=0),
         fields.row("row", "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )
 
 
-def controls(own: Group) -> tuple[str, int | None, int | None, int]:
-    """Draws them, rows only where the pair uses them; returns pair, row, other row and N."""
+class Asked(NamedTuple):
+    """What is attacked: the kind of pair, ids of its rows, and the trainings on each side."""
+
+    pair: str
+    row: int | None
+    other: int | None
+    runs: int
+
+
+def controls(own: Group) -> Asked:
+    """Draws them, rows only where the pair uses them."""
     columns = st.columns([3, 2, 2, 2])
     with columns[0]:
         pair = own["pair"].draw()
@@ -71,49 +68,16 @@ def controls(own: Group) -> tuple[str, int | None, int | None, int]:
         if pair in used:
             with columns[2 + k]:
                 chosen[k] = own[key].draw(placeholder="row id")
-    return pair, chosen[0], chosen[1], runs
+    return Asked(pair, chosen[0], chosen[1], runs)
 
 
-def the_pair(spec: RunSpec, pair: str, row: int | None, other: int | None) -> Pair:
-    """The neighbouring problems asked for; rows by id, the first training rows where none is given."""
-    if not pair:
-        return worst_case(spec.build(), get_model(spec.model), resolve(spec).budget, n=ROWS, d=FEATURES, lam=spec.lam)
-    shared = setup_for(spec)
-    problem, ids = shared.problem, shared.split.train
-    if pair == "most-influential":
-        made = most_influential(problem)
-        at = differing_row(made.first, made.second)
-        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
-    at = _position("row", ids, row, 0)
-    if pair == "without":
-        return replace(without(problem, at), why=f"With and without row {ids[at]}; a row of zeros takes its place.")
-    if pair == "label-flip":
-        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
-    by = _position("other", ids, other, 1)
-    made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
-    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
-
-
-def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
-    if row is None:
-        return default
-    found = np.flatnonzero(ids == row)
-    if not len(found):
-        raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
-    return int(found[0])
-
-
-def attack(spec: RunSpec, pair: str, row: int | None, other: int | None, runs: int) -> tasks.Task[Any]:
+def attack(spec: RunSpec, asked: Asked) -> tasks.Task[Any]:
     """The game as a task: started at once for the settings on the screen."""
     fixed = replace(spec, seeds=1)
-    key = f"audit {resolve(fixed).key()} {pair} {row} {other} {runs}"
+    key = f"audit {resolve(fixed).key()} {asked.pair} {asked.row} {asked.other} {asked.runs}"
 
     def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
-        chosen = the_pair(fixed, pair, row, other)
-        for result in watch(
-            fixed.build(), chosen.first, chosen.second, resolve(fixed).budget, runs, fixed.seed, monitor=monitor, looks=20
-        ):
-            yield chosen, result
+        return watch_run(fixed, *asked, monitor=monitor)
 
     task = watching.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
     if watching.state(task) in (State.CANCELLED, State.FAILED):
@@ -150,7 +114,7 @@ def show(task: tasks.Task[Any], theme: Theme) -> None:
     watching.live(task, draw, every=1.0)
 
 
-def details(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+def details(task: tasks.Task[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
     """What explains the verdict, folded away; the bounds count when the attack is over."""
 
     def draw() -> None:
@@ -160,7 +124,7 @@ def details(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
                 _numbers(result, chosen)
             with st.expander("False alarms and detections"):
                 _curve(result, theme)
-            _how(spec, result, chosen)
+            _how(spec, asked)
 
     watching.live(task, draw)
 
@@ -306,7 +270,7 @@ def _curve(result: AuditResult, theme: Theme) -> None:
     charts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
 
 
-def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:
+def _how(spec: RunSpec, asked: Asked) -> None:
     with st.expander("How is this computed?"):
         st.latex(r"\varepsilon\ge\ln\frac{1-\delta-\overline{\mathrm{FN}}}{\overline{\mathrm{FP}}}")
         st.markdown(
@@ -314,32 +278,18 @@ def _how(spec: RunSpec, result: AuditResult, pair: Pair) -> None:
             "the attack is "
             "never counted. The largest of the two forms is taken. A bound above the claim refutes it; one below says nothing."
         )
-        st.code(_call(spec, result, pair), language="python", wrap_lines=True)
+        st.code(_call(spec, asked), language="python", wrap_lines=True)
+        st.code(_shell(spec, asked), language="bash", wrap_lines=True)
 
 
-def _call(spec: RunSpec, result: AuditResult, pair: Pair) -> str:
+def _call(spec: RunSpec, asked: Asked) -> str:
     """The call that repeats an audit."""
-    changed = differing_row(pair.first, pair.second)
-    x, y = pair.second.rows.X[changed], pair.second.rows.y[changed]
-    lines = [
-        "import dpviz",
-        "from dpviz.experiments.setup import setup_for",
-        "from dpviz.models import get_model",
-        f"from dpviz.auditing import {'worst_case' if pair.name not in _REAL else 'replace_by'}",
-        "",
-        f"mechanism = dpviz.list_mechanisms()[{spec.mechanism!r}].from_params({dict(spec.params)!r})",
-        f"budget = dpviz.Budget({spec.epsilon!r}, {resolve(spec).budget.delta!r})",
-    ]
-    if pair.name in _REAL:
-        lines += [
-            f"problem = setup_for(dpviz.RunSpec({spec.dataset!r}, model={spec.model!r}, mechanism={spec.mechanism!r}, "
-            f"lam={spec.lam!r}, split_seed={spec.split_seed}, intercept={spec.intercept}, "
-            f"row_scaling={spec.row_scaling!r}, folds={spec.folds})).problem",
-            f"x = problem.rows.X[{changed}]" if (pair.first.rows.X[changed] == x).all() else f"x = {[float(v) for v in x]}",
-            f"pair = replace_by(problem, {changed}, x, {float(y)})",
-        ]
-    else:
-        size = f"n={pair.first.n}, d={pair.first.rows.X.shape[1]}, lam={spec.lam:g}"
-        lines.append(f"pair = worst_case(mechanism, get_model({spec.model!r}), budget, {size})")
-    lines.append(f"dpviz.audit(mechanism, pair.first, pair.second, budget, {result.requested}, {spec.seed}).epsilon_lower")
-    return "\n".join(lines)
+    given = {"kind": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
+    plain = {"kind": "", "row": None, "other": None}
+    said = "".join(f", {name}={value!r}" for name, value in given.items() if name == "runs" or value != plain[name])
+    return with_spec(spec, f"dpviz.audit_run(spec{said}).epsilon_lower")
+
+
+def _shell(spec: RunSpec, asked: Asked) -> str:
+    given = {"pair": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
+    return " ".join([shell_call(spec, "audit"), *(f"--{k}={v}" for k, v in given.items() if v not in (None, ""))])

@@ -1,0 +1,114 @@
+"""Audits of runs: the neighbouring pair that belongs to a run's data, and the game on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.auditing.game import watch
+from dpviz.auditing.pairs import Pair, differing_row, label_flip, most_influential, replace_by, without, worst_case
+from dpviz.auditing.result import AuditResult
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.words import Words
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.setup import setup_for
+from dpviz.experiments.spec import RunSpec
+from dpviz.models import get_model
+
+#: kinds of pairs, in words; "" needs no data
+KINDS: dict[str, Words] = {
+    "": "Worst case for this mechanism",
+    "without": "With and without a row",
+    "most-influential": "The most influential row, label flipped",
+    "label-flip": "A row of your choice, label flipped",
+    "two-rows": "A row of your choice, replaced by another",
+}
+ROWS, FEATURES = 1000, 2  # of the synthetic pairs
+
+
+def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | None = None) -> Pair:
+    """Two neighbouring problems for a run.
+
+    Args:
+        kind: a key of `KINDS`.
+        row, other: ids of training rows; the first and the second where they are left out.
+
+    Raises:
+        InvalidInput: an unknown kind, or an id that no training row has.
+    """
+    if not one_of("pair", kind, KINDS):
+        return worst_case(spec.build(), get_model(spec.model), resolve(spec).budget, n=ROWS, d=FEATURES, lam=spec.lam)
+    shared = setup_for(spec)
+    problem, ids = shared.problem, shared.split.train
+    if kind == "most-influential":
+        made = most_influential(problem)
+        at = differing_row(made.first, made.second)
+        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
+    at = _position("row", ids, row, 0)
+    if kind == "without":
+        return replace(without(problem, at), why=f"With and without row {ids[at]}; a row of zeros takes its place.")
+    if kind == "label-flip":
+        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
+    by = _position("other", ids, other, 1)
+    made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
+    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
+
+
+def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
+    if row is None:
+        return default
+    found = np.flatnonzero(ids == row)
+    if not len(found):
+        raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
+    return int(found[0])
+
+
+def watch_run(
+    spec: RunSpec,
+    kind: str = "",
+    row: int | None = None,
+    other: int | None = None,
+    runs: int = 1000,
+    *,
+    score: str = "auto",
+    confidence: float = 0.95,
+    monitor: Monitor = silent,
+    looks: int = 20,
+) -> Iterator[tuple[Pair, AuditResult]]:
+    """The game on a run as it goes on; see `dpviz.auditing.watch` and `pair_of`. The run's seed is that of the game."""
+    fixed = replace(spec, seeds=1)
+    pair = pair_of(fixed, kind, row, other)
+    game = watch(
+        fixed.build(),
+        pair.first,
+        pair.second,
+        resolve(fixed).budget,
+        runs,
+        fixed.seed,
+        score=score,
+        confidence=confidence,
+        monitor=monitor,
+        looks=looks,
+    )
+    for result in game:
+        yield pair, result
+
+
+def audit_run(
+    spec: RunSpec,
+    kind: str = "",
+    row: int | None = None,
+    other: int | None = None,
+    runs: int = 1000,
+    *,
+    score: str = "auto",
+    confidence: float = 0.95,
+    monitor: Monitor = silent,
+) -> AuditResult:
+    """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair; see `watch_run`."""
+    *_, (_, result) = watch_run(spec, kind, row, other, runs, score=score, confidence=confidence, monitor=monitor, looks=1)
+    return result

@@ -1,0 +1,94 @@
+"""`dpviz accounting`: what every accountant asks for, and what is left to an attacker."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dpviz.cli import answers, one_run
+from dpviz.common.validate import InvalidInput, one_of
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "accounting",
+        help="the noise that every accountant asks for, and the best possible attack",
+        description="Looks at public facts of the run only; nothing is trained.",
+    )
+    one_run.add(made)
+    made.add_argument("--published", action="store_true", help="also every method's published noise beside the noise needed")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the accountants. Returns 0."""
+    import pandas as pd
+
+    from dpviz.experiments import noise_comparison
+    from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.setup import setting_of
+    from dpviz.mechanisms import list_mechanisms
+    from dpviz.mechanisms.attack import strongest_attack
+    from dpviz.privacy.accounting import side_by_side, tables
+
+    spec = one_run.run_spec(options)
+    compare = one_run.own(options, "compare")
+    if compare is not None:
+        one_of("compare", compare, list_mechanisms())
+    found = noise_comparison.accounted(spec, compare or "")
+    if found is None:
+        known = ", ".join(noise_comparison.with_releases(spec))
+        cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
+        raise InvalidInput("--mechanism", cause, f"Choose one of {known}." if known else "Choose another model.")
+    cal, released = found.calibration, found.released
+    budget = resolve(spec).budget
+    accountants = pd.DataFrame(
+        [
+            {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
+            for o in side_by_side.options(released, cal.budget)
+        ]
+    )
+    relations = tables.relations(released, cal.budget.delta)
+    attack = strongest_attack(found.mechanism, setting_of(spec), cal)
+    values: dict[str, Any] = {
+        "run": answers.run(resolve(spec)),
+        "mechanism": found.mechanism.id,
+        "guarantee": answers.guarantee(cal),
+        "accountants": accountants,
+        "relations": relations,
+        "attack": answers.attack(attack),
+    }
+    if options.published:
+        values["published"] = _published(noise_comparison.published_noise(setting_of(spec), budget))
+    if options.json:
+        answers.document(values, "accounting")
+        return 0
+    lines = [("mechanism", f"{found.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal)]
+    if attack is not None:
+        lines.append(("best attack", f"right in {attack.accuracy:.4f} of the guesses at most, by {attack.basis}"))
+    answers.give(options, lines, values)
+    print(answers.table(accountants.drop(columns=["source"])))
+    print(answers.table(relations))
+    if options.published:
+        print(answers.table(values["published"]))
+    return 0
+
+
+def _published(rows: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {
+                "mechanism": row.mechanism.id,
+                "published": None if row.published is None else row.published.noise_scale,
+                "needed": row.needed,
+                "published_over_needed": row.ratio,
+                "status": None if row.in_use is None else row.in_use.status.value,
+                "refusal": row.refusal,
+            }
+            for row in rows
+        ]
+    )

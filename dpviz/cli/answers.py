@@ -1,0 +1,117 @@
+"""Answers of commands: lines for people, or one JSON document with `--json`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpviz.common.fingerprint import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpviz.experiments.resolve import ResolvedRun
+    from dpviz.mechanisms import Calibration
+    from dpviz.mechanisms.attack import Attack
+    from dpviz.privacy.budget import Budget
+
+#: version of the JSON documents: a key that is there keeps its name and its meaning until this number rises
+SCHEMA = 1
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the option."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document, described in docs/commands.md")
+
+
+def give(options: argparse.Namespace, lines: Sequence[tuple[str, object]], values: Mapping[str, Any]) -> None:
+    """Prints an answer: lines for people, or its values as JSON.
+
+    Args:
+        lines: (name, value); a line whose name is "" goes on with the one before.
+        values: plain values, tables included; see `plain`.
+    """
+    if options.json:
+        document(values, options.name_of_command)
+        return
+    for name, value in lines:
+        print(f"{name + ':' if name else '':19}{value}")
+
+
+def document(values: Mapping[str, Any], command: str) -> None:
+    """Prints one JSON document; it opens with the command, the version and that of the schema."""
+    head = {"command": command, "version": __version__, "schema": SCHEMA}
+    print(json.dumps(plain(head | dict(values)), indent=1, ensure_ascii=True, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: NaN becomes null, an infinite number "infinity" or "-infinity", a table a list of its rows."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return [plain(row) for row in value.to_dict("records")]
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else value if math.isfinite(value) else ("infinity" if value > 0 else "-infinity")
+    return value if value is None or isinstance(value, bool | int) else str(value)
+
+
+def budget(value: Budget | None) -> dict[str, float] | None:
+    """A budget as values; None for none."""
+    return None if value is None else {"epsilon": value.epsilon, "delta": value.delta}
+
+
+def run(resolved: ResolvedRun) -> dict[str, Any]:
+    """The run that was asked about: all that decides its numbers."""
+    return resolved.spec.to_dict() | {"delta": resolved.budget.delta}
+
+
+def guarantee(cal: Calibration) -> dict[str, Any]:
+    """A calibration as values."""
+    skipped = ("budget", "proved_budget", "claimed_budget", "status", "neighbouring", "details")
+    rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
+    return {
+        "asked": budget(cal.budget),
+        "status": cal.status.value,
+        "proved": budget(cal.proved_budget),
+        "claimed": budget(cal.claimed_budget),
+        "relation": cal.neighbouring.value,
+        **rest,
+    }
+
+
+def guarantee_lines(cal: Calibration) -> list[tuple[str, object]]:
+    """The same for people."""
+    return [
+        ("budget asked for", cal.budget),
+        ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
+        ("accountant", cal.accountant),
+        ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),
+    ]
+
+
+def remarks(cal: Calibration) -> list[tuple[str, object]]:
+    """Conditions and notes of a calibration."""
+    return [*[("only if", condition) for condition in cal.conditions], *[("note", note) for note in cal.notes]]
+
+
+def attack(found: Attack | None) -> dict[str, Any] | None:
+    """The best possible attack as values; None where nothing is proved."""
+    if found is None:
+        return None
+    return {"accuracy": found.accuracy, "accuracy_by_budget": found.accuracy_by_budget, "basis": found.basis}
+
+
+def table(frame: pd.DataFrame) -> str:
+    """A table for people, in columns of one width."""
+    return str(frame.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.6g}"))

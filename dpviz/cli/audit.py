@@ -1,0 +1,104 @@
+"""`dpviz audit`: an attacker guesses which of two neighbouring datasets a run's model was trained on."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from dpviz.cli import answers, one_run
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
+
+if TYPE_CHECKING:
+    from dpviz.auditing import AuditResult
+
+#: what the option says -> what the address and the engine say
+WORST = "worst-case"
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "audit",
+        help="attack a run: how often an attacker guesses right, and the epsilon that this shows",
+        description="An audit can refute a guarantee and never confirms one. The run's seed is that of the game.",
+    )
+    one_run.add(made)
+    made.add_argument("--pair", metavar="KIND", help="worst-case, without, most-influential, label-flip or two-rows")
+    made.add_argument("--row", metavar="ID", help="a training row, for the pairs without, label-flip and two-rows")
+    made.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
+    made.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
+    made.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
+    made.add_argument("--confidence", default="0.95", metavar="VALUE", help="of each bound (0.95)")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plays the game and prints what it shows. Returns 0, also where a claim is refuted."""
+    from dpviz.auditing.runs import KINDS, audit_run, pair_of
+    from dpviz.experiments.resolve import resolve
+
+    spec = one_run.run_spec(options)
+    kind = one_of("--pair", one_run.own(options, "pair") or WORST, [WORST, *filter(None, KINDS)])
+    kind = "" if kind == WORST else kind
+    row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))
+    runs = whole("--runs", number_from_text("--runs", one_run.own(options, "runs") or "1000"), 40, 1_000_000)
+    confidence = number_from_text("--confidence", options.confidence)
+    if not 0 < confidence < 1:
+        raise InvalidInput("--confidence", f"must lie between 0 and 1, got {confidence:g}", "For example: 0.95.")
+    bar = Bar()
+    result = audit_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar)
+    bar.end()
+    values = {"run": answers.run(resolve(spec)), "pair": kind or WORST, "pair_in_words": pair_of(spec, kind, row, other).why}
+    answers.give(options, _lines(result, values), values | _values(result))
+    return 0
+
+
+def _row(name: str, text: str | None) -> int | None:
+    return None if text is None else whole(f"--{name}", number_from_text(f"--{name}", text), 0, 2**31)
+
+
+def _values(result: AuditResult) -> dict[str, Any]:
+    low, high = result.guessed_right_limits
+    return {
+        "guarantee": answers.guarantee(result.calibration),
+        "runs": result.runs,
+        "seed": result.seed,
+        "confidence": result.confidence,
+        "score": result.score,
+        "guessed_right": result.guessed_right,
+        "guessed_right_low": low,
+        "guessed_right_high": high,
+        "guessed_right_allowed": result.allowed,
+        "epsilon_lower": result.epsilon_lower,
+        "epsilon_ceiling": result.ceiling,
+        "epsilon_lower_gaussian": result.gaussian_epsilon_lower,
+        "epsilon_lower_measured_noise": result.measured_epsilon_lower,
+        "verdict": result.verdict,
+        "against_claimed": result.against(result.calibration.claimed_budget) or None,
+        "against_proved": result.against(result.calibration.proved_budget) or None,
+        "warnings": result.warnings,
+    }
+
+
+def _lines(result: AuditResult, about: dict[str, Any]) -> list[tuple[str, object]]:
+    cal, (low, high) = result.calibration, result.guessed_right_limits
+    gaussian, measured = result.gaussian_epsilon_lower, result.measured_epsilon_lower
+    claimed = f"claimed: {cal.claimed_budget or 'nothing'}; proved: {cal.proved_budget or 'nothing'} ({cal.status.value})"
+    allowed = "" if result.allowed is None else f"; the guarantee allows {result.allowed:.4f}"
+    return [
+        ("mechanism", f"{result.mechanism} on {about['run']['model']}"),
+        ("pair", about["pair_in_words"]),
+        ("guarantee", claimed),
+        ("attacker", result.score),
+        ("guesses right", f"{result.guessed_right:.4f} ({result.confidence:.0%} limits {low:.4f} to {high:.4f}){allowed}"),
+        (
+            "epsilon, at least",
+            f"{result.epsilon_lower:.4g}, free of assumptions ({result.runs:,} runs can show {result.ceiling:.4g})",
+        ),
+        *([("if Gaussian", f"at least {gaussian:.4g}. {result.assumption}")] if gaussian is not None else []),
+        *([("by measured noise", f"at least {measured:.4g}")] if measured is not None else []),
+        ("verdict", result.verdict),
+        *[("warning", warning) for warning in result.warnings],
+    ]

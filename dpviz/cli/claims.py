@@ -1,0 +1,110 @@
+"""`dpviz claims`: lists the papers' claims, or tests them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from dpviz.cli import answers
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+if TYPE_CHECKING:
+    from dpviz.papers.claims import Finding
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser("claims", help="list the papers' claims, or test one of them (or all)")
+    made.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
+    made.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
+    made.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
+    made.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lists or tests. Returns 0, also where a claim fails."""
+    from dpviz.papers import claims
+
+    known = claims.list_claims()
+    if options.save:
+        return _save(options)
+    if options.claim is None:
+        if options.json:
+            listed = [{"id": k, "paper": c.paper, "place": c.place, "meaning": c.meaning} for k, c in known.items()]
+            answers.document({"claims": listed}, "claims")
+            return 0
+        for name, claim in known.items():
+            print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
+        return 0
+    tested = []
+    for name in known if options.claim == "all" else [options.claim]:
+        bar = Bar()
+        found = claims.check(name, full=options.full, seed=_seed(options.seed), monitor=bar)
+        bar.end()
+        if options.json:
+            tested.append(_values(name, found))
+        else:
+            _show(name, found)
+    if options.json:
+        answers.document({"full": options.full, "seed": _seed(options.seed), "claims": tested}, "claims")
+    return 0
+
+
+def _values(name: str, found: Finding) -> dict[str, Any]:
+    claim, verdict = found.claim, found.verdict
+    return {
+        "id": name,
+        "paper": claim.paper,
+        "place": claim.place,
+        "meaning": claim.meaning,
+        "result": verdict.headline,
+        "numbers": [{"name": label, "value": value} for label, value in verdict.numbers],
+        "why": verdict.because,
+        "rule": verdict.rule,
+        "seeds": verdict.seeds,
+        "repeat": found.command,
+        "engine": found.engine,
+    }
+
+
+def _show(name: str, found: Finding) -> None:
+    from dpviz.papers import claims
+
+    claim, verdict = found.claim, found.verdict
+    lines = [
+        ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper].citation}, {claim.place})"),
+        ("result", verdict.headline),
+        *verdict.numbers,
+        ("why", verdict.because),
+        ("rule", verdict.rule),
+        ("seeds", verdict.seeds),
+        ("repeat", f"{found.command}   ({found.seconds:.1f} s, engine {found.engine})"),
+    ]
+    print(f"== {name}")
+    for label, value in lines:
+        print(f"{label + ':':19}{value}")
+
+
+def _save(options: argparse.Namespace) -> int:
+    from dpviz.papers import claims, saved
+
+    if options.claim not in (None, "all") or options.full or options.seed != "0" or options.json:
+        raise InvalidInput("--save", "saves the usual test of all claims", "Leave the claim, --full, --seed and --json out.")
+    findings = []
+    for name in claims.list_claims():
+        found = claims.check(name)
+        print(f"{name:30}{found.verdict.headline} ({found.seconds:.1f} s)", flush=True)
+        findings.append(found)
+    try:
+        saved.save(findings)
+    except OSError as problem:
+        raise InvalidInput("--save", f"cannot write {saved.FILE.name} ({problem.strerror})", "Run it in a checkout.") from None
+    print(f"Saved {len(findings)} verdicts of version {saved.version()}.")
+    return 0
+
+
+def _seed(text: str) -> int:
+    return whole("seed", number_from_text("seed", text), 0, 2**32 - 1)

@@ -1,0 +1,72 @@
+"""`dpviz groups`: accuracy, recall and false-positive rate of groups of rows, private and not."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dpviz.cli import answers, one_run
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import InvalidInput, number_from_text, one_of
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "groups",
+        help="what privacy costs each group of rows",
+        description="Not private: all of it is counted on the test rows without noise.",
+    )
+    one_run.add(made)
+    made.add_argument("--group", metavar="COLUMN", help="a column of the table, also one that is not trained on")
+    made.add_argument("--cuts", metavar="A,B", help="rising numbers at which a column of numbers is cut")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints a line for each group. Returns 0."""
+    from dpviz.experiments import groups
+    from dpviz.experiments.releases import releases
+    from dpviz.experiments.resolve import dataset_of, resolve
+
+    spec = one_run.run_spec(options)
+    dataset = dataset_of(resolve(spec).spec)
+    column = one_run.own(options, "group")
+    name = groups.suggested(dataset) if column is None else one_of("--group", column, groups.columns(dataset))
+    if not name:
+        raise InvalidInput("--group", "this dataset has no column to group by", "Choose another dataset.")
+    cuts = one_run.own(options, "cuts")
+    numbers = tuple(number_from_text("--cuts", text) for text in cuts.split(",")) if cuts else ()
+    bar = Bar()
+    made = releases(spec, [spec.epsilon], bar)
+    bar.end()
+    if not made.at:
+        raise made.refused[0][1]
+    report = groups.report(made, groups.Grouping(name, numbers))
+    table = report.sizes.reset_index()
+    for measure in groups.MEASURES:
+        private = report.curves(measure).set_index("group")["mean"]
+        table[measure] = table["group"].map(private)
+        table[f"{measure}_non_private"] = table["group"].map(report.baseline("non-private", measure))
+    gap = report.gaps()
+    values: dict[str, Any] = {
+        "run": answers.run(resolve(spec)),
+        "column": name,
+        "groups": table,
+        "gap": None if gap.empty else float(gap["mean"].iloc[0]),
+        "gap_non_private": report.baseline_gap("non-private"),
+    }
+    if options.json:
+        answers.document(values, "groups")
+        return 0
+    lines: list[tuple[str, object]] = [
+        ("dataset", one_run.shown(resolve(spec).spec.dataset, options)),
+        ("mechanism", f"{spec.mechanism} on {spec.model}, epsilon = {spec.epsilon:g}"),
+        ("groups by", name),
+    ]
+    if values["gap"] is not None:
+        lines.append(("accuracy gap", f"{values['gap']:.4f}; non-private {values['gap_non_private']:.4f}"))
+    answers.give(options, lines, values)
+    print(answers.table(table.drop(columns=[c for c in table if c.startswith("mean_score")])))
+    return 0

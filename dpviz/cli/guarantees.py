@@ -1,0 +1,66 @@
+"""`dpviz guarantees`: how far every method is proved at one budget, and on request how useful it leaves the model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from dpviz.cli import answers, metrics, one_run
+from dpviz.cli.progress import Bar
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser("guarantees", help="how far every method is proved at one budget")
+    one_run.add(made)
+    made.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="train every method, and print what it achieves beside, for example accuracy; may be repeated",
+    )
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints a line for each method. Returns 0."""
+    import pandas as pd
+
+    from dpviz.experiments import guarantees
+    from dpviz.experiments.resolve import resolve
+
+    spec = one_run.run_spec(options)
+    chosen = metrics.chosen(options.metric)
+    measured: Mapping[str, pd.DataFrame] = {}
+    if chosen:
+        bar = Bar()
+        *_, last = guarantees.watch(spec, bar)
+        bar.end()
+        found, measured = last.found, last.metrics
+    else:
+        found = guarantees.guarantees(spec)
+    methods: list[dict[str, Any]] = []
+    for one in found:
+        table = measured.get(one.spec.mechanism)
+        methods.append(
+            {
+                "mechanism": one.spec.mechanism,
+                "guarantee": None if one.calibration is None else answers.guarantee(one.calibration),
+                "refusal": one.problem or None,
+                "metrics": {m.id: None if table is None else table[m.column].mean(skipna=False) for m in chosen},
+            }
+        )
+    if options.json:
+        answers.document({"run": answers.run(resolve(spec)), "methods": methods}, "guarantees")
+        return 0
+    rows = []
+    for method in methods:
+        known = method["guarantee"]
+        proved = known["proved"]["epsilon"] if known and known["proved"] else None
+        status = known["status"] if known else method["refusal"]
+        rows.append({"mechanism": method["mechanism"], "proved_epsilon": proved, **method["metrics"], "status": status})
+    print(answers.table(pd.DataFrame(rows)))
+    return 0

@@ -1,0 +1,92 @@
+"""`dpviz influence`: the training rows that move a model most, and what noise does to them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dpviz.cli import answers, one_run
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import number_from_text, whole
+
+_COLUMNS = {
+    "row_id": "training row, as on the pages",
+    "label": "-1 or +1",
+    "influence": "change of the parameters without the row, to first order",
+    "newton": "the same by one Newton step, much closer to retraining",
+    "leverage": "share of the curvature that the row provides itself, in [0, 1)",
+    "label_flip": "change of the parameters with the row's other label, to first order",
+    "correct": "share of the private models that predict the row right",
+    "times_noised": "how often noise was put on the row",
+    "individual_epsilon": "its individual epsilon",
+}
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    listed = "; ".join(f"{name}: {meaning}" for name, meaning in _COLUMNS.items())
+    made = commands.add_parser(
+        "influence",
+        help="the training rows that move the model most, and what noise does to them",
+        description=f"Not private: all of it is read from the rows. Columns: {listed}.",
+    )
+    one_run.add(made)
+    made.add_argument("--top", default="10", metavar="N", help="how many rows, most influential first; 0 for all (10)")
+    made.add_argument("--retrain", action="store_true", help="retrain without each of these rows: the exact change, beside")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the rows. Returns 0."""
+    import numpy as np
+    import pandas as pd
+
+    from dpviz.experiments import inspected
+    from dpviz.experiments.resolve import resolve
+
+    spec = one_run.run_spec(options)
+    top = whole("--top", number_from_text("--top", options.top), 0, 10**9)
+    bar = Bar()
+    seen = inspected.inspect(spec, bar)
+    influence = inspected.row_influence(spec)
+    table = pd.DataFrame(
+        {
+            "row_id": seen.row_ids,
+            "label": seen.rows["label"].to_numpy(),
+            "influence": influence.norm,
+            "newton": influence.newton_norm,
+            "leverage": influence.leverage,
+            "label_flip": influence.flip_norm,
+            "correct": seen.rows["correct"].to_numpy(),
+            "times_noised": np.nan if seen.noised is None else seen.noised,
+            "individual_epsilon": np.nan if seen.epsilon is None else seen.epsilon,
+        }
+    )
+    at = np.argsort(-influence.newton_norm, kind="stable")[: top or None]
+    shown = table.iloc[at]
+    if options.retrain:
+        shown = shown.assign(retrained=inspected.retrained(spec, at, bar).norm)
+    bar.end()
+    length = float(np.linalg.norm(influence.theta))
+    values = {
+        "run": answers.run(resolve(spec)),
+        "guarantee": answers.guarantee(seen.calibration),
+        "training_rows": len(table),
+        "non_private_norm": length,
+        "exact_curvature": influence.exact_curvature,
+        "noise_on": seen.where,
+        "rows": shown,
+    }
+    if options.json:
+        answers.document(values, "influence")
+        return 0
+    lines: list[tuple[str, object]] = [
+        ("dataset", f"{one_run.shown(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
+        ("mechanism", f"{spec.mechanism} on {spec.model}; {seen.where}"),
+        ("non-private", f"parameters of length {length:.6g}"),
+        ("not private", "these numbers are computed from the rows without noise"),
+    ]
+    answers.give(options, lines, values)
+    print(answers.table(shown.dropna(axis=1, how="all")))
+    return 0

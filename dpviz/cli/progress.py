@@ -1,0 +1,39 @@
+"""A progress bar on standard error, only where that is a terminal."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from typing import Any
+
+
+class Bar:
+    """A monitor that draws a progress bar; it writes nothing where standard error is no terminal."""
+
+    WIDTH = 32
+
+    def __init__(self, on: bool = True, stream: io.TextIOBase | Any = None) -> None:
+        self._stream = stream or sys.stderr
+        self._on = on and bool(getattr(self._stream, "isatty", lambda: False)())
+        self._start, self._last, self._first = time.monotonic(), 0.0, -1.0
+
+    def __call__(self, done: float) -> None:
+        if not self._on:
+            return
+        now = time.monotonic()
+        if self._first < 0:
+            self._first, self._start = done, now  # what was stored took no time
+        left = (now - self._start) * (1 - done) / (done - self._first) if done > self._first else None
+        text = f"{done:4.0%}" + (f", about {left:.0f} s left" if left is not None and done < 1 else "")
+        if now - self._last > 0.1 or done >= 1:
+            self._last = now
+            full = round(self.WIDTH * min(done, 1.0))
+            self._stream.write(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {text:<30}")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Ends the line; a second call does nothing."""
+        if self._on and self._last:
+            self._last = 0.0
+            self._stream.write("\n")

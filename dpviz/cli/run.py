@@ -1,0 +1,132 @@
+"""`dpviz run`: trains once and prints the numbers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpviz.cli import answers, metrics, one_run
+from dpviz.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from dpviz.experiments.metrics import Metric
+    from dpviz.experiments.run import Result
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser("run", help="train once and print the numbers")
+    one_run.add(made)
+    made.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="a measure of usefulness beside accuracy, for example roc-auc, or all; may be repeated",
+    )
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Trains and prints. Returns 0."""
+    import dpviz
+
+    spec = one_run.run_spec(options)
+    chosen = metrics.chosen(options.metric)
+    bar = Bar()
+    result = dpviz.run(spec, bar)
+    bar.end()
+    if _rare(result) and not chosen:
+        chosen = metrics.chosen(["balanced-accuracy"])
+    answers.give(options, _lines(options, result, chosen), _values(result, chosen))
+    return 0
+
+
+def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]) -> list[tuple[str, object]]:
+    spec, cal, expected = result.spec, result.calibration, result.expected_accuracy
+    draws = f"over {spec.seeds} noise draws"
+    return [
+        ("dataset", f"{one_run.shown(spec.dataset, options)}, {result.setup.problem.n} training rows"),
+        ("mechanism", f"{spec.mechanism} on {spec.model}"),
+        *answers.guarantee_lines(cal),
+        ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),
+        *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
+        ("non-private", f"{result.non_private.accuracy:.4f}"),
+        ("majority", f"{result.majority.accuracy:.4f}"),
+        *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
+        ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
+        *_guessing(result),
+        *_rare(result),
+        *answers.remarks(cal),
+    ]
+
+
+def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
+    from dpviz.experiments.cost import split_cost
+    from dpviz.mechanisms.attack import strongest_attack
+
+    spec, setting = result.spec, result.setup.problem.setting
+    cost = split_cost(spec, result.accuracy, result.calibration)
+    attack = strongest_attack(spec.build(), setting, result.calibration)
+    return {
+        "run": spec.to_dict() | {"delta": result.budget.delta},
+        "training_rows": setting.n,
+        "features": setting.d,
+        "looked_at": result.setup.dataset.looked_at,
+        "guarantee": answers.guarantee(result.calibration),
+        "accuracy": {
+            "mean": result.accuracy.mean(),
+            "standard_deviation": result.accuracy.std(),
+            "draws": result.accuracy,
+            "expected": result.expected_accuracy,
+            "non_private": result.non_private.accuracy,
+            "majority": result.majority.accuracy,
+        },
+        "cost": {"noise": cost.noise, "training": cost.training},
+        "optimality_gap": result.optimality_gap.mean(),
+        "metrics": {metric.id: _metric_values(result, metric) for metric in chosen},
+        "attack": answers.attack(attack),
+    }
+
+
+def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
+    values, base = result.metrics[metric.column], result.setup.baselines[metric.column]
+    beside = {str(name).replace("-", "_"): value for name, value in base.items()}
+    mean = values.mean(skipna=False)
+    return {"mean": mean, "draws": values.tolist(), **beside, "higher_is_better": metric.higher_is_better}
+
+
+def _guessing(result: Result) -> list[tuple[str, str]]:
+    """A line where the model is no better than the majority label: the cause and what would help."""
+    from dpviz.experiments.cost import split_cost
+    from dpviz.experiments.no_better import LEAST, no_better
+
+    spec = result.spec
+    if spec.mechanism == "majority" or result.accuracy.mean() > result.majority.accuracy + LEAST:
+        return []
+    poor = no_better(split_cost(spec, result.accuracy, result.calibration), spec.mechanism, spec.params)
+    return [] if poor is None else [("no better", f"than the majority label. {poor.fix}")]
+
+
+def _rare(result: Result) -> list[tuple[str, str]]:
+    """A line where one class is so rare that accuracy says little."""
+    from dpviz.experiments.metrics import default_metric, rarer_share
+
+    y = result.setup.dataset.y
+    if default_metric(y) == "accuracy":
+        return []
+    share = 100 * rarer_share(y)
+    return [("note", f"the rarer class has {share:.1f} % of the rows, so the majority label alone is right {100 - share:.1f} %")]
+
+
+def _measured(result: Result, metric: Metric) -> str:
+    """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
+    values, base = result.metrics[metric.column], result.setup.baselines[metric.column]
+    if values.isna().any():
+        private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
+    else:
+        private = f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
+    beside = [f"{name} {'no value' if value != value else f'{value:.4f}'}" for name, value in base.items()]
+    return f"{private}; {'; '.join(beside)}; {'higher' if metric.higher_is_better else 'lower'} is better"

@@ -1,0 +1,166 @@
+"""The pages from the shell: `--json` is one valid document with stable keys, errors are one line, nothing is said by the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.cli import answers
+from dpviz.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+RUN = ["--dataset", "teaching", "--mechanism", "output-gaussian", "--seeds", "2"]
+
+#: command and options -> keys of the document; a key that goes or gets another name is a break that users would feel
+KEYS = {
+    "run --metric roc-auc": "run training_rows features looked_at guarantee accuracy cost optimality_gap metrics attack",
+    "calibrate": "dataset n d mechanism model lam params guarantee",
+    "calibrate --n 1000 --d 5": "dataset n d mechanism model lam params guarantee",
+    "accounting --published": "run mechanism guarantee accountants relations attack published",
+    "guarantees": "run methods",
+    "influence --top 2": "run guarantee training_rows non_private_norm exact_curvature noise_on rows",
+    "audit --runs 40": "run pair pair_in_words guarantee runs seed confidence score guessed_right guessed_right_low "
+    "guessed_right_high guessed_right_allowed epsilon_lower epsilon_ceiling epsilon_lower_gaussian epsilon_lower_measured_noise "
+    "verdict against_claimed against_proved warnings",
+    "groups": "run column groups gap gap_non_private",
+    "claims": "claims",
+    "mechanisms": "mechanisms",
+    "datasets": "datasets to_fetch",
+    "sweep --epsilons 1 --no-cache": "sweep missing rows",
+}
+
+
+def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    assert main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found: dict[str, Any] = json.loads(captured.out, parse_constant=refuse)
+    return found
+
+
+def given(command: str) -> list[str]:
+    name, *rest = command.split()
+    if name in ("claims", "mechanisms", "datasets") or "--n" in rest:
+        return [name, *rest]
+    if name == "sweep":
+        return [name, "--dataset", "teaching", "--mechanisms", "output-gaussian", "--seeds", "2", *rest]
+    return [name, *RUN, *rest]
+
+
+@pytest.mark.parametrize("command", KEYS)
+def test_json_is_one_document_with_stable_keys(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(given(command), capsys)
+    assert list(found) == ["command", "version", "schema", *KEYS[command].split()]
+    assert (found["command"], found["version"], found["schema"]) == (command.split()[0], dpviz.__version__, 1)
+    documented = (ROOT / "docs" / "commands.md").read_text()
+    assert all(f"`{key}`" in documented for key in found)
+
+
+def test_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
+    found = document(["run", *RUN], capsys)
+    assert found["accuracy"]["draws"] == dpviz.run(spec).accuracy.tolist()
+    assert dpviz.RunSpec(**found["run"]).seeds == 2
+    found = document(["calibrate", "--mechanism", "dp-gd", "--n", "1000", "--d", "5"], capsys)
+    assert found["guarantee"]["noise_scale"] == dpviz.calibrate("dp-gd", n=1000, d=5, epsilon=1.0).noise_scale
+    found = document(["influence", *RUN, "--top", "0"], capsys)
+    norms = np.array([row["newton"] for row in found["rows"]])
+    np.testing.assert_array_equal(norms, np.sort(dpviz.influence_of(spec).newton_norm)[::-1])
+    found = document(["audit", *RUN, "--runs", "40", "--pair", "label-flip"], capsys)
+    assert found["guessed_right"] == dpviz.audit_run(spec, "label-flip", runs=40).guessed_right
+
+
+def test_what_json_cannot_say() -> None:
+    values = {"a": np.float64("nan"), "b": [np.inf, -np.inf, np.int64(3)], "c": np.array([1.5]), "d": Path("x"), "e": True}
+    assert answers.plain(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
+
+
+def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, part in {
+        "accounting": "Exact Gaussian",
+        "guarantees": "paper's claim only",
+        "influence --top 1 --retrain": "retrained",
+        "audit --runs 40": "verdict:",
+        "groups --group x1 --cuts 0.1,0.5": "below 0.1",
+        "calibrate": "sensitivity from:",
+    }.items():
+        assert main(given(command)) == 0
+        captured = capsys.readouterr()
+        assert part in captured.out
+        assert captured.err == ""
+
+
+def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    link = "http://127.0.0.1:8501/Audit?dataset=teaching&mechanism=output-gaussian&pair=without&runs=40"
+    found = document(["audit", link], capsys)
+    assert (found["pair"], found["runs"]) == ("without", 40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ("calibrate --n 5", "--n"),
+        ("calibrate --n 5 --d 2 --dataset teaching", "--n"),
+        ("calibrate --n x --d 2", "--n"),
+        ("audit --pair x", "--pair"),
+        ("audit --runs 3", "--runs"),
+        ("audit --pair without --row 99999", "row"),
+        ("audit --confidence 2", "confidence"),
+        ("audit --score x", "score"),
+        ("influence --top=-1", "--top"),
+        ("accounting --mechanism dbdp", "--mechanism"),
+        ("groups --group nothing", "--group"),
+        ("groups --cuts 3,1 --group x1", "cuts"),
+        ("guarantees --epsilon 0", "epsilon"),
+        ("claims nothing", "claim"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ([], ["--json"]):
+        assert main([*arguments.split(), *more]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        assert field in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["run", "--frob"], ["audit", "--runs"]])
+def test_bad_usage_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_cannot_be_computed_is_one_line_and_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpviz.experiments import inspected
+
+    def fails(*_: object) -> None:
+        raise FloatingPointError("Outputs are not finite.")
+
+    monkeypatch.setattr(inspected, "inspect", fails)
+    assert main(["influence", *RUN]) == 1
+    assert capsys.readouterr().err == "dpviz: influence: Outputs are not finite.\n"
+
+
+def test_every_command_has_help_and_loads_nothing_heavy_for_it() -> None:
+    code = (
+        "import sys\nfrom dpviz.cli.main import COMMANDS, parser\n"
+        "made = parser()\nassert all(name in made.format_help() for name in COMMANDS)\n"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.strip() == "[]"
+    assert len(COMMANDS) == len(set(COMMANDS))
