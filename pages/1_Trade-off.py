@@ -9,7 +9,7 @@ theme = page.start("Trade-off", "Which method is best, and which ε does an accu
 settings.before()
 own = fields.Group(KEYS, settings.of)
 answer = st.container()
-left, right = st.columns([4, 1], vertical_alignment="center")
+left, right = st.columns([7, 2], vertical_alignment="center")
 with left:
     budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget=budget, measured=True)

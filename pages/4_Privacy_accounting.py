@@ -5,15 +5,28 @@ import streamlit as st
 from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
 from dpviz.dashboard.shell import fields, page, sidebar
 
-theme = page.start("Privacy accounting")
+theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own, measured=True)
+answer = st.container()
+left, right = st.columns(2, gap="large", vertical_alignment="center")
+spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
-found = comparison.chosen(spec, own["compare"])
+with right:
+    found = comparison.chosen(spec, own["compare"])
 if found is not None:
     mechanism, released, calibration = found
-    comparison.bars(spec, theme, mechanism, released, calibration)
-    curves.attacker(theme, comparison.attack_of(spec, mechanism, calibration))
+    options = comparison.options(released, calibration)
+    with answer:
+        comparison.headline(released, calibration, options)
+    left, right = st.columns(2, gap="large")
+    with left:
+        comparison.bars(theme, mechanism, calibration, options)
+    with right:
+        curves.attacker(theme, comparison.attack_of(spec, mechanism, calibration))
+    page.top_first()
+    comparison.promised(spec, calibration)
+    with st.expander("What each of these noises does to the model"):
+        comparison.usefulness(spec, theme, mechanism, calibration, options)
     with st.expander("Rényi: one line per order, and the best order"):
         curves.renyi(spec, theme, mechanism, released, calibration)
     with st.expander("The whole curve: δ for every ε"):
@@ -24,3 +37,5 @@ if found is not None:
         curves.relations(theme, released, calibration)
 with st.expander("What each paper would add, and what is needed"):
     comparison.papers(spec)
+if found is not None:
+    comparison.how(calibration, options)

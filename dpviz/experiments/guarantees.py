@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons
 from dpviz.experiments.setup import setup_for
@@ -58,11 +59,13 @@ class Measured:
         found: all guarantees.
         metrics: mechanism id -> every metric of its noise draws, as `Result.metrics`; none where training failed.
         baselines: every metric of "non-private" and "majority", as `Setup.baselines`.
+        expected: mechanism id -> metric id -> mean over all noise draws in closed form; what is missing has none.
     """
 
     found: Sequence[Guaranteed]
     metrics: Mapping[str, pd.DataFrame]
     baselines: pd.DataFrame
+    expected: Mapping[str, Mapping[str, float]]
 
 
 def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
@@ -74,7 +77,8 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
     """
     found, shared = guarantees(spec), setup_for(spec)
     known: dict[str, pd.DataFrame] = {}
-    yield Measured(found, known, shared.baselines)
+    exact: dict[str, dict[str, float]] = {}
+    yield Measured(found, known, shared.baselines, exact)
     for k, one in enumerate(found):
         if one.calibration is None:
             continue
@@ -84,4 +88,6 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
         known = known | {one.spec.mechanism: result.metrics}
-        yield Measured(found, known, shared.baselines)
+        means = {name: result.expected(name) for name in METRICS}
+        exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
+        yield Measured(found, known, shared.baselines, exact)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 PLOT = 300  # pixels from axis to axis
 _LINE, _SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
@@ -58,6 +58,7 @@ def trade_off(
     span: tuple[float, float],
     odds: Sequence[tuple[float, float]] = (),
     here: float | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """Curves over a logarithmic epsilon axis, each with its name at its right end.
 
@@ -70,6 +71,7 @@ def trade_off(
         span: smallest and largest epsilon.
         odds: (epsilon, chance that an attacker wins a bet at most) for a second axis on top.
         here: the budget that is chosen elsewhere, marked by a vertical line.
+        narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
     """
     percent = quantity not in LOSSES
     scale = 100.0 if percent else 1.0
@@ -77,9 +79,9 @@ def trade_off(
     if wanted is not None:
         traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
     x = _padded(span)
-    traces = [*_levels(baselines, wanted, scale, theme, percent, x), *traces]
-    y = _vertical(curves, baselines, wanted, scale, percent)
     levels = _level_names(baselines, wanted, scale, percent, theme, math.log10(span[1]))
+    traces = [*_levels(baselines, wanted, scale, theme, percent, x, levels), *traces]
+    y = _vertical(curves, baselines, wanted, scale, percent)
     names = [one for one in (*levels, *(_curve_name(c, scale, percent) for c in curves)) if math.isfinite(one.y)]
     lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, _LINE * sum(map(len, lines)))
@@ -90,17 +92,23 @@ def trade_off(
     seen = here is not None and x[0] <= math.log10(here) <= x[1]
     marks = [_here(here, theme)] if here is not None and seen else []
     longest = max((len(line) for part in lines for line in part), default=0)
+    below = LEGEND_LINE * len(names) if narrow else 0
     return figure(
         theme,
         traces,
-        height=plot + top + 62,
-        margin=margin(left=64, top=top, bottom=62, right=round(36 + _SIGN * longest)),
-        showlegend=False,
+        height=(PLOT if narrow else plot) + top + 62 + below,
+        margin=margin(left=64, top=top, bottom=62 + below, right=16 if narrow else round(36 + _SIGN * longest)),
+        showlegend=narrow,
+        legend={"x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": FONT_SIZE - 2}},
         # a click is only told to the page while dragging means something
         dragmode="pan",
         hovermode="closest",
         clickmode="event+select",
-        annotations=[_caption(title, 52 if odds else 8), *_names(names, lines, y, plot, theme), *(note for _, note in marks)],
+        annotations=[
+            _caption(title, 52 if odds else 8),
+            *([] if narrow else _names(names, lines, y, plot, theme)),
+            *(note for _, note in marks),
+        ],
         shapes=[mark for mark, _ in marks],
         x=_horizontal(span, x),
         y={"fixedrange": True} | y,
@@ -259,6 +267,7 @@ def _horizontal(span: tuple[float, float], ends: list[float]) -> Trace:
         "title": "privacy budget ε (strong ← → weak)",
         "type": "log",
         "range": ends,
+        "tickangle": 0,
         "tickvals": _ticks(span),
         "ticktext": [f"{e:g}" for e in _ticks(span)],
         "fixedrange": True,
@@ -332,7 +341,13 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
 
 
 def _levels(
-    baselines: Mapping[str, float], wanted: float | None, scale: float, theme: Theme, percent: bool, ends: list[float]
+    baselines: Mapping[str, float],
+    wanted: float | None,
+    scale: float,
+    theme: Theme,
+    percent: bool,
+    ends: list[float],
+    names: Sequence[_Name],
 ) -> list[Trace]:
     """Horizontal lines."""
     kinds = {
@@ -342,10 +357,11 @@ def _levels(
     }
     levels = dict(baselines) | ({"wanted": wanted} if wanted is not None else {})
     lines = []
-    for kind, value in levels.items():
+    for (kind, value), name in zip(levels.items(), names, strict=True):
         level = value * scale if percent else max(value * scale, FLOOR)
         lines.append(
             {
+                "name": plain(name.text),
                 "x": [10**end for end in ends],
                 "y": [level, level],
                 "mode": "lines",

@@ -12,7 +12,8 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, buil
 
 Floats = NDArray[np.float64]
 
-HEIGHT = 420  # pixels, the legend below included
+PLOT = 279  # pixels from axis to axis
+_BELOW = 80  # pixels of the margins without the legend
 FRAME = 250  # milliseconds of one step of training
 _CONTROLS = 84  # pixels of the button and the slider
 _MOST = 20_000  # segments that are joined
@@ -31,6 +32,7 @@ def decision_lines(
     names: tuple[str, str],
     classes: tuple[str, str],
     ghost: Floats | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """Points of two classes with the decision lines of private replicas and of the non-private model.
 
@@ -44,6 +46,7 @@ def decision_lines(
         names: of the two features.
         classes: words for -1 and +1.
         ghost: (S', ny, nx) decision values of another run, drawn dotted and called A.
+        narrow: whether the legend has room for one entry a line only.
     """
     traces = _points(points, labels, outlier, theme, classes)
     if ghost is not None:
@@ -51,6 +54,7 @@ def decision_lines(
         dotted = {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}
         traces.append({"x": x, "y": y, "mode": "lines", "name": "A", "line": dotted, "hoverinfo": "skip"})
     count = len(private)
+    rows = -(-(4 + bool(outlier.any()) + (ghost is not None)) // (1 if narrow else 2))  # of the legend
     name = f"{look.name}, {count} draws" if count > 1 else look.name
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
     for values, word, line in (
@@ -64,14 +68,14 @@ def decision_lines(
     return figure(
         theme,
         traces,
-        height=HEIGHT,
-        margin=margin(left=48, top=4, bottom=68 + 3 * LEGEND_LINE),
+        height=PLOT + _BELOW + LEGEND_LINE * rows,
+        margin=margin(left=48, top=4, bottom=_BELOW - 4 + LEGEND_LINE * rows),
         # below the plot: the picture itself comes first
         legend={
             "orientation": "h",
             "x": 0,
             "xanchor": "left",
-            "y": -76 / (HEIGHT - 141),
+            "y": (10 - _BELOW) / PLOT,
             "yanchor": "top",
             "font": {"size": FONT_SIZE - 2},
         },

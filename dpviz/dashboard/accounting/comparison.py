@@ -63,11 +63,13 @@ def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> 
     return strongest_attack(mechanism, setting_of(spec), calibration)
 
 
-def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> list[Option]:
-    """The noise that each accountant asks for, and what it does to the metric."""
-    st.header("One sensitivity, many proofs", anchor=False)
-    found = side_by_side.options(released, cal.budget)
-    in_use = [o for o in found if o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4]
+def options(released: Event, cal: Calibration) -> list[Option]:
+    """The noise that each accountant asks for."""
+    return side_by_side.options(released, cal.budget)
+
+
+def headline(released: Event, cal: Calibration, found: Sequence[Option]) -> None:
+    """The tightest proof and the one that needs most, in one sentence."""
     smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     step = only_step(released)
@@ -80,15 +82,18 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal
                 f"{words.three(largest.sigma / smallest.sigma)} times as much, for {what} {words.three(step.sensitivity)}."
             )
         )
-    guarantee.badge(cal)
-    links.examine(spec.mechanism)
+
+
+def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option]) -> None:
+    """The noise that each accountant asks for."""
+    st.header("One sensitivity, many proofs", anchor=False)
     items = [
         lines.Bar(
             o.name,
             o.sigma,
             f"{words.three(o.sigma)}  {words.LABELS[o.status][1]}" if math.isfinite(o.sigma) else "no bound",
             solid=o.status is Status.PROVED,
-            strong=o in in_use,
+            strong=o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4,
         )
         for o in found
     ]
@@ -99,21 +104,37 @@ def bars(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal
         + "."
     )
     charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
-    for o in found:
-        if o.note:
-            st.caption(words.markdown(f"{o.name}: {o.note}."))
-    _usefulness(spec, theme, mechanism, found, cal)
+
+
+def promised(spec: RunSpec, cal: Calibration) -> None:
+    """The guarantee, and where to attack it."""
+    guarantee.badge(cal)
+    with st.container(key="buttons-next"):
+        links.examine(spec.mechanism)
+
+
+def how(cal: Calibration, found: Sequence[Option]) -> None:
+    """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in found:
-            st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.")
+            note = f" {words.markdown(o.note)}." if o.note else ""
+            st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.{note}")
             st.latex(o.formula)
+        st.markdown("**Best possible attack**")
+        st.latex(
+            r"1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)},\qquad "
+            r"f(a)=\max(0,\,1-\delta-e^\varepsilon a,\,e^{-\varepsilon}(1-\delta-a))"
+        )
+        st.markdown(
+            "For one Gaussian the first is exact. For sampled batches and random sensitivities the second is "
+            "used at many points of δ(ε)."
+        )
         st.code(
             f"from dpviz.privacy.accounting import side_by_side\n\nside_by_side.options(spec.build().releases(setting), "
             f"dpviz.Budget({cal.budget.epsilon:g}, "
             f"{cal.budget.delta:g}))",
             language="python",
         )
-    return found
 
 
 def _options_table(found: Sequence[Option]) -> pd.DataFrame:
@@ -122,7 +143,8 @@ def _options_table(found: Sequence[Option]) -> pd.DataFrame:
     )
 
 
-def _usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, found: Sequence[Option], cal: Calibration) -> None:
+def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option]) -> None:
+    """What the noise of each accountant does to the metric."""
     finite = [o for o in found if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m

@@ -136,12 +136,3 @@ def attacker(theme: Theme, found: Attack | None) -> None:
         f"allow {words.percent(found.accuracy_by_budget)}."
     )
     charts.chart(fig, "test", summary, lambda: table)
-    with st.expander("How is this computed?"):
-        st.latex(
-            r"1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)},\qquad "
-            r"f(a)=\max(0,\,1-\delta-e^\varepsilon a,\,e^{-\varepsilon}(1-\delta-a))"
-        )
-        st.markdown(
-            "For one Gaussian the first is exact. For sampled batches and random sensitivities the second is "
-            "used at many points of δ(ε)."
-        )

@@ -105,7 +105,10 @@ def papers(shown: Sequence[Shown]) -> None:
     """A table of verdicts for each paper."""
     for paper in dict.fromkeys(s.claim.paper for s in shown):
         lines = [_line(s) for s in shown if s.claim.paper == paper]
-        with st.expander(f"{words.markdown(PAPERS[paper].name)}: {len(lines)} verdicts", key=f"verdicts-of-{paper}"):
+        with st.expander(
+            f"{words.markdown(PAPERS[paper].name)}: {len(lines)} verdict{'s' if len(lines) != 1 else ''}",
+            key=f"verdicts-of-{paper}",
+        ):
             tables.table(lines, ("Claim", "Verdict"))
 
 

@@ -32,7 +32,7 @@ SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Pr
 REFUTED = "refuted by audit"
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
 _ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status.CLAIM)), REFUTED, words.LABELS[Status.NONE][0])
-_COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved ε")
+_COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved\u00a0ε")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
@@ -50,6 +50,7 @@ class Line:
         sign: of the status.
         condition: what it depends on, or what the audit showed; "" for nothing.
         values: (S,) of the metric on the test rows, empty where they are not known.
+        expected: their mean over all noise draws in closed form, None where there is none.
     """
 
     one: Guaranteed
@@ -57,6 +58,7 @@ class Line:
     sign: str
     condition: str
     values: np.ndarray
+    expected: float | None = None
 
     @property
     def label(self) -> str:
@@ -64,7 +66,9 @@ class Line:
 
     @property
     def mean(self) -> float:
-        """Mean of the metric, NaN where none is known, or it has no value."""
+        """Mean of the metric as all pages show it, in closed form where there is one; NaN where it is not known or has no value."""
+        if self.expected is not None:
+            return self.expected
         return float(self.values.mean()) if len(self.values) else math.nan
 
     @property
@@ -91,14 +95,14 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
     made = []
     for one in measured.found:
         name, cal = one.spec.mechanism, one.calibration
-        values = known.get(name, np.empty(0))
+        values, exact = known.get(name, np.empty(0)), measured.expected.get(name, {}).get(metric.id)
         if cal is None:
-            made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values))
+            made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values, exact))
         elif name in refuted and cal.status is Status.CLAIM:
-            made.append(Line(one, REFUTED, "✗", f"the paper claims {words.budget(refuted[name][0])}", values))
+            made.append(Line(one, REFUTED, "✗", f"the paper claims {words.budget(refuted[name][0])}", values, exact))
         else:
             status, sign, _ = words.LABELS[cal.status]
-            made.append(Line(one, status, sign, "; ".join(cal.conditions), values))
+            made.append(Line(one, status, sign, "; ".join(cal.conditions), values, exact))
     return made
 
 

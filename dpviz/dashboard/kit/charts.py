@@ -17,6 +17,15 @@ from dpviz.reporting import Chart
 _BASELINES = {"non-private": ("ink", "solid"), "majority": ("majority", "dash")}
 
 
+#: whether the reader's window is narrow, as the page's frame was told
+NARROW = "dpviz.narrow"
+
+
+def narrow() -> bool:
+    """Whether the window is too narrow for names beside lines (below 640 pixels)."""
+    return bool(st.session_state.get(NARROW, False))
+
+
 def method_look(mechanism: str, theme: Theme) -> Look:
     """How a mechanism is drawn, the same on every page."""
     cls = list_mechanisms()[mechanism]

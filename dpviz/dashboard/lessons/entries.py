@@ -175,15 +175,16 @@ LESSONS = (
     Lesson(
         id="proved",
         title="Proved or claimed?",
-        page="Trade-off",
+        page="Guarantees",
         spec=RunSpec("teaching", mechanism="pidp-sgd", epsilon=1.0),
-        more={"methods": ",".join(_GUARANTEES)},
+        more={},
         question="One of these four guarantees is only claimed by its paper. Which one?",
         answer="pidp-sgd",
         options=_GUARANTEES,
         measure=partial(answers.only_claimed, methods=tuple(_GUARANTEES)),
         explanation="A badge says how far an ε is proved: proved, proved under stated conditions, or claimed. A method whose "
-        "noise depends on the data needs a proof that the choice itself leaks nothing.",
+        "noise depends on the data needs a proof that the choice itself leaks nothing. The page Guarantees marks this claim as "
+        "refuted: an audit found a loss above the claimed ε.",
         pitfall="A claimed ε cannot be compared with a proved one, even where both carry the same number.",
     ),
 )

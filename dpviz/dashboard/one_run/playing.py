@@ -105,6 +105,7 @@ def training(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
         theme,
         names=drawn.names,
         classes=drawn.dataset.label_names,
+        narrow=charts.narrow(),
     )
     right = found.accuracy.mean(axis=1)
     names = [f"step {k} of {found.total}: {words.percent(a)} right" for k, a in zip(found.steps, right, strict=True)]

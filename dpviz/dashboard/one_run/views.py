@@ -206,9 +206,9 @@ def lines(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | Non
         names=found.names,
         classes=found.dataset.label_names,
         ghost=found.scores(ghost.theta) if ghost is not None and _same_plane(done.spec, ghost.spec) else None,
+        narrow=charts.narrow(),
     )
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
-    bends = "" if found.straight else " A network’s line may bend and have several pieces."
     bends = "" if found.straight else " A network’s line may bend and have several pieces."
     summary = (
         f"{found.dataset.n} points, {int(found.outlier.sum())} of them ringed outliers. The thick line is the non-private "

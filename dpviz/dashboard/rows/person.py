@@ -33,7 +33,7 @@ def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> N
     i = chosen.person
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        own["row"].draw(placeholder=f"{seen.row_ids[i]} ({chosen.by})")
+        own["row"].draw(placeholder=str(seen.row_ids[i]))
     with right:
         st.button("Most influential", on_click=_most_influential, width="stretch")
     lines = [

@@ -62,14 +62,12 @@ class Chosen:
         person: the row that the page is about.
         other: the row to compare with, or None.
         group: (n,) rows of the group; all False where there is none.
-        by: how the person was chosen, in words.
         axes: names of the map's axes.
     """
 
     person: int
     other: int | None
     group: NDArray[np.bool_]
-    by: str
     axes: tuple[str, str]
 
 
@@ -128,18 +126,17 @@ def choose(own: Group, seen: Inspected, strength: NDArray[np.float64]) -> Chosen
     """
     group = _group(seen)
     person, other = (None if row is None else _position(seen, row) for row in (own["row"].value(), own["other"].value()))
-    by = "chosen"
     if person is None and group.any():
-        person, by = int(np.where(group, strength, -1.0).argmax()), "the most influential of the group"
+        person = int(np.where(group, strength, -1.0).argmax())
     elif person is None:
-        person, by = int(strength.argmax()), "the most influential of all"
+        person = int(strength.argmax())
     if other == person:
         other = None
         fix = "Give the id of another training row to compare."
         address.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
         own["other"].keep(None)
         address.amend(own.keys)
-    return Chosen(person, other, group, by, (own["x"].value(), own["y"].value()))
+    return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
 
 
 def _position(seen: Inspected, row: int) -> int:

@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit import charts, recorder, words
 from dpviz.dashboard.shell import address, server, session
 from dpviz.dashboard.work import front
 from dpviz.figures.style import THEMES, Theme
@@ -31,7 +31,7 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp .stMultiSelect [data-tag] span {max-width: none; white-space: normal}
 .stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
 .stApp .stCode span {color: INK !important}
-.st-key-theme-changed {display: none}
+.st-key-theme-changed, .st-key-window-narrow, .st-key-window-wide {display: none}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .modebar {display: none !important}
 @page {size: A4; margin: 12mm}
 .stMainBlockContainer {padding: 0; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: wrap}
@@ -43,7 +43,8 @@ height: auto !important}}
 .st-key-headline p {font-size: 1.25rem}}
 </style>"""
 
-#: draws the page again when the reader's theme changes; Streamlit recolours its own parts only, and not the figures
+#: draws the page again when the reader's theme changes, for Streamlit recolours its own parts only and not the figures; and
+#: when the window becomes narrower or wider than 640 pixels, for figures put names where there is room
 _FOLLOW = """<script>
 (() => {
   const paper = () => getComputedStyle(document.querySelector(".stApp")).backgroundColor;
@@ -52,6 +53,8 @@ _FOLLOW = """<script>
   window.dpvizTheme = setInterval(() => {
     const now = paper(), button = document.querySelector(".st-key-theme-changed button");
     if (now !== last && button) { last = now; button.click(); }
+    const other = innerWidth < 640 ? "narrow" : "wide";  // only the button that would change something is there
+    document.querySelector(`.st-key-window-${other} button`)?.click();
   }, 500);
 })();
 </script>"""
@@ -71,9 +74,16 @@ def start(title: str, heading: str = "") -> Theme:
     st.html(_CSS.replace("INK", theme.ink).replace("PAPER", theme.paper))
     st.html(_FOLLOW, unsafe_allow_javascript=True)
     st.button("Draw again in the new theme", key="theme-changed")
+    narrow = charts.narrow()
+    st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     st.title(heading or title, anchor=False)
     return theme
+
+
+def _width(narrow: bool) -> None:
+    """Keeps whether the window is narrow."""
+    st.session_state[charts.NARROW] = narrow
 
 
 def top_first() -> None:

@@ -111,7 +111,8 @@ def picture(view: running.View) -> None:
         with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
-    made, lines, said = view.once(("picture", *(kept["mechanism"].unique() if len(kept) else ())), lambda: _drawn(view, kept))
+    key = ("picture", str(charts.narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
+    made, lines, said = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
     st.caption("A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band.")
     for where in clicked[:1]:
@@ -151,6 +152,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         wanted=target if chosen.show == chosen.metric.column else None,
         span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
         here=view.spec.epsilon,
+        narrow=charts.narrow(),
     )
     return made, lines, _summary(view, lines)
 

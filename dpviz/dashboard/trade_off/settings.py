@@ -121,7 +121,7 @@ WANT = Field(
         help="The inverse of the curve: how much ε does each method need for it?",
         low=0.1,
         high=100.0,
-        automatic="chosen for you",
+        automatic="automatic",
     ),
     0.0,
 )
