@@ -96,10 +96,10 @@ def trade_off(
     return figure(
         theme,
         traces,
-        height=(PLOT if narrow else plot) + top + 62 + below,
-        margin=margin(left=64, top=top, bottom=62 + below, right=16 if narrow else round(36 + _SIGN * longest)),
+        height=(PLOT if narrow else plot) + top + 66 + below,
+        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + _SIGN * longest)),
         showlegend=narrow,
-        legend={"x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": FONT_SIZE - 2}},
+        legend={"x": 0, "xref": "container", "y": -66 / PLOT, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
         # a click is only told to the page while dragging means something
         dragmode="pan",
         hovermode="closest",
