@@ -31,4 +31,5 @@ def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(last.metrics["dp-gd"]["accuracy"], dpviz.run(spec).accuracy)  # its own hyperparameters
     other = dpviz.run(RunSpec("teaching", mechanism="output-gaussian", seeds=3))
     np.testing.assert_array_equal(last.metrics["output-gaussian"]["accuracy"], other.accuracy)
+    assert last.expected["output-gaussian"]["accuracy"] == other.expected_accuracy != other.accuracy.mean()
     assert last.baselines.at["majority", "accuracy"] == other.majority.accuracy

@@ -66,7 +66,7 @@ class Line:
 
     @property
     def mean(self) -> float:
-        """Mean of the metric as all pages show it, in closed form where there is one; NaN where it is not known or has no value."""
+        """Mean of the metric as all pages show it: in closed form where there is one, NaN where it has no value."""
         if self.expected is not None:
             return self.expected
         return float(self.values.mean()) if len(self.values) else math.nan
