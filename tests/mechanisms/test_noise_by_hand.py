@@ -1,0 +1,173 @@
+"""Noise scales against formulas written out here: every form that declares no event, and every published form.
+
+What declares an event is accounted for from that event alone (`tests/privacy/test_declared_events.py`). For the others, and
+for formulas that are kept because they were published, the event could not tell a wrong constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mechanisms.test_noise_law import options
+
+import dpviz
+from dpviz.mechanisms import Calibration, DeclaresEvent
+from dpviz.models import get_model
+from dpviz.privacy.accounting.mixture import mixture_rdp_epsilon
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.objective import objective_epsilon
+
+ALL = dpviz.list_mechanisms()
+N, LAM, BETA, EPS, DELTA = 400, 1e-2, 0.25, 1.5, 1e-5
+SETTING, BUDGET = get_model("logistic").setting(N, 10, LAM), Budget(EPS, DELTA)
+LOG = math.log(1 / DELTA)
+RHO = (math.sqrt(LOG + EPS) - math.sqrt(LOG)) ** 2  # Bun, Steinke 2016, Proposition 1.3
+Scale = Callable[[Calibration, dict[str, Any]], float]
+
+
+def solved(cal: Calibration, bound: str, share: float = 1.0) -> float:
+    """The noise at which the density of the minimiser gives a share of the budget; twice that where this is not the noise."""
+    relation = cal.neighbouring
+
+    def reached(sigma: float) -> float:
+        Lam = cal.details["Lam"]
+        return objective_epsilon(share * DELTA, sigma, G=1.0, beta=BETA, Lam=Lam, relation=relation, bound=bound)
+
+    exact = reached(cal.noise_scale) <= share * EPS * (1 + 1e-6) and reached(0.999 * cal.noise_scale) > share * EPS
+    return cal.noise_scale if exact else 2 * cal.noise_scale
+
+
+def hops(params: dict[str, Any]) -> int:
+    """How many contributions of a row a neighbour differs by."""
+    return 1 if params.get("relation") == "add-remove" else 2
+
+
+def amp(cal: Calibration, params: dict[str, Any]) -> float:
+    eps, delta, out = 0.99 * EPS, 0.99 * DELTA, (0.01 * EPS, 0.01 * DELTA)
+    moved = 2 * N * N**-2.0 / cal.details["Lam"]  # two errors of n gamma/Lam, gamma = 1/n^2
+    assert cal.details["output_sensitivity"] == pytest.approx(moved)
+    if params.get("noise") == "published":  # Iyengar et al. 2019, Algorithm 1, lines 2, 3 and 6
+        fraction = 0.88671 + 0.0186607 / EPS**0.372906
+        assert cal.details["Lam"] == pytest.approx(max(N * LAM, 2 * BETA / (eps - fraction * eps)))
+        assert cal.details["sigma_output"] == pytest.approx(moved * (1 + math.sqrt(2 * math.log(1 / out[1]))) / out[0])
+        return 2 * (1 + math.sqrt(2 * math.log(1 / delta))) / (fraction * eps)
+    assert cal.details["sigma_output"] == pytest.approx(moved / _mu(*out))
+    return solved(cal, "two-sided", 0.99)
+
+
+def _mu(epsilon: float, delta: float) -> float:
+    from dp_accounting import get_sigma_gaussian
+
+    return 1 / get_sigma_gaussian(epsilon, delta)
+
+
+def dp_agd(cal: Calibration, params: dict[str, Any]) -> float:
+    choice = min((EPS / 2 / 30) ** 2 / 2, RHO / 30)  # Lee, Kifer 2018, in the authors' code
+    assert cal.details["rho_total"] == pytest.approx(RHO)
+    assert cal.details["rho_nmax"] == pytest.approx(choice)
+    # a choice is (eps')-bounded range: eps'^2/8-zCDP; losses are clipped at 3
+    assert cal.details["gumbel_scale"] == pytest.approx(hops(params) * 3.0 / math.sqrt(8 * choice))
+    return hops(params) / math.sqrt(2 * choice / (2 * math.log(1.25 / DELTA)))
+
+
+def pidp(cal: Calibration, params: dict[str, Any]) -> float:
+    first, second, half = 0.75 * EPS, 0.25 * EPS, DELTA / 2
+    rule = 2 * math.sqrt(2) * 5 * math.sqrt(math.log(1.25 * 5 / half)) / (N * LAM * second)  # five rounds
+    assert cal.details["sigma_c"] == pytest.approx(rule)
+    assert cal.details["threshold"] == pytest.approx(2 * (1 / LAM) * half * (1 + math.exp(-first)))
+    return math.sqrt(10 * math.log(1 / half)) / (N * first)  # ten steps
+
+
+def input_perturbation(cal: Calibration, params: dict[str, Any]) -> float:
+    root = 1.0 if params.get("theorem") == "pl" else math.sqrt(LAM)
+    return math.sqrt(cal.details["steps"] * LOG / (N * (N - 1) * root)) / EPS
+
+
+def cms_objective(cal: Calibration, params: dict[str, Any]) -> float:
+    terms = 2 if params.get("slack") == "published" else 1
+    assert cal.details["Lam"] == pytest.approx(N * LAM)
+    return 2 / (EPS - terms * math.log(1 + BETA / (N * LAM)))
+
+
+def kst(cal: Calibration, params: dict[str, Any]) -> float:
+    assert cal.details["Lam"] == pytest.approx(N * LAM + 2 * BETA / EPS)
+    return hops(params) * math.sqrt(8 * math.log(2 / DELTA) + 4 * EPS) / EPS
+
+
+def tight(cal: Calibration, params: dict[str, Any]) -> float:
+    assert cal.neighbouring is Neighbouring(params.get("relation", "replace-one"))
+    return solved(cal, params.get("bound", "two-sided"))
+
+
+def permuted(name: str) -> Scale:
+    """RSGD by Rényi divergence: the noise at which the mixture of its positions gives the budget."""
+
+    def scale(cal: Calibration, params: dict[str, Any]) -> float:
+        built = ALL[name].from_params(params)
+        sizes, weights = built.position_sensitivities(SETTING), built.batches(SETTING)[2]  # type: ignore[attr-defined]
+        conversion = "mironov" if params["accounting"] == "published" else "improved"
+        reached = mixture_rdp_epsilon(DELTA, sizes, weights, cal.noise_scale, conversion)[0]
+        return cal.noise_scale if reached == pytest.approx(EPS, rel=1e-6) else 2 * cal.noise_scale
+
+    return scale
+
+
+def mironov(cal: Calibration, params: dict[str, Any]) -> float:
+    return cal.sensitivity * (math.sqrt(2 * LOG + 2 * EPS) + math.sqrt(2 * LOG)) / (2 * EPS)
+
+
+#: mechanism -> (forms that it is for, the noise scale); the forms are those with these values of knobs, {} for all
+BY_HAND: dict[str, tuple[dict[str, tuple[Any, ...]], Scale]] = {
+    "amp": ({}, amp),
+    "bassily-sgd": ({"mode": ("faithful",)}, lambda c, p: N * math.sqrt(32 * math.log(N / DELTA) * LOG) / EPS),
+    "bolt-on-psgd": ({"noise": ("classical",)}, lambda c, p: math.sqrt(2 * math.log(1.25 / DELTA)) * c.sensitivity / EPS),
+    "cms-objective": ({}, cms_objective),
+    "cms-output": ({"refined": (False,)}, lambda c, p: (2 / (N * LAM) + 2e-10 / LAM) / EPS),
+    "dbdp": ({}, lambda c, p: math.sqrt(50 * LOG) / math.sqrt(N) / EPS),
+    "dbdp-pi": ({}, lambda c, p: math.sqrt(50 * LOG) / (N * EPS)),
+    "dp-agd": ({}, dp_agd),
+    "dp-gd": ({"noise": ("published",)}, lambda c, p: math.sqrt(c.details["steps"] * LOG) / (N * EPS)),
+    "dp-svrg": ({"noise": ("published",)}, lambda c, p: math.sqrt(200 * LOG) / (N * EPS)),
+    "input-perturbation": ({}, input_perturbation),
+    "kst-objective": ({}, kst),
+    "majority": ({"private": (True,)}, lambda c, p: 2 / EPS),
+    "nsgd": ({"accounting": ("published",)}, mironov),
+    "objective-tight": ({}, tight),
+    "outpert-gd": (
+        {"calibration": ("published",)},
+        lambda c, p: math.sqrt(2 * math.log(2 / DELTA)) * 5 * (BETA + 2 * LAM) / (N * LAM * (BETA + LAM)) / EPS,
+    ),
+    "pidp-sgd": ({}, pidp),
+    "rsgd": ({"accounting": ("rdp-improved", "published")}, permuted("rsgd")),
+    "rsgd-ar": ({"accounting": ("rdp-improved", "published")}, permuted("rsgd-ar")),
+    "song-sgd": ({}, lambda c, p: 2 / c.details["smallest_batch"] / EPS),
+}
+
+FORMS = [(name, params) for name in ALL for params in options(name)]
+HERE = [
+    (name, params)
+    for name, params in FORMS
+    if name in BY_HAND and all((ALL[name].defaults() | params)[k] in values for k, values in BY_HAND[name][0].items())
+]
+
+
+def words(value: Any) -> str:
+    return value if isinstance(value, str) else "-".join(map(str, value.values())) or "defaults"
+
+
+@pytest.mark.parametrize(("name", "params"), HERE, ids=words)
+def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> None:
+    cal = ALL[name].from_params(params).calibrate(SETTING, BUDGET)
+    assert cal.noise_scale == pytest.approx(BY_HAND[name][1](cal, params), rel=1e-6)
+
+
+def test_every_form_with_noise_declares_an_event_or_is_here() -> None:
+    for name, params in FORMS:
+        built = ALL[name].from_params(params)
+        cal = built.calibrate(SETTING, BUDGET)
+        if cal.noise_scale > 0 and (name, params) not in HERE:
+            assert isinstance(built, DeclaresEvent), name
+            assert built.released(SETTING, cal) is not None, (name, params)
