@@ -52,6 +52,8 @@ def sphere(b: Floats, alpha: float = ALPHA) -> bool:
     along = np.concatenate([(b[:, j] / radius) ** 2 for j in (0, m - 1)])
     good = stats.kstest(radius, stats.gamma(m).cdf).pvalue > alpha
     good &= stats.kstest(along, stats.beta(0.5, (m - 1) / 2).cdf).pvalue > alpha
+    square = (b / radius[:, None]) ** 2 * m  # each coordinate has mean 1
+    good &= np.abs((square.mean(axis=0) - 1) / square.std(axis=0).clip(1e-9)).max() * np.sqrt(len(b)) < stats.norm.isf(alpha / m)
     return bool(good and np.abs((b / radius[:, None]).mean(axis=0)).max() * np.sqrt(m * len(b)) < stats.norm.isf(alpha / m))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.random import generator
+from dpviz.common.random import generator, substreams
 from dpviz.common.words import Words
 from dpviz.influence import influence_of, row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
@@ -78,12 +78,12 @@ class Draws:
 
 
 def draw(streams: Streams, n: int, steps: int, dim: int, kinds: int = 1) -> Draws:
-    """Rows and noise for every seed; noise is drawn for all steps, so that no rule shifts the draws of later ones."""
+    """Rows and noise for every seed, from streams of their own; noise for all steps, so that no rule shifts later draws."""
     index, noise = [], []
     for stream in streams:
-        rng = generator(stream)
-        index.append(rng.integers(n, size=steps))
-        noise.append(rng.standard_normal((kinds, steps, dim)))
+        rows, normal = (generator(part) for part in substreams(stream, 2))
+        index.append(rows.integers(n, size=steps))
+        noise.append(normal.standard_normal((kinds, steps, dim)))
     return Draws(np.array(index, np.intp), np.array(noise))
 
 

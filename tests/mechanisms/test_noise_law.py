@@ -115,13 +115,40 @@ def test_a_pure_count_has_noise_of_its_sensitivity_over_epsilon() -> None:
         assert cal.proved_budget == Budget(epsilon)
 
 
-def keys_used(name: str, params: dict[str, Any], model: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """Keys below three replicas' streams (0,), (1,), (2,) from which generators were made while they were trained."""
-    original, keys = random.generator, []
+class Watched(np.random.Generator):
+    """A generator that remembers whether it drew noise, and whether it chose rows."""
+
+    def __init__(self, stream: np.random.SeedSequence) -> None:
+        super().__init__(np.random.PCG64(stream))
+        self.key, self.purposes = tuple(stream.spawn_key), set[str]()
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        self.purposes.add("rows")  # Poisson batches are made of raw bits
+        return super().bit_generator
+
+
+def _watching(method: str, purpose: str) -> Callable[..., Any]:
+    def watched(self: Watched, *args: Any, **more: Any) -> Any:
+        self.purposes.add(purpose)
+        return getattr(np.random.Generator, method)(self, *args, **more)
+
+    return watched
+
+
+for _method in ("standard_normal", "normal", "gamma", "laplace", "gumbel", "random"):
+    setattr(Watched, _method, _watching(_method, "noise"))
+for _method in ("choice", "permutation", "shuffle", "integers", "binomial"):
+    setattr(Watched, _method, _watching(_method, "rows"))
+
+
+def generators_used(name: str, params: dict[str, Any], model: str, monkeypatch: pytest.MonkeyPatch) -> list[Watched]:
+    """Generators that were made while three replicas with the streams (0,), (1,), (2,) were trained."""
+    original, made = random.generator, []
 
     def recording(stream: np.random.SeedSequence) -> np.random.Generator:
-        keys.append(tuple(stream.spawn_key))
-        return original(stream)
+        made.append(Watched(stream))
+        return made[-1]
 
     built = ALL[name].from_params(RECIPES[name][1] | params)
     problem = make_problem(n=40, d=4, model=model)
@@ -132,7 +159,7 @@ def keys_used(name: str, params: dict[str, Any], model: str, monkeypatch: pytest
             if getattr(module, "generator", None) is original:
                 patch.setattr(module, "generator", recording)
         built.fit(training)
-    return keys
+    return made
 
 
 @pytest.mark.parametrize("model", dpviz.list_models())
@@ -144,13 +171,15 @@ def test_no_stream_of_random_numbers_serves_two_purposes(
     if ALL[name].refusal(make_problem(model=model).setting):
         return
     try:
-        keys = keys_used(name, params, model, monkeypatch)
+        made = generators_used(name, params, model, monkeypatch)
     except dpviz.InvalidInput:
         return  # this option is refused for this model
+    keys = [generator.key for generator in made]
     assert len(set(keys)) == len(keys)
     purposes = [{key[1:] for key in keys if key[0] == replica} for replica in range(3)]
     assert purposes[0] == purposes[1] == purposes[2]
     assert sum(map(len, purposes)) == len(keys)
+    assert all(len(generator.purposes) <= 1 for generator in made), "one generator chose rows and drew noise"
 
 
 def test_a_stream_that_serves_two_purposes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,5 +193,18 @@ def test_a_stream_that_serves_two_purposes_is_noticed(monkeypatch: pytest.Monkey
         return random.generator(stream)
 
     monkeypatch.setattr(shared, "permutations", careless)
-    keys = keys_used("rsgd", {}, "logistic", monkeypatch)
-    assert len(set(keys)) < len(keys)
+    made = generators_used("rsgd", {}, "logistic", monkeypatch)
+    assert len({generator.key for generator in made}) < len(made)
+
+
+def test_a_generator_that_chooses_rows_and_draws_noise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    single = importlib.import_module("dpviz.mechanisms.single_record")
+
+    def careless(streams: list[np.random.SeedSequence], n: int, steps: int, dim: int, kinds: int = 1) -> Any:
+        sources = [single.generator(stream) for stream in streams]
+        index = np.array([rng.integers(n, size=steps) for rng in sources])
+        return single.Draws(index, np.array([rng.standard_normal((kinds, steps, dim)) for rng in sources]))
+
+    monkeypatch.setattr(single, "draw", careless)
+    made = generators_used("pidp-sgd", {}, "logistic", monkeypatch)
+    assert any(len(generator.purposes) > 1 for generator in made)

@@ -1,0 +1,87 @@
+"""What is trained is what is accounted for: gradients clipped row by row, and rows drawn as often as the event says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms.test_noise_law import options
+from scipy.stats import binomtest
+from support import make_problem
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.mechanisms import DeclaresEvent, Training
+from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import Step, steps_of
+from dpviz.privacy.budget import Budget
+
+ALL = dpviz.list_mechanisms()
+BUDGET = Budget(1.0, 1e-5)
+CLIPS = [name for name, cls in ALL.items() if "clip_norm" in cls.knobs()]
+#: knobs with which the end of a run depends on the clip norm alone
+STEADY: dict[str, dict[str, Any]] = {"bassily-sgd": {"rule": "strongly-convex", "radius": 1000.0}, "dp-gd": {"steps": 3}}
+STEADY |= {"dp-svrg": {"rounds": 2, "inner_steps": 3}, "renyi-filter": {"full_steps": 3}}
+
+
+def end(name: str, params: dict[str, Any], clip: float, n: int) -> np.ndarray:
+    """(m,) where training without noise ends on n equal rows, whose gradients are all longer than the clip norm."""
+    problem = Problem(Rows(np.tile([1.0, 0.0, 0.0], (n, 1)), np.ones(n)), get_model("logistic"), 0.05)
+    knobs = {"sampling_rate": 1.0, "epochs": 3.0, "step_size": 0.5, "batch": n, "clip_norm": clip}
+    knobs |= STEADY.get(name, {}) | params
+    built = ALL[name].from_params({k: v for k, v in knobs.items() if k in ALL[name].knobs()})
+    cal = built.calibrate(problem.setting, BUDGET)
+    if isinstance(built, DPAGD):  # its steps have lengths of their own
+        runs = Runs(built, problem, [cal.noiseless()], spawn(0, 1))
+        runs.measure()
+        found: np.ndarray = runs.exact[0] / n
+        return found
+    return built.fit(Training(problem, [cal.noiseless()], spawn(0, 1))).theta[0, 0]
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_every_row_is_clipped_before_rows_are_added(name: str) -> None:
+    """Twice the clip norm takes the model twice as far, and twice as many rows no further."""
+    for params in options(name):
+        if "rule" in params or params.get("relation") == "add-remove":
+            continue
+        far, near = end(name, params, 0.02, 12), end(name, params, 0.01, 24)
+        assert np.linalg.norm(near) > 0
+        np.testing.assert_allclose(far, 2 * near, rtol=1e-4, err_msg=str(params))
+
+
+def drawn(name: str, params: dict[str, Any]) -> tuple[Any, Step] | None:
+    """The mechanism, and the step of its event in which a row takes part by chance."""
+    built = ALL[name].from_params({"epochs": 5.0} | params if "epochs" in ALL[name].knobs() else params)
+    problem = make_problem(n=40)
+    if not isinstance(built, DeclaresEvent) or built.refusal(problem.setting):
+        return None
+    event = built.released(problem.setting, built.calibrate(problem.setting, BUDGET))
+    chance = [step for step in (() if event is None else steps_of(event)) if step.rate < 1]
+    return (built, chance[0]) if chance else None
+
+
+DRAWN = [(name, params) for name in ALL for params in options(name) if drawn(name, params)]
+
+
+def test_the_sampled_mechanisms_are_among_these() -> None:
+    assert {name for name, _ in DRAWN} == {"dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg"}
+
+
+@pytest.mark.parametrize(("name", "params"), DRAWN, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
+def test_rows_are_drawn_as_often_as_the_event_says(name: str, params: dict[str, Any]) -> None:
+    found = drawn(name, params)
+    assert found is not None
+    built, step = found
+    problem = make_problem(n=40)
+    cal = built.calibrate(problem.setting, BUDGET)
+    visits = built.fit(Training(problem, [cal], spawn(3, 10))).record.visits
+    always = built.rounds if name == "dp-svrg" else 0  # full gradients
+    trials = step.count * 40 * 10
+    hits = int(np.sum(np.broadcast_to(visits, (1, 10, 40)) - always))
+    assert binomtest(hits, trials, step.rate).pvalue > 1e-6
+    if trials > 5000:
+        assert binomtest(round(hits * 1.1), trials, step.rate).pvalue < 1e-6
