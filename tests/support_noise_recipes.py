@@ -302,6 +302,10 @@ def of_duchi_reports(trial: Trial) -> Iterator[bool]:
     elif built.training == "surrogate":
         yield bool(np.allclose(np.linalg.norm(theta, axis=1), 0.5 * cal.details["B"] / one.setting.L, rtol=1e-4))
     yield share_is(int((theta @ person > 0).sum()), count, agree)
+    # whatever half sphere a report is from, its distance from every coordinate plane is uniform
+    unit = np.abs(theta) / np.linalg.norm(theta, axis=1, keepdims=True)
+    yield len(np.unique(theta, axis=0)) == count
+    yield all(stats.kstest(unit[:, j], stats.uniform.cdf).pvalue > ALPHA for j in range(3))
 
 
 def of_majority(trial: Trial) -> Iterator[bool]:

@@ -12,7 +12,7 @@ from dpviz.mechanisms import Calibration, DeclaresEvent
 from dpviz.mechanisms.knobs import Choice
 from dpviz.models import get_model
 from dpviz.privacy.accounting import accountants
-from dpviz.privacy.accounting.events import Event, Mixture, Shuffled, scaled, steps_of
+from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
 from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -98,6 +98,20 @@ def test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(
     weaker = accountants.epsilon(scaled(event, 0.95), method, 1e-12 if pure else proved.delta)
     # a mixture or a published calibration may hold more noise than is needed, but never none that could be taken away
     assert weaker > reached * 1.01 or (isinstance(event, Shuffled | Mixture) and weaker > reached)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
+def test_a_record_and_its_opposite_stay_within_the_budget(name: str, params: dict[str, str | bool], epsilon: float) -> None:
+    """These are neighbours under replace-one, so their divergence is below every proof, whatever the way to it was."""
+    found = declared(name, params, Budget(epsilon, 1e-5))
+    if found is None or found[0].neighbouring is not Neighbouring.REPLACE_ONE:
+        return
+    for step in steps_of(found[1]):
+        if step.sampling == "poisson" and isinstance(step.event, Gaussian):
+            sampled = Repeated(Sampled(step.event, step.rate), step.count)
+            pair = Method("pld", Neighbouring.REPLACE_ONE, "opposite")
+            assert accountants.epsilon(sampled, pair, 1e-5) <= epsilon, "of this kind of release alone"
 
 
 def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibrations() -> None:

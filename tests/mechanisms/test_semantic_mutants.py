@@ -1,0 +1,433 @@
+"""Mistakes that break privacy, planted one at a time in every mechanism and option that they concern: a named test must fail.
+
+The table is data: what the mistake is, how it is planted, whom it concerns, and the test that must see it. Whom it concerns is
+read from declarations; a mistake that changes no draw of a case does not concern it. One case of each family is quick.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import test_contract as contract
+from mechanisms import test_noise_by_hand as hand
+from mechanisms import test_noise_law as law
+from mechanisms import test_output_mechanisms as output
+from mechanisms import test_protected_training as protected
+from privacy import test_declared_events as events
+from support import ONE_OF_EACH_FAMILY
+from support_noise import SCALES
+
+import dpviz
+from dpviz.common import random
+from dpviz.mechanisms import DeclaresEvent, Mechanism, ProtectsQuery
+from dpviz.mechanisms.gradient.dp_agd import DPAGD
+from dpviz.mechanisms.gradient.dp_svrg import DPSVRG
+from dpviz.mechanisms.gradient.shared import PoissonSGD
+from dpviz.mechanisms.output.shared import Permuted
+from dpviz.mechanisms.single_record import SingleRecord
+from dpviz.models.solvers import minibatch
+from dpviz.privacy.accounting import accountants, rdp
+from dpviz.privacy.accounting.events import steps_of
+
+ALL = dpviz.list_mechanisms()
+Patch = pytest.MonkeyPatch
+Params = dict[str, Any]
+
+
+def everywhere(patch: Patch, name: str, original: object, new: object) -> None:
+    """Replaces a function of dpviz wherever it was imported; tests keep the original."""
+    for module in [m for key, m in sys.modules.items() if key.startswith("dpviz")]:
+        if getattr(module, name, None) is original:
+            patch.setattr(module, name, new)
+
+
+# --- mistakes in draws: every generator of dpviz is replaced by one that is wrong --------------------------------------
+
+
+class Wrong(np.random.Generator):
+    """A generator whose noise goes through `change`; counts how often that made a difference."""
+
+    changes = 0
+
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _changed(self, method: str, *args: Any, **more: Any) -> Any:
+        draw = np.asarray(getattr(np.random.Generator, method)(self, *args, **more))
+        new = np.asarray(self.change(method, draw.copy()), draw.dtype)
+        type(self).changes += not np.array_equal(new, draw)
+        return new if new.ndim else new[()]
+
+
+def _through(method: str) -> Callable[..., Any]:
+    def drawing(self: Wrong, *args: Any, **more: Any) -> Any:
+        return self._changed(method, *args, **more)
+
+    return drawing
+
+
+for _method in ("standard_normal", "gamma", "laplace", "gumbel", "random"):
+    setattr(Wrong, _method, _through(_method))
+
+
+class HalfNoise(Wrong):
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        return draw / 2  # a gamma-sphere draw has a direction of length 1: its radius is halved
+
+
+class NoNoise(Wrong):
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        return draw * 1e-12
+
+
+class BareCoordinate(Wrong):
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        if method == "standard_normal" and draw.ndim:
+            draw[..., draw.shape[-1] // 2] = 0.0
+        return draw
+
+
+class Shifted(Wrong):
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        return draw + 0.2 if method == "standard_normal" else draw
+
+
+class SameEveryStep(Wrong):
+    """The first draw of each kind and size again at every step; steps that are drawn together are alike."""
+
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        kept: dict[Any, np.ndarray] = self.__dict__.setdefault("kept", {})
+        if draw.ndim > 1:  # (steps, m), or (kinds, steps, m)
+            draw[..., 1:, :] = draw[..., :1, :]
+        return draw if method == "random" else kept.setdefault((method, draw.shape), draw)
+
+
+class FirstStepOnly(SameEveryStep):
+    """Noise in the first step, none in the inner ones after it."""
+
+    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
+        kept: dict[Any, np.ndarray] = self.__dict__.setdefault("kept", {})
+        if draw.ndim > 1:
+            draw[..., 1:, :] = 0.0
+        if method == "random" or (method, draw.shape) not in kept:
+            kept[method, draw.shape] = draw
+            return draw
+        return 1e-12 * draw
+
+
+def draws(kind: type[Wrong]) -> Callable[[Patch], None]:
+    def plant(patch: Patch) -> None:
+        patch.setattr(kind, "changes", 0)
+        everywhere(patch, "generator", random.generator, lambda stream: kind(np.random.PCG64(stream)))
+
+    return plant
+
+
+def seeds(stream_of: Callable[[np.random.SeedSequence], np.random.SeedSequence]) -> Callable[[Patch], None]:
+    """Generators that start at another stream than they are given."""
+    return lambda patch: everywhere(patch, "generator", original := random.generator, lambda s: original(stream_of(s)))
+
+
+def one_byte(stream: np.random.SeedSequence) -> np.random.SeedSequence:
+    return np.random.SeedSequence(stream.generate_state(1)[0] % 256)
+
+
+def one_for_all(stream: np.random.SeedSequence) -> np.random.SeedSequence:
+    """The replica is forgotten, what the stream is for is not."""
+    return np.random.SeedSequence(5, spawn_key=(0, *stream.spawn_key[1:]))
+
+
+def one_child(patch: Patch) -> None:
+    original = random.substreams
+    everywhere(patch, "substreams", original, lambda stream, count: original(stream, 1) * count)
+
+
+def no_child(patch: Patch) -> None:
+    everywhere(patch, "substreams", random.substreams, lambda stream, count: [stream] * count)
+
+
+# --- mistakes in calibrations ------------------------------------------------------------------------------------------
+
+
+def calibrations(change: Callable[[Any], Any]) -> Callable[[Patch], None]:
+    def plant(patch: Patch) -> None:
+        for cls in {c for m in ALL.values() for c in m.__mro__ if "calibrate" in vars(c) and c is not Mechanism}:
+            original = vars(cls)["calibrate"]
+            if "noiseless" in repr(original):
+                continue
+
+            def wrong(self: Any, setting: Any, budget: Any, original: Any = original, cls: type = cls) -> Any:
+                cal = original(self, setting, budget)
+                # of a class and its base only the outer one is wrong, or the mistake would be made twice
+                outer = next(c for c in type(self).__mro__ if "calibrate" in vars(c))
+                return change(cal) if cls is outer else cal
+
+            patch.setattr(cls, "calibrate", wrong)
+
+    return plant
+
+
+def less_noise(cal: Any) -> Any:
+    # of randomised response the local epsilon is the noise
+    details = {k: v / 2 if k in SCALES else 2 * v if k == "local_epsilon" else v for k, v in cal.details.items()}
+    return dataclasses.replace(cal, noise_scale=cal.noise_scale / 2, details=details)
+
+
+def add_remove_for_replace_one(cal: Any) -> Any:
+    return dataclasses.replace(less_noise(cal), sensitivity=cal.sensitivity / 2)
+
+
+def two_hops_forgotten(patch: Patch) -> None:
+    original = accountants.log_delta
+
+    def one_hop(event: Any, method: Any, *args: Any) -> float:
+        if method.route == "two-hop" and any(step.sampling == "poisson" for step in steps_of(event)):
+            method = dataclasses.replace(method, relation=dpviz.Neighbouring.ADD_REMOVE)
+        return original(event, method, *args)
+
+    patch.setattr(accountants, "log_delta", one_hop)
+    accountants.noise_for.cache_clear()
+    accountants.epsilon.cache_clear()
+
+
+def one_hop_of_svrg(patch: Patch) -> None:
+    patch.setattr(DPSVRG, "log_delta", lambda self, z1, z2, epsilon: rdp.log_delta(self.curve(z1, z2), epsilon))
+
+
+# --- mistakes in batches and sums ------------------------------------------------------------------------------------
+
+
+def fixed_batches(patch: Patch) -> None:
+    """Batches of a shuffled order, of one size, where Poisson batches are accounted for."""
+
+    def batches(n: int, rate: float) -> Any:
+        def start(rng: np.random.Generator) -> Any:
+            size, order = max(1, round(n * rate)), rng.permutation(n)
+            return lambda t: np.sort(np.take(order, range(t * size, (t + 1) * size), mode="wrap"))
+
+        return start
+
+    everywhere(patch, "poisson_batches", random.poisson_batches, batches)
+
+
+def rows_too_often(patch: Patch) -> None:
+    original = random.poisson_batches
+    everywhere(patch, "poisson_batches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
+
+
+def sums(change: Callable[..., Any]) -> Callable[[Patch], None]:
+    """Sums of gradients of linear models that are clipped by `change`."""
+
+    def plant(patch: Patch) -> None:
+        linear = importlib.import_module("dpviz.models.linear").LinearModel
+        original = linear.sum_gradient
+
+        def wrong(self: Any, theta: Any, rows: Any, *, clip_norm: float = np.inf, **more: Any) -> Any:
+            return change(original(self, theta, rows, **more), clip_norm)
+
+        patch.setattr(linear, "sum_gradient", wrong)
+
+    return plant
+
+
+def whole_sum_clipped(total: np.ndarray, clip_norm: float) -> np.ndarray:
+    return total * np.minimum(1.0, clip_norm / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300))
+
+
+def short_last_batch(patch: Patch) -> None:
+    def bounds(n: int, batches: int) -> list[int]:
+        size = -(-n // batches)
+        return [min(k * size, n) if k < batches else n for k in range(batches)] + [n]
+
+    patch.setattr(minibatch, "_bounds", bounds)
+
+
+# --- tests that see them -----------------------------------------------------------------------------------------------
+
+
+def law_of_noise(name: str, params: Params, patch: Patch) -> None:
+    law.test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name, params)
+
+
+def streams_apart(name: str, params: Params, patch: Patch) -> None:
+    law.test_no_stream_of_random_numbers_serves_two_purposes(name, params, "logistic", patch)
+
+
+def event_or_formula(name: str, params: Params, patch: Patch) -> None:
+    if (name, params) in hand.HERE:
+        hand.test_the_noise_is_that_of_the_formula(name, params)
+    events.test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(name, params, 0.5)
+
+
+def replay(name: str, params: Params, patch: Patch) -> None:
+    contract.test_replayed_neighbours_stay_within_the_declared_sensitivity(ALL[name], "svm")
+
+
+def poisson(name: str, params: Params, patch: Patch) -> None:
+    contract.test_what_is_accounted_as_poisson_is_drawn_so(ALL[name])
+
+
+def often(name: str, params: Params, patch: Patch) -> None:
+    protected.test_rows_are_drawn_as_often_as_the_event_says(name, params)
+
+
+def clipped(name: str, params: Params, patch: Patch) -> None:
+    protected.test_every_row_is_clipped_before_rows_are_added(name)
+
+
+def opposite(name: str, params: Params, patch: Patch) -> None:
+    events.test_a_record_and_its_opposite_stay_within_the_budget(name, params, 3.0)
+
+
+def several_batches(name: str, params: Params, patch: Patch) -> None:
+    output.test_training_follows_the_algorithm(0, "svm")
+
+
+# --- whom they concern ---------------------------------------------------------------------------------------------------
+
+
+def noisy(name: str, params: Params) -> bool:
+    """Forms that add noise."""
+    return name != "non-private" and (name != "majority" or params == {"private": True})
+
+
+def noisy_steps(name: str, params: Params) -> bool:
+    """Forms that add noise more than once in a run."""
+    built = ALL[name].from_params(law.RECIPES[name][1] | params)
+    if isinstance(built, DPAGD | SingleRecord):
+        return params.get("rule") not in ("threshold", "as-intended")  # on rows of zeros these add none
+    if name in ("song-sgd", "dp-svrg"):
+        return True  # pure epsilon, and a published form without an event
+    if not isinstance(built, DeclaresEvent) or built.family != "gradient":
+        return False
+    event = built.released(hand.SETTING, built.calibrate(hand.SETTING, hand.BUDGET))
+    return event is not None and sum(step.count for step in steps_of(event)) > 1
+
+
+def replaces(name: str, params: Params) -> bool:
+    """Defaults that protect a query under replace-one."""
+    return not params and issubclass(ALL[name], ProtectsQuery) and noisy(name, params)
+
+
+#: mechanisms that draw from a replica's own stream and from one below it
+OWN_AND_CHILD = {"amp", "bolt-on-psgd", "dbdp", "fukuchi-input", "rsgd", "rsgd-ar"}
+#: mechanisms that draw from several streams below a replica's
+CHILDREN = {
+    *("bassily-sgd", "dbdp-pi", "dp-agd", "dp-lssgd", "dp-sgd", "dp-svrg", "ldp-duchi", "pidp-sgd", "song-sgd"),
+}
+
+
+def purposes(name: str, patch: Patch) -> list[int]:
+    """How many keys the streams of one replica have, for each purpose that it draws for."""
+    keys = {generator.key for generator in law.generators_used(name, {}, "logistic", patch)}
+    return sorted(len(key) for key in keys if key[0] == 0)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_who_draws_for_several_purposes(name: str, monkeypatch: Patch) -> None:
+    lengths = purposes(name, monkeypatch)
+    assert (lengths.count(2) > 1) == (name in CHILDREN)
+    assert (1 in lengths and 2 in lengths) == (name in OWN_AND_CHILD)
+
+
+def among(*groups: set[str]) -> Callable[[str, Params], bool]:
+    """Defaults of these mechanisms."""
+    return lambda name, params: not params and any(name in group for group in groups)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One row of the table.
+
+    Attributes:
+        name: what is wrong.
+        plant: puts it into dpviz.
+        concerns: (mechanism, knobs) -> whether it applies.
+        seen_by: the test that must fail.
+    """
+
+    name: str
+    plant: Callable[[Patch], None]
+    concerns: Callable[[str, Params], bool]
+    seen_by: Callable[[str, Params, Patch], None]
+
+    def cases(self) -> Iterator[tuple[str, Params]]:
+        return ((name, params) for name in ALL for params in law.options(name) if self.concerns(name, params))
+
+
+def is_a(*classes: type) -> Callable[[str, Params], bool]:
+    """Defaults of mechanisms of these classes."""
+    return lambda name, params: not params and issubclass(ALL[name], classes)
+
+
+#: mechanisms whose noise is no Gaussian vector
+UNSHIFTED = ("majority", "ldp-duchi")
+
+TABLE = [
+    Mistake("half the noise is drawn", draws(HalfNoise), noisy, law_of_noise),
+    Mistake("no noise is drawn", draws(NoNoise), noisy, law_of_noise),
+    Mistake("one coordinate has no noise", draws(BareCoordinate), lambda n, p: noisy(n, p) and n != "majority", law_of_noise),
+    Mistake(
+        "noise is not centred", draws(Shifted), lambda n, p: noisy(n, p) and n not in ("majority", "ldp-duchi"), law_of_noise
+    ),
+    Mistake("noise is reused between steps", draws(SameEveryStep), noisy_steps, law_of_noise),
+    Mistake("noise is in the first step only", draws(FirstStepOnly), noisy_steps, law_of_noise),
+    Mistake("all replicas share their noise", seeds(one_for_all), noisy, law_of_noise),
+    Mistake("seeds of one byte", seeds(one_byte), noisy, law_of_noise),
+    Mistake("one stream for batches and noise", one_child, among(CHILDREN), streams_apart),
+    Mistake("one stream for permutation and noise", no_child, among(CHILDREN, OWN_AND_CHILD), streams_apart),
+    Mistake("half the noise is calibrated", calibrations(less_noise), noisy, event_or_formula),
+    Mistake("add/remove in place of replace-one", calibrations(add_remove_for_replace_one), replaces, replay),
+    Mistake("two hops forgotten", two_hops_forgotten, is_a(PoissonSGD), opposite),
+    Mistake("two hops forgotten in SVRG", one_hop_of_svrg, is_a(DPSVRG), event_or_formula),
+    Mistake("fixed batches accounted as Poisson", fixed_batches, is_a(PoissonSGD), poisson),
+    Mistake("rows are drawn too often", rows_too_often, lambda n, p: (n, p) in protected.DRAWN and not p, often),
+    Mistake("the sum is clipped", sums(whole_sum_clipped), lambda n, p: not p and n in protected.CLIPS, clipped),
+    Mistake("nothing is clipped", sums(lambda total, clip: total), lambda n, p: not p and n in protected.CLIPS, clipped),
+    Mistake("a short last batch", short_last_batch, is_a(Permuted), several_batches),
+]
+
+
+def case(mistake: Mistake, name: str, params: Params) -> Any:
+    quick = not params and name in QUICK.get(mistake.name, ())
+    label = " ".join([mistake.name, name, *(f"{k}={v}" for k, v in params.items())])
+    return pytest.param(mistake, name, params, id=label, marks=() if quick else pytest.mark.long)
+
+
+#: cases of the README's tests: one of each family for the smallest mistake in draws, and one mechanism for the others
+QUICK: dict[str, tuple[str, ...]] = {mistake.name: ("dp-sgd",) for mistake in TABLE} | {"a short last batch": ("rsgd",)}
+QUICK["half the noise is drawn"] = (*ONE_OF_EACH_FAMILY, "majority")
+
+
+@pytest.mark.parametrize(("mistake", "name", "params"), [case(m, *c) for m in TABLE for c in m.cases()])
+def test_the_mistake_is_seen(mistake: Mistake, name: str, params: Params, monkeypatch: Patch) -> None:
+    mistake.plant(monkeypatch)
+    with pytest.raises((AssertionError, ValueError)):
+        mistake.seen_by(name, params, monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _caches() -> Iterator[None]:
+    yield
+    accountants.noise_for.cache_clear()
+    accountants.epsilon.cache_clear()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mistake", TABLE, ids=lambda m: m.name)
+def test_without_the_mistake_the_same_tests_pass(mistake: Mistake, monkeypatch: Patch) -> None:
+    for name, params in mistake.cases():
+        if name in QUICK[mistake.name]:
+            mistake.seen_by(name, params, monkeypatch)
+
+
+def test_every_mechanism_with_noise_is_in_the_table() -> None:
+    concerned = {name for mistake in TABLE for name, _ in mistake.cases()}
+    assert concerned == set(ALL) - {"non-private"}
