@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.common.fingerprint import __version__
 
 if TYPE_CHECKING:
-    from dpviz.auditing import AuditResult, audit, audit_run
+    from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
 _HOMES = {
-    "dpviz.auditing": ("AuditResult", "audit", "audit_run"),
+    "dpviz.auditing": ("AuditResult", "OneRunResult", "audit", "audit_one_run", "audit_run"),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
@@ -66,6 +66,7 @@ __all__ = [
     "InvalidInput",
     "Mechanism",
     "Neighbouring",
+    "OneRunResult",
     "PrivacyWarning",
     "PrivateClassifier",
     "Release",
@@ -78,6 +79,7 @@ __all__ = [
     "SweepSpec",
     "__version__",
     "audit",
+    "audit_one_run",
     "audit_run",
     "calibrate",
     "cross_validate",

@@ -1,6 +1,10 @@
-"""The distinguishing game: an attacker who knows two neighbouring datasets guesses which one a model was trained on."""
+"""The distinguishing game: an attacker who knows two neighbouring datasets guesses which one a model was trained on.
+
+`audit` plays it many times on one pair; `audit_one_run` trains once on many canaries.
+"""
 
 from dpviz.auditing.game import audit, audit_pairs, watch
+from dpviz.auditing.one_run import Canaries, OneRunResult, among_rows, audit_one_run, on_axes
 from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
 from dpviz.auditing.runs import audit_run, pair_of, watch_run
@@ -14,14 +18,19 @@ __all__ = [
     "PAIRS",
     "SCORES",
     "AuditResult",
+    "Canaries",
+    "OneRunResult",
     "Pair",
     "Surveyed",
+    "among_rows",
     "audit",
+    "audit_one_run",
     "audit_pairs",
     "audit_run",
     "battery",
     "label_flip",
     "most_influential",
+    "on_axes",
     "pair_of",
     "replace_by",
     "watch",

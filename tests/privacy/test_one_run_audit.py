@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.stats import binom
 
 from dpviz.common.validate import InvalidInput
@@ -63,8 +64,7 @@ def test_everything_revealed_at_once_with_probability_delta(delta: float) -> Non
 def test_p_value_is_its_definition(v: int, r: int, m: int, eps: float, delta: float) -> None:
     p = math.exp(eps) / (1 + math.exp(eps))
     mass = [math.comb(r, k) * p**k * (1 - p) ** (r - k) for k in range(r + 1)]
-    extra = max(sum(mass[k] for k in range(max(v - i, 0), v)) / i for i in range(1, m + 1))
-    expected = min(1.0, sum(mass[v:]) + 2 * m * delta * extra)
+    expected = min(1.0, sum(mass[v:]) + m * delta * sum(mass[v:]) * sum(mass[:v]) / (v * mass[v]))
     assert one_run_p_value(v, r, m, eps, delta) == pytest.approx(expected, rel=1e-10)
 
 
@@ -106,3 +106,66 @@ def test_bad_input_is_named(given: dict[str, float], field: str) -> None:
     values = {"correct": 5, "guesses": 10, "canaries": 100, "epsilon": 1.0, "delta": 0.0} | given
     with pytest.raises(InvalidInput, match=field):
         one_run_p_value(**values)  # type: ignore[arg-type]
+
+
+def largest_probability(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """The largest P[right guesses >= correct] over ALL (epsilon, delta)-DP mechanisms, by linear programming.
+
+    A mechanism and its attacker together map coins to guesses. Averaging over permutations and flips of the coins keeps
+    (epsilon, delta) (the divergence is jointly convex) and the probability, so only the law Q_k of the number of right guesses
+    among r is free. Flipping one coin leaves the m - r unguessed alone and turns k right guesses into k - 1 or k + 1:
+    sum_k (k Q_k - e^eps (r-k+1) Q_(k-1))_+ + sum_k ((r-k) Q_k - e^eps (k+1) Q_(k+1))_+ <= m delta.
+    """
+    r, grow = guesses, math.exp(epsilon)
+    k = np.arange(1, r + 1)
+    size = r + 1
+    rows = np.zeros((2 * r, size + 2 * r))
+    rows[k - 1, k], rows[k - 1, k - 1] = k, -grow * (r - k + 1)
+    rows[r + k - 1, k - 1], rows[r + k - 1, k] = r - k + 1, -grow * k
+    rows[np.arange(2 * r), size + np.arange(2 * r)] = -1.0
+    total = np.concatenate([np.zeros(size), np.ones(2 * r)])
+    goal = -np.concatenate([(np.arange(size) >= correct).astype(float), np.zeros(2 * r)])
+    found = linprog(
+        goal,
+        A_ub=np.vstack([rows, total]),
+        b_ub=np.append(np.zeros(2 * r), canaries * delta),
+        A_eq=np.concatenate([np.ones(size), np.zeros(2 * r)])[None],
+        b_eq=[1.0],
+    )
+    assert found.status == 0
+    return float(-found.fun)
+
+
+def published(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
+    """Steinke, Nasr, Jagielski 2023, Theorem 5.2."""
+    p = 1 / (1 + math.exp(-epsilon))
+    below = np.cumsum(binom.pmf(np.arange(v - 1, -1, -1), r, p))
+    return float(binom.sf(v - 1, r, p) + 2 * m * delta * (below / np.arange(1, v + 1)).max())
+
+
+@pytest.mark.parametrize(("r", "m"), [(10, 10), (10, 40), (40, 40), (40, 200)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_p_value_is_the_largest_probability_of_any_mechanism(r: int, m: int, epsilon: float) -> None:
+    for v in (r // 2, round(r / (1 + math.exp(-epsilon))), r - r // 10, r):
+        for delta in (0.0, 1e-6, 1e-4):
+            truth, ours = largest_probability(v, r, m, epsilon, delta), one_run_p_value(v, r, m, epsilon, delta)
+            assert truth == pytest.approx(ours, rel=1e-6, abs=1e-8)
+            if v > r / (1 + math.exp(-epsilon)) and delta > 0:
+                assert ours <= published(v, r, m, epsilon, delta), "the paper's bound is looser where it is used"
+        # a delta so large that everything may be revealed
+        assert largest_probability(v, r, m, epsilon, 0.02) <= one_run_p_value(v, r, m, epsilon, 0.02) * (1 + 1e-6)
+
+
+def test_the_published_term_of_delta_is_too_small_below_the_mean() -> None:
+    """Two coins, randomised response; of two wrong guesses one is corrected with a small probability."""
+    epsilon, delta = 3.0, 1e-3
+    grow = math.exp(epsilon)
+    p = grow / (1 + grow)
+    moved = 2 * delta / (1 + 2 * grow)
+    wrong, one, both = (1 - p) ** 2 - moved, p * (1 - p) + moved / 2, p**2  # probability of each answer by its right guesses
+    # one coin is turned: answers in which it was right at first, then those in which it was wrong
+    spent = sum(max(a - grow * b, 0.0) for a, b in ((one, wrong), (both, one), (wrong, one), (one, both)))
+    assert spent == pytest.approx(delta)
+    reached = 1 - wrong
+    assert reached > published(1, 2, 2, epsilon, delta)
+    assert reached < one_run_p_value(1, 2, 2, epsilon, delta)

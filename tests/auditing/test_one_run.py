@@ -1,0 +1,182 @@
+"""The audit from one training: false alarms, planted mistakes, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from support import make_problem
+
+import dpviz
+from dpviz.auditing import EXCEEDED, NO_CLAIM, NO_VIOLATION, among_rows, audit_one_run, on_axes
+from dpviz.auditing.one_run import judge_one_run, plan
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms.gradient.dp_gd import DPGD
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
+from dpviz.models import Setting, get_model
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.budget import Budget, Neighbouring
+
+BUDGET = Budget(1.0, 1e-5)
+
+
+class Weak(OutputGaussian):
+    """The planted mistake: a fifth of the noise that is declared."""
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        right = super().calibrate(setting, budget)
+        return dataclasses.replace(right, noise_scale=0.2 * right.noise_scale)
+
+
+def exactly_gaussian(budget: Budget) -> tuple[Mechanism, Any]:
+    """Output perturbation that spends all of its sensitivity on every canary: the SVM's loss is straight there."""
+    mechanism = OutputGaussian()
+    canaries = on_axes(mechanism, get_model("svm"), BUDGET, 200, 0.1)
+    minima = [canaries.drawn(np.full(200, form)).optimum for form in (True, False)]
+    noise = mechanism.calibrate(canaries.problem.setting, budget).noise_scale
+    assert np.allclose((minima[0] - minima[1]) / noise, gaussian_mu(budget), rtol=1e-3)
+    return mechanism, canaries
+
+
+def test_an_exactly_gaussian_mechanism_raises_no_alarm_and_a_fifth_of_its_noise_is_seen() -> None:
+    mechanism, canaries = exactly_gaussian(BUDGET)
+    right = [audit_one_run(mechanism, canaries, BUDGET, seed=k).verdict for k in range(40)]
+    assert right.count(EXCEEDED) <= binom.ppf(1 - 1e-6, 40, 0.05)
+    weak = [audit_one_run(Weak(), canaries, BUDGET, seed=k) for k in range(20)]
+    assert sum(r.verdict == EXCEEDED for r in weak) > 15
+    assert all((r.verdict == EXCEEDED) == (r.epsilon_lower > 1) for r in weak)
+
+
+def promise(claim: Budget) -> Calibration:
+    """A calibration that proves a budget, whatever it is for."""
+    return Calibration.proved(claim, query="", sensitivity_source="", sensitivity=1.0, noise_scale=1.0, accountant="")
+
+
+def alarms(claim: Budget, mu: float, canaries: int, audits: int, confidence: float) -> int:
+    """How many audits refute a claim where the evidence on every canary is N(+-mu/2, 1)."""
+    calibration, rng, found = promise(claim), np.random.default_rng(5), 0
+    for _ in range(audits):
+        coins = rng.random(canaries) < 0.5
+        evidence = np.where(coins, mu / 2, -mu / 2) + rng.standard_normal(canaries)
+        result = judge_one_run("gaussian", calibration, evidence, coins, seed=0, confidence=confidence)
+        found += result.verdict == EXCEEDED
+    return found
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "canaries", "audits"),
+    [(1.0, 300, 200), *(pytest.param(*case, 1000, marks=pytest.mark.long) for case in ((0.5, 300), (1.0, 1000), (4.0, 1000)))],
+)
+def test_exact_gaussians_and_the_mistake_that_is_said_to_be_visible(epsilon: float, canaries: int, audits: int) -> None:
+    claim = Budget(epsilon, 1e-5)
+    mu, share = gaussian_mu(claim), plan(canaries, claim, 0.95)[1]
+    assert alarms(claim, mu, canaries, audits, 0.95) <= binom.ppf(1 - 1e-6, audits, 0.05)
+    assert share is not None
+    assert 0.1 < share < 1
+    # at the share that is named, the attacker expects as many right guesses as refute the claim
+    assert 0.3 < alarms(claim, mu / share, canaries, audits, 0.95) / audits < 0.7
+    assert alarms(claim, 1.5 * mu / share, canaries, audits, 0.95) > 0.85 * audits
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "confidence", "audits"),
+    [(1.0, 0.7, 150), *(pytest.param(*case, 1000, marks=pytest.mark.long) for case in ((1.0, 0.95), (1.0, 0.7), (3.0, 0.95)))],
+)
+def test_randomised_response_on_every_canary_is_the_worst_case(epsilon: float, confidence: float, audits: int) -> None:
+    """Its alarms come close to what is declared, so an auditor that errs by a little is seen."""
+    claim, rng, m = Budget(epsilon), np.random.default_rng(8), 1000
+    chance = 1 / (1 + math.exp(-epsilon))
+
+    def share(right: float, drop: int = 0) -> float:
+        found = 0
+        for _ in range(audits):
+            coins, kept = rng.random(m) < 0.5, rng.random(m) < right
+            evidence = np.where(kept == coins, 1.0, -1.0) + 0.1 * rng.random(m)
+            evidence[np.flatnonzero(~kept)[:drop]] = 0.0  # the control: an attacker who abstains where it was wrong
+            calibration = promise(claim)
+            result = judge_one_run("response", calibration, evidence, coins, seed=0, confidence=confidence)
+            found += result.verdict == EXCEEDED
+        return found / audits
+
+    level = 1 - confidence
+    assert 0 < share(chance) <= binom.ppf(1 - 1e-6, audits, level) / audits
+    assert share(chance, drop=100) > 2 * level
+    assert share(1 / (1 + math.exp(-epsilon - 1.5))) > 0.5
+
+
+def test_how_many_guesses_does_not_depend_on_the_outcome() -> None:
+    calibration = promise(BUDGET)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        result = judge_one_run("any", calibration, rng.standard_normal(300), rng.random(300) < 0.5, seed=0, confidence=0.95)
+        seen.add((result.guesses, int((result.table["guess"] != 0).sum())))
+    assert seen == {(plan(300, BUDGET, 0.95)[0],) * 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "verdict"),
+    [
+        ("dp-sgd", {}, NO_VIOLATION),
+        ("dp-sgd", {"batches": "reshuffled"}, NO_VIOLATION),
+        ("dp-sgd", {"relation": "add-remove"}, NO_VIOLATION),
+        ("ldp-gaussian", {}, NO_VIOLATION),
+        ("amp", {}, NO_VIOLATION),
+        ("non-private", {}, NO_CLAIM),
+        ("pidp-sgd", {}, EXCEEDED),
+        ("dbdp-pi", {}, EXCEEDED),
+    ],
+)
+def test_mechanisms_are_audited_as_they_are(name: str, params: dict[str, object], verdict: str) -> None:
+    mechanism = dpviz.list_mechanisms()[name].from_params(params)
+    canaries = on_axes(mechanism, get_model("logistic"), BUDGET, 200)
+    assert canaries.neighbouring == params.get("relation", "replace-one")
+    result = dpviz.audit_one_run(mechanism, canaries, BUDGET, seed=3)
+    assert result.verdict == verdict
+    assert result.correct == round(result.guessed_right * result.guesses) <= result.guesses <= 200
+    again = audit_one_run(mechanism, canaries, BUDGET, seed=3)
+    assert again.table.equals(result.table)
+    assert not audit_one_run(mechanism, canaries, BUDGET, seed=4).table["first"].equals(result.table["first"])
+
+
+def test_rows_of_real_data_and_networks_can_be_canaries() -> None:
+    problem = make_problem(n=200, d=6)
+    canaries = among_rows(DPGD(), problem, BUDGET, 150, seed=1)
+    assert len(canaries) == 150
+    assert (canaries.y == -canaries.first.y).all()
+    drawn = canaries.drawn(np.arange(150) < 75)
+    changed = np.flatnonzero(drawn.rows.y != problem.rows.y)
+    assert np.array_equal(changed, canaries.positions[75:])
+    assert audit_one_run(DPGD(), canaries, BUDGET).verdict == NO_VIOLATION
+    sgd = dpviz.list_mechanisms()["dp-sgd"].from_params({"epochs": 2.0})
+    assert audit_one_run(sgd, on_axes(sgd, get_model("mlp-4"), BUDGET, 50), BUDGET).canaries == 50
+
+
+def test_rows_of_zeros_stand_for_absent_ones() -> None:
+    mechanism = dpviz.list_mechanisms()["dp-sgd"].from_params({"relation": "add-remove"})
+    canaries = on_axes(mechanism, get_model("logistic"), BUDGET, 20)
+    assert canaries.neighbouring is Neighbouring.ADD_REMOVE
+    drawn = canaries.drawn(np.arange(20) < 5)
+    assert np.array_equal(np.flatnonzero(drawn.rows.X.any(axis=1)), np.arange(5))
+    with pytest.raises(InvalidInput, match="row of zeros"):
+        on_axes(mechanism, get_model("mlp-4"), BUDGET, 20)
+    with pytest.raises(InvalidInput, match="canaries"):
+        audit_one_run(DPGD(), canaries, BUDGET)
+
+
+def test_what_cannot_be_audited_is_said() -> None:
+    majority = dpviz.list_mechanisms()["majority"].from_params({"private": True})
+    with pytest.raises(InvalidInput, match="one label"):
+        audit_one_run(majority, on_axes(majority, get_model("logistic"), BUDGET, 20), BUDGET)
+    for count in (3, 10**6):
+        with pytest.raises(InvalidInput, match="canaries"):
+            on_axes(DPGD(), get_model("logistic"), BUDGET, count)
+    with pytest.raises(InvalidInput, match="canaries"):
+        on_axes(DPGD(), get_model("mlp"), BUDGET, 2000)
+    with pytest.raises(InvalidInput, match="confidence"):
+        audit_one_run(DPGD(), on_axes(DPGD(), get_model("logistic"), BUDGET, 20), BUDGET, confidence=0.3)
