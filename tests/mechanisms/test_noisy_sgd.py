@@ -23,7 +23,7 @@ from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -275,9 +275,7 @@ def test_calibration_names_its_relation_and_meets_it(relation: Neighbouring) -> 
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.neighbouring is relation
     assert cal.status is Status.PROVED
-    assert (
-        1 - 1e-3 < accountants.epsilon(mechanism.noisy_sums(1.0, cal.details["noise_multiplier"]), mechanism.method, 1e-5) <= 1.0
-    )
+    assert 1 - 1e-3 < account.epsilon(mechanism.noisy_sums(1.0, cal.details["noise_multiplier"]), mechanism.method, 1e-5) <= 1.0
     # a batch factor or half the noise would be seen here
     assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.1 * 500))
     assert cal.sensitivity == pytest.approx((2 if relation is Neighbouring.REPLACE_ONE else 1) / 50)

@@ -33,7 +33,7 @@ from dpviz.mechanisms.gradient.shared import PoissonSGD
 from dpviz.mechanisms.output.shared import Permuted
 from dpviz.mechanisms.single_record import SingleRecord
 from dpviz.models.solvers import minibatch
-from dpviz.privacy.accounting import accountants, rdp
+from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import steps_of
 
 ALL = dpviz.list_mechanisms()
@@ -185,7 +185,7 @@ def add_remove_for_replace_one(cal: Any) -> Any:
 
 
 def two_hops_forgotten(patch: Patch) -> None:
-    original = accountants.log_delta
+    original = account.log_delta
 
     def one_hop(event: Any, method: Any, *args: Any) -> float:
         if method.route == "two-hop" and any(step.sampling == "poisson" for step in steps_of(event)):
@@ -193,8 +193,8 @@ def two_hops_forgotten(patch: Patch) -> None:
         return original(event, method, *args)
 
     patch.setattr(accountants, "log_delta", one_hop)
-    accountants.noise_for.cache_clear()
-    accountants.epsilon.cache_clear()
+    account.noise_for.cache_clear()
+    account.epsilon.cache_clear()
 
 
 def one_hop_of_svrg(patch: Patch) -> None:
@@ -416,8 +416,8 @@ def test_the_mistake_is_seen(mistake: Mistake, name: str, params: Params, monkey
 @pytest.fixture(autouse=True)
 def _caches() -> Iterator[None]:
     yield
-    accountants.noise_for.cache_clear()
-    accountants.epsilon.cache_clear()
+    account.noise_for.cache_clear()
+    account.epsilon.cache_clear()
 
 
 @pytest.mark.long

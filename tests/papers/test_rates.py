@@ -17,7 +17,7 @@ from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy import utility_bounds
-from dpviz.privacy.accounting import accountants, curves, side_by_side
+from dpviz.privacy.accounting import account, curves, side_by_side
 from dpviz.privacy.accounting.events import Gaussian, Mixture, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, tightest
@@ -162,7 +162,7 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
     assert min(abs(o.sigma / cal.noise_scale - 1) for o in found if math.isfinite(o.sigma) and o.status is Status.PROVED) < 1e-9
     assert only_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
     event = scaled(released, cal.noise_scale)
-    assert accountants.epsilon(event, tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
+    assert account.epsilon(event, tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
     assert isinstance(mechanism, BoundsSensitivity)
     assert any(b.value == pytest.approx(cal.sensitivity, rel=1e-9) for b in mechanism.sensitivity_bounds(SETTING))
     if isinstance(mechanism, HasTrace):
@@ -226,7 +226,7 @@ def test_rdp_of_sampled_steps_refuses_what_it_cannot() -> None:
     assert math.isnan(found["zCDP"].sigma)
     assert "sampled" in found["zCDP"].note
     assert found["PLD, opposite pair"].status is Status.CLAIM
-    z = accountants.noise_for(Repeated(Sampled(Gaussian.of_rows(1.0), 0.1), 200), TWO_HOP, BUDGET)
+    z = account.noise_for(Repeated(Sampled(Gaussian.of_rows(1.0), 0.1), 200), TWO_HOP, BUDGET)
     assert found["PLD, two hops"].sigma == pytest.approx(0.01 * z, rel=1e-12)
 
 

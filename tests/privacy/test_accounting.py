@@ -13,7 +13,7 @@ from scipy.stats import norm
 from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting import accountants, rdp
+from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import CannotAccount, Event
 from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
@@ -49,10 +49,10 @@ def test_rdp_of_the_subsampled_gaussian_hits_its_reference() -> None:
 
 
 def test_pld_of_the_subsampled_gaussian_hits_its_reference() -> None:
-    assert accountants.epsilon(noisy_sums(1.0, 0.01, 1000), Method(), 1e-5) == pytest.approx(1.8289344146743012, rel=1e-3)
+    assert account.epsilon(noisy_sums(1.0, 0.01, 1000), Method(), 1e-5) == pytest.approx(1.8289344146743012, rel=1e-3)
     # two hops, as the add/remove curve gives them
-    assert accountants.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5) == pytest.approx(4.2318, rel=1e-3)
-    assert accountants.epsilon(noisy_sums(3.0, 0.1, 200), TWO_HOP, 1e-5) == pytest.approx(4.5802, rel=1e-3)
+    assert account.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5) == pytest.approx(4.2318, rel=1e-3)
+    assert account.epsilon(noisy_sums(3.0, 0.1, 200), TWO_HOP, 1e-5) == pytest.approx(4.5802, rel=1e-3)
 
 
 def test_zcdp_and_closed_rdp_noise() -> None:
@@ -62,7 +62,7 @@ def test_zcdp_and_closed_rdp_noise() -> None:
     assert rdp.zcdp_epsilon(rho, 1e-8) == pytest.approx(1.0, rel=1e-12)
     tight = rdp.zcdp_epsilon(rho, 1e-8, "cks")
     exact_mu = math.sqrt(2 * rho)
-    exact = accountants.epsilon(noisy_sums(1 / exact_mu, 1.0, 1), Method("gaussian"), 1e-8)
+    exact = account.epsilon(noisy_sums(1 / exact_mu, 1.0, 1), Method("gaussian"), 1e-8)
     assert exact < tight < 1.0
 
 
@@ -150,11 +150,11 @@ def test_gaussian_composition_is_never_below_the_exact_value(kind: str, mu: floa
 )
 def test_pld_within_half_a_percent_of_the_referee_and_never_below(q: float, z: float, count: int, grid: float) -> None:
     logging.getLogger().setLevel(logging.ERROR)
-    ours = accountants.epsilon(noisy_sums(z, q, count), Method(), 1e-5)
+    ours = account.epsilon(noisy_sums(z, q, count), Method(), 1e-5)
     theirs = referee(q, z, count, "ADD_OR_REMOVE_ONE", grid)  # above the truth by less than 1e-4 on this grid
     assert theirs * (1 - 1e-4) <= ours <= theirs * 1.005
     # the comparison can fail: 5 % too little noise is seen
-    assert accountants.epsilon(noisy_sums(z * 1.05, q, count), Method(), 1e-5) < theirs * (1 - 1e-4)
+    assert account.epsilon(noisy_sums(z * 1.05, q, count), Method(), 1e-5) < theirs * (1 - 1e-4)
 
 
 def test_conventions_of_dp_accounting() -> None:
@@ -171,10 +171,10 @@ def test_conventions_of_dp_accounting() -> None:
     assert referee(1.0, 1.0, 1, "ADD_OR_REMOVE_ONE", 1e-4) == pytest.approx(4.3772, rel=1e-4)
     assert referee(1.0, 1.0, 1, "REPLACE_ONE", 1e-4) == pytest.approx(9.9973, rel=1e-4)
 
-    assert accountants.epsilon(noisy_sums(1.0), Method("pld", ADD), 1e-5) == pytest.approx(4.3772, rel=1e-4)
-    assert accountants.epsilon(noisy_sums(1.0), Method("pld", REPLACE), 1e-5) == pytest.approx(9.9973, rel=1e-4)
-    assert accountants.epsilon(noisy_sums(1.0), Method("rdp", ADD), 1e-5) == pytest.approx(once, rel=5e-3)
-    assert accountants.epsilon(noisy_sums(1.0), Method("rdp", REPLACE), 1e-5) == pytest.approx(
+    assert account.epsilon(noisy_sums(1.0), Method("pld", ADD), 1e-5) == pytest.approx(4.3772, rel=1e-4)
+    assert account.epsilon(noisy_sums(1.0), Method("pld", REPLACE), 1e-5) == pytest.approx(9.9973, rel=1e-4)
+    assert account.epsilon(noisy_sums(1.0), Method("rdp", ADD), 1e-5) == pytest.approx(once, rel=5e-3)
+    assert account.epsilon(noisy_sums(1.0), Method("rdp", REPLACE), 1e-5) == pytest.approx(
         theirs("REPLACE_ONE", da.GaussianDpEvent(0.5)), rel=5e-3
     )
 
@@ -186,9 +186,9 @@ def test_conventions_of_dp_accounting() -> None:
 def test_opposite_route_is_the_one_of_dp_accounting() -> None:
     logging.getLogger().setLevel(logging.ERROR)
     theirs = referee(0.01, 1.0, 1000, "REPLACE_ONE", 1e-4)
-    opposite = accountants.epsilon(noisy_sums(1.0, 0.01, 1000), Method("pld", REPLACE, "opposite"), 1e-5)
+    opposite = account.epsilon(noisy_sums(1.0, 0.01, 1000), Method("pld", REPLACE, "opposite"), 1e-5)
     assert theirs * (1 - 1e-4) <= opposite <= theirs * 1.002
-    assert opposite < accountants.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5)
+    assert opposite < account.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5)
 
 
 # two hops ---------------------------------------------------------------------------------------------------
@@ -198,15 +198,15 @@ def test_opposite_route_is_the_one_of_dp_accounting() -> None:
 def test_two_hops_follow_from_the_add_remove_curve(accountant: str) -> None:
     steps = noisy_sums(2.0, 0.05, 300)
     for eps in (0.5, 2.0, 8.0):
-        half = accountants.log_delta(steps, Method(accountant, ADD), eps / 2)
-        both = accountants.log_delta(steps, Method(accountant, REPLACE, "two-hop"), eps)
+        half = account.log_delta(steps, Method(accountant, ADD), eps / 2)
+        both = account.log_delta(steps, Method(accountant, REPLACE, "two-hop"), eps)
         assert both == pytest.approx(min(0.0, half + math.log1p(math.exp(eps / 2))), rel=1e-6)
 
 
 def test_two_hops_are_no_better_than_an_exact_doubling_where_that_is_known() -> None:
     steps = noisy_sums(20.0, 1.0, 100)
-    exact = accountants.log_delta(steps, Method("gaussian", REPLACE), 2.0)
-    half = accountants.log_delta(steps, Method("gaussian", ADD), 1.0)
+    exact = account.log_delta(steps, Method("gaussian", REPLACE), 2.0)
+    half = account.log_delta(steps, Method("gaussian", ADD), 1.0)
     assert half + math.log1p(math.e) >= exact
 
 
@@ -218,22 +218,22 @@ def test_two_hops_are_no_better_than_an_exact_doubling_where_that_is_known() -> 
 @pytest.mark.parametrize("eps", [0.01, 1.0, 10.0, 1e4])
 def test_noise_meets_the_budget_and_wastes_little(accountant: str, relation: Neighbouring, eps: float) -> None:
     method = Method(accountant, relation, "two-hop" if relation is REPLACE else "none")
-    z = accountants.noise_for(noisy_sums(1.0, 0.05, 200), method, Budget(eps, 1e-6))
-    assert accountants.log_delta(noisy_sums(z, 0.05, 200), method, eps) <= math.log(1e-6)
-    assert accountants.log_delta(noisy_sums(z * (1 - 1e-3), 0.05, 200), method, eps) > math.log(1e-6)
+    z = account.noise_for(noisy_sums(1.0, 0.05, 200), method, Budget(eps, 1e-6))
+    assert account.log_delta(noisy_sums(z, 0.05, 200), method, eps) <= math.log(1e-6)
+    assert account.log_delta(noisy_sums(z * (1 - 1e-3), 0.05, 200), method, eps) > math.log(1e-6)
 
 
 def test_full_batches_get_the_exact_noise() -> None:
     budget = Budget(1.0, 1e-5)
-    z = accountants.noise_for(noisy_sums(1.0, 1.0, 50), Method("pld", REPLACE), budget)
+    z = account.noise_for(noisy_sums(1.0, 1.0, 50), Method("pld", REPLACE), budget)
     assert z == pytest.approx(2 * math.sqrt(50) / gaussian_mu(budget), rel=2e-5)
-    assert accountants.noise_for(noisy_sums(1.0), Method("gaussian", ADD), budget) == pytest.approx(
+    assert account.noise_for(noisy_sums(1.0), Method("gaussian", ADD), budget) == pytest.approx(
         gaussian_sigma(budget, 1.0), rel=2e-5
     )
 
 
 def test_less_noise_never_means_less_epsilon() -> None:
-    found = [accountants.epsilon(noisy_sums(z, 0.1, 100), TWO_HOP, 1e-6) for z in (0.6, 1.0, 2.0, 5.0, 20.0, 100.0)]
+    found = [account.epsilon(noisy_sums(z, 0.1, 100), TWO_HOP, 1e-6) for z in (0.6, 1.0, 2.0, 5.0, 20.0, 100.0)]
     assert all(a > b > 0 for a, b in itertools.pairwise(found))
 
 
@@ -245,7 +245,7 @@ def test_less_noise_never_means_less_epsilon() -> None:
 def test_shuffled_batches_are_refused(accountant: str, relation: Neighbouring) -> None:
     for rate in (0.1, 1.0):
         with pytest.raises(CannotAccount, match="shuffled"):
-            accountants.log_delta(noisy_sums(1.0, rate, 10, "fixed"), Method(accountant, relation, "two-hop"), 1.0)
+            account.log_delta(noisy_sums(1.0, rate, 10, "fixed"), Method(accountant, relation, "two-hop"), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,9 @@ def test_shuffled_batches_are_refused(accountant: str, relation: Neighbouring) -
 )
 def test_what_has_no_proof_raises(steps: Event, method: Method) -> None:
     with pytest.raises(CannotAccount):
-        accountants.epsilon(steps, method, 1e-5)
+        account.epsilon(steps, method, 1e-5)
     with pytest.raises(CannotAccount):
-        accountants.noise_for(steps, method, Budget(1, 1e-5))
+        account.noise_for(steps, method, Budget(1, 1e-5))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1", None])
@@ -285,7 +285,7 @@ def test_nan_curves_and_impossible_budgets_raise() -> None:
     with pytest.raises(InvalidInput, match="orders"):
         rdp.sampled_gaussian(0.1, 1.0, (0.5,))
     with pytest.raises(InvalidInput, match="delta"):
-        accountants.noise_for(noisy_sums(1.0, 0.1, 10), Method(), Budget(1.0))
+        account.noise_for(noisy_sums(1.0, 0.1, 10), Method(), Budget(1.0))
     for delta in (0.0, 1.0, math.nan):
         with pytest.raises(InvalidInput, match="delta"):
-            accountants.epsilon(noisy_sums(1.0), Method(), delta)
+            account.epsilon(noisy_sums(1.0), Method(), delta)

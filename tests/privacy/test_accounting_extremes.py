@@ -13,7 +13,7 @@ from support import mostly_long, noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
-from dpviz.privacy.accounting import accountants, rdp, side_by_side
+from dpviz.privacy.accounting import account, rdp, side_by_side
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
@@ -46,8 +46,8 @@ def test_one_rare_step_is_not_blurred_by_the_grid(q: float, z: float, delta: flo
     exact = brentq(
         lambda eps: math.log(q / delta) + float(log_gaussian_delta(math.log1p(math.expm1(eps) / q), 1 / z)), 1e-9, 20, xtol=1e-14
     )
-    assert exact * (1 - 1e-6) <= accountants.epsilon(noisy_sums(z, q, 1), Method(), delta) <= exact * (1 + 1e-3)
-    assert accountants.epsilon(noisy_sums(z * 1.05, q, 1), Method(), delta) < exact * (1 - 1e-3), "5 % of noise is seen"
+    assert exact * (1 - 1e-6) <= account.epsilon(noisy_sums(z, q, 1), Method(), delta) <= exact * (1 + 1e-3)
+    assert account.epsilon(noisy_sums(z * 1.05, q, 1), Method(), delta) < exact * (1 - 1e-3), "5 % of noise is seen"
 
 
 def test_delta_falls_with_epsilon_at_low_rates() -> None:
@@ -58,8 +58,8 @@ def test_delta_falls_with_epsilon_at_low_rates() -> None:
 @pytest.mark.filterwarnings("error")
 def test_budgets_beyond_the_orders_of_rdp_are_refused() -> None:
     with pytest.raises(CannotAccount, match="rdp"):
-        accountants.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))
-    assert accountants.noise_for(noisy_sums(1.0, 0.01, 10), Method("pld"), Budget(1e-3, 1e-12)) > 1
+        account.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))
+    assert account.noise_for(noisy_sums(1.0, 0.01, 10), Method("pld"), Budget(1e-3, 1e-12)) > 1
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 0.01), Budget(0.03, 0.5), Budget(1e-3, 1e-6), Budget(50.0, 1e-12)], ids=str)

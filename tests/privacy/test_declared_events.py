@@ -11,7 +11,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, DeclaresEvent
 from dpviz.mechanisms.knobs import Choice
 from dpviz.models import get_model
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
 from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -93,9 +93,9 @@ def test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(
         return
     method = accountant(event, calibration.neighbouring)
     pure = proved.delta == 0
-    reached = accountants.epsilon(event, method, 1e-12 if pure else proved.delta)
+    reached = account.epsilon(event, method, 1e-12 if pure else proved.delta)
     assert reached <= proved.epsilon * (1 + 1e-5)
-    weaker = accountants.epsilon(scaled(event, 0.95), method, 1e-12 if pure else proved.delta)
+    weaker = account.epsilon(scaled(event, 0.95), method, 1e-12 if pure else proved.delta)
     # a mixture or a published calibration may hold more noise than is needed, but never none that could be taken away
     assert weaker > reached * 1.01 or (isinstance(event, Shuffled | Mixture) and weaker > reached)
 
@@ -111,7 +111,7 @@ def test_a_record_and_its_opposite_stay_within_the_budget(name: str, params: dic
         if step.sampling == "poisson" and isinstance(step.event, Gaussian):
             sampled = Repeated(Sampled(step.event, step.rate), step.count)
             pair = Method("pld", Neighbouring.REPLACE_ONE, "opposite")
-            assert accountants.epsilon(sampled, pair, 1e-5) <= epsilon, "of this kind of release alone"
+            assert account.epsilon(sampled, pair, 1e-5) <= epsilon, "of this kind of release alone"
 
 
 def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibrations() -> None:
@@ -127,10 +127,8 @@ def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibration
         again = mechanism.released(SETTING, weak)
         assert again is not None
         delta = calibration.proved_budget.delta or 1e-12
-        assert accountants.epsilon(again, accountant(again, calibration.neighbouring), delta) > 1.01, name
-        assert accountants.epsilon(event, accountant(event, calibration.neighbouring), delta) == pytest.approx(1.0, rel=1e-4), (
-            name
-        )
+        assert account.epsilon(again, accountant(again, calibration.neighbouring), delta) > 1.01, name
+        assert account.epsilon(event, accountant(event, calibration.neighbouring), delta) == pytest.approx(1.0, rel=1e-4), name
 
 
 @pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))

@@ -10,7 +10,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting import accountants, curves, rdp
+from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting.events import (
     CannotAccount,
     Composed,
@@ -92,8 +92,8 @@ def test_events_that_mean_nothing_are_refused() -> None:
     with pytest.raises(InvalidInput, match="events"):
         Composed(())
     with pytest.raises(CannotAccount, match="contribution"):
-        accountants.log_delta(Gaussian(1.0), Method("gaussian", ADD), 1.0)
-    assert accountants.log_delta(Gaussian(1.0), Method("gaussian", REPLACE), 1.0) == log_gaussian_delta(1.0, 1.0)
+        account.log_delta(Gaussian(1.0), Method("gaussian", ADD), 1.0)
+    assert account.log_delta(Gaussian(1.0), Method("gaussian", REPLACE), 1.0) == log_gaussian_delta(1.0, 1.0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 30])
@@ -106,11 +106,11 @@ def test_pure_releases_compose_exactly(count: int, single: float) -> None:
     event = Repeated(PureEpsilon(single), count)
     for share in (0.2, 0.6, 0.95):
         epsilon = share * count * single
-        delta = math.exp(accountants.log_delta(event, HOCKEY_STICK, epsilon))
+        delta = math.exp(account.log_delta(event, HOCKEY_STICK, epsilon))
         assert delta == pytest.approx(referee.get_delta_for_epsilon(epsilon), rel=5e-3, abs=1e-9)
-        assert math.exp(accountants.log_delta(scaled(event, 1.05), HOCKEY_STICK, epsilon)) < delta * 0.99
-    assert accountants.log_delta(event, HOCKEY_STICK, count * single * (1 + 1e-9)) == -math.inf
-    assert accountants.epsilon(event, HOCKEY_STICK, 1e-9) <= count * single * (1 + 1e-8)
+        assert math.exp(account.log_delta(scaled(event, 1.05), HOCKEY_STICK, epsilon)) < delta * 0.99
+    assert account.log_delta(event, HOCKEY_STICK, count * single * (1 + 1e-9)) == -math.inf
+    assert account.epsilon(event, HOCKEY_STICK, 1e-9) <= count * single * (1 + 1e-8)
 
 
 def test_every_kind_of_event_has_the_epsilon_of_its_own_theorem() -> None:
@@ -124,7 +124,7 @@ def test_every_kind_of_event_has_the_epsilon_of_its_own_theorem() -> None:
     ]
     for event, expected in cases:
         assert tightest(event) == HOCKEY_STICK
-        assert accountants.epsilon(event, HOCKEY_STICK, 1e-6) == pytest.approx(expected, rel=1e-12)
+        assert account.epsilon(event, HOCKEY_STICK, 1e-6) == pytest.approx(expected, rel=1e-12)
     assert tightest(noisy_sums(1.0, 0.1, 10)) == TWO_HOP
 
 
@@ -132,15 +132,15 @@ def test_different_kinds_are_added_up_by_rdp() -> None:
     """A full gradient and sampled steps, as DP-SVRG releases them."""
     event = Composed((Repeated(Gaussian.of_rows(1.0, 5.0), 3), Repeated(Sampled(Gaussian.of_rows(1.0, 2.0), 0.05), 40)))
     curve = 3 * rdp.gaussian(1 / 5.0) + 40 * rdp.sampled_gaussian(0.05, 2.0)
-    assert accountants.log_delta(event, Method("rdp"), 1.0) == pytest.approx(rdp.log_delta(curve, 1.0), rel=1e-14)
-    two_hops = accountants.log_delta(event, Method("rdp", REPLACE, "two-hop"), 2.0)
+    assert account.log_delta(event, Method("rdp"), 1.0) == pytest.approx(rdp.log_delta(curve, 1.0), rel=1e-14)
+    two_hops = account.log_delta(event, Method("rdp", REPLACE, "two-hop"), 2.0)
     assert two_hops == pytest.approx(min(0.0, rdp.log_delta(curve, 1.0) + math.log1p(math.e)), rel=1e-12)
-    factor = accountants.noise_for(event, Method("rdp"), Budget(0.5, 1e-6))
-    assert accountants.epsilon(scaled(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
-    assert accountants.epsilon(scaled(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
+    factor = account.noise_for(event, Method("rdp"), Budget(0.5, 1e-6))
+    assert account.epsilon(scaled(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
+    assert account.epsilon(scaled(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
     for other in ("pld", "gaussian", "zcdp"):
         with pytest.raises(CannotAccount):
-            accountants.log_delta(event, Method(other), 1.0)
+            account.log_delta(event, Method(other), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_different_kinds_are_added_up_by_rdp() -> None:
 )
 def test_what_no_proof_covers_is_refused(event: Event, method: Method) -> None:
     with pytest.raises(CannotAccount):
-        accountants.log_delta(event, method, 1.0)
+        account.log_delta(event, method, 1.0)
     with pytest.raises(CannotAccount):
-        accountants.epsilon(event, method, 1e-5)
+        account.epsilon(event, method, 1e-5)
 
 
 def test_curves_speak_of_gaussian_noise_only() -> None:

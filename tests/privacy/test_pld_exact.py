@@ -20,7 +20,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from support import mostly_long, noisy_sums
 
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
@@ -119,7 +119,7 @@ def test_the_integral_is_the_closed_form_of_full_batches(count: int, z: float, e
 @pytest.mark.parametrize(("q", "z", "count", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.1, 0.6, 100, 1e-6), (0.02, 1.2, 3000, 1e-8)])
 def test_epsilon_of_a_run_is_that_of_its_worse_direction(q: float, z: float, count: int, delta: float) -> None:
     found, referees = (
-        accountants.epsilon(noisy_sums(z, q, count), Method(), delta),
+        account.epsilon(noisy_sums(z, q, count), Method(), delta),
         [Referee(d, q, z, count) for d in ("remove", "add")],
     )
     assert max(r.log_delta(found) for r in referees) <= math.log(delta) + 1e-8

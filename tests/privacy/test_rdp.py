@@ -14,7 +14,7 @@ from dp_accounting.rdp import RdpAccountant
 from support import mostly_long, noisy_sums
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting import accountants, rdp
+from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
 
@@ -100,8 +100,8 @@ def test_epsilon_is_at_most_that_of_dp_accounting(q: float, z: float) -> None:
 @pytest.mark.parametrize(("q", "z", "count"), [(0.01, 0.5, 100), (0.1, 0.8, 100), (0.001, 0.4, 1000)])
 def test_renyi_epsilon_is_never_below_the_privacy_loss_distribution(q: float, z: float, count: int) -> None:
     steps = noisy_sums(z, q, count)
-    tight = accountants.epsilon(steps, Method("pld"), 1e-5)
-    assert tight <= accountants.epsilon(steps, Method("rdp"), 1e-5) <= 1.4 * tight
+    tight = account.epsilon(steps, Method("pld"), 1e-5)
+    assert tight <= account.epsilon(steps, Method("rdp"), 1e-5) <= 1.4 * tight
 
 
 def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:
@@ -109,7 +109,7 @@ def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:
     reference = float(theirs(0.01, 0.5, 100).get_epsilon(1e-5))
     whole = 100 * rdp.sampled_gaussian(0.01, 0.5, rdp.WHOLE_ORDERS)
     assert rdp.epsilon(whole, 1e-5, orders=rdp.WHOLE_ORDERS)[0] > 1.3 * reference
-    assert accountants.epsilon(noisy_sums(0.5, 0.01, 100), Method("rdp"), 1e-5) == pytest.approx(reference, rel=5e-3)
+    assert account.epsilon(noisy_sums(0.5, 0.01, 100), Method("rdp"), 1e-5) == pytest.approx(reference, rel=5e-3)
 
 
 @pytest.mark.parametrize("orders", [(1.0,), (0.5, 2), (25.5,), (math.nan,), (1.0005,)])

@@ -15,7 +15,7 @@ from support import noisy_sums
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
@@ -91,8 +91,8 @@ def test_every_noise_meets_its_budget_and_five_percent_less_does_not(budget: Bud
         method = Method(accountant)
         if accountant == "pld" or budget.epsilon > 0.1:
             costs[accountant] = (
-                accountants.noise_for(noisy_sums(1.0, 0.05, 50), method, budget),
-                lambda z, method=method: accountants.log_delta(noisy_sums(z, 0.05, 50), method, budget.epsilon) - target,
+                account.noise_for(noisy_sums(1.0, 0.05, 50), method, budget),
+                lambda z, method=method: account.log_delta(noisy_sums(z, 0.05, 50), method, budget.epsilon) - target,
             )
     for name, (noise, cost) in costs.items():
         assert cost(noise) <= 1e-11, name

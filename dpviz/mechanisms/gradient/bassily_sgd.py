@@ -14,7 +14,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -90,7 +90,7 @@ class BassilySGD(PoissonSGD):
         z = sigma / (n * bound)
         method = Method("pld", Neighbouring.REPLACE_ONE)
         steps = Repeated(Sampled(Gaussian.of_rows(1.0, z), 1 / n, "without-replacement"), n * n)
-        reached = accountants.epsilon(steps, method, budget.delta)
+        reached = account.epsilon(steps, method, budget.delta)
         return Calibration.proved(
             budget,
             sensitivity=2 * n * bound,

@@ -25,14 +25,16 @@ from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting import accountants
+from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import ROUTES, Method
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.sensitivity.bound import Bound
 
 MOST_STEPS = 200_000
+_ACCOUNTANTS = tuple(name for name, known in reversed(list_accountants().items()) if "poisson" in known.samplings)
 LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
 ROUNDING: Words = (
@@ -147,7 +149,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
     )
     clip_norm: float = clip_norm_knob()
-    accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is the tighter one.", options=("pld", "rdp"))
+    accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is tighter than rdp.", options=_ACCOUNTANTS)
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,
         "Neighbouring",
@@ -171,7 +173,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 
     def noise_multiplier(self, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""
-        return accountants.noise_for(self.noisy_sums(1.0), self.method, budget)
+        return account.noise_for(self.noisy_sums(1.0), self.method, budget)
 
     def noise_scale(self, setting: Setting, budget: Budget) -> float:
         """Standard deviation per coordinate of the noise on a batch's mean gradient."""
@@ -181,7 +183,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     def method(self) -> Method:
         """How the steps are accounted for."""
         relation = Neighbouring(self.relation)
-        return Method(self.accountant, relation, ROUTES[1] if relation is Neighbouring.REPLACE_ONE else ROUTES[0])
+        return Method(self.accountant, relation, "two-hop" if relation is Neighbouring.REPLACE_ONE else "none")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if self.steps > MOST_STEPS:
@@ -208,7 +210,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             noise_scale=sigma,
             neighbouring=self.method.relation,
             accountant=self.method.words,
-            conversion={"pld": "δ(ε) of the composed distribution", "rdp": "Canonne, Kamath, Steinke 2020"}[self.accountant],
+            conversion=get_accountant(self.accountant).conversion_words,
             notes=(
                 *((f"Replace-one: {how}.",) if replace_one else ("Add-remove: the divisor qn stays at its public value.",)),
                 "Every iterate may be published.",
@@ -279,7 +281,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         def divergence(norms: Floats, path: Floats) -> Floats:
             return one_row.divergence(np.minimum(norms, bound) / bound)
 
-        worst = accountants.epsilon(self.noisy_sums(1.0, z), Method(self.accountant), calibration.budget.delta)
+        worst = account.epsilon(self.noisy_sums(1.0, z), Method(self.accountant), calibration.budget.delta)
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:

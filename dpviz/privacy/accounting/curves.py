@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.accountants import epsilon, log_delta
+from dpviz.privacy.accounting.account import epsilon, log_delta
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, only_step
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from dpviz.common.validate import InvalidInput, whole
-from dpviz.privacy.accounting.accountants import epsilon
+from dpviz.privacy.accounting.account import epsilon
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, steps_of
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.selection import slack_of

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
+from dpviz.common.words import Words
 
 Floats = NDArray[np.float64]
 
@@ -207,6 +208,11 @@ class Step:
     def total(self) -> float:
         """Sensitivity of all repetitions together where every row is in each: sqrt(count) times the largest, exactly."""
         return self.sensitivity * math.sqrt(self.count)
+
+    @property
+    def formula(self) -> Words:
+        """`total` in LaTeX."""
+        return r"\sqrt T\,\Delta" if self.count > 1 else r"\Delta"
 
     @property
     def mu(self) -> float:

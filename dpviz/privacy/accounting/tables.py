@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz.privacy.accounting import accountants, curves
+from dpviz.privacy.accounting import account, curves
+from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
@@ -53,7 +54,7 @@ def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     for name in CONVERSIONS:
         table[name] = rdp_to_epsilon(orders, divergence, delta, name)
     best = {name: curves.best_order(event, delta, name) for name in CONVERSIONS}
-    return RenyiCurve(table, relation, best, accountants.epsilon(event, tightest(event), delta))
+    return RenyiCurve(table, relation, best, account.epsilon(event, tightest(event), delta))
 
 
 def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
@@ -63,9 +64,9 @@ def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
         Columns epsilon, delta (tightest proof, replace-one), mironov and improved (through Rényi divergences; NaN where
         these are known under add-remove only, as for Poisson batches).
     """
-    proved = max(accountants.epsilon(event, tightest(event), delta), 1e-3)
+    proved = max(account.epsilon(event, tightest(event), delta), 1e-3)
     grid = np.geomspace(proved / 12, proved * 4, points)
-    tight = np.array([accountants.log_delta(event, tightest(event), float(e)) for e in grid])
+    tight = np.array([account.log_delta(event, tightest(event), float(e)) for e in grid])
     table = pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)})
     orders, divergence, relation = curves.renyi(event)
     for name in CONVERSIONS:
@@ -99,23 +100,22 @@ def composition(
     """epsilon over the number of steps at one noise multiplier and Poisson sampling rate (1 for full batches)."""
     route = "two-hop" if relation is Neighbouring.REPLACE_ONE and rate < 1 else "none"
     plans = {
-        "PLD": Method("pld", relation, route),
-        "RDP, improved conversion": Method("rdp", relation, route),
-        "RDP, Mironov's conversion": Method("rdp", relation, route, "mironov"),
-        "zCDP": Method("zcdp", relation),
+        name: Method(accountant.name, relation, route, conversion)
+        for accountant in reversed(list_accountants().values())
+        for name, conversion in reversed(accountant.columns)
     }
     one = Sampled(Gaussian.of_rows(1.0, noise_multiplier), rate)
     values: dict[str, list[float]] = {}
     refused: dict[str, str] = {}
     for name, method in plans.items():
         try:
-            values[name] = [accountants.epsilon(Repeated(one, t), method, delta) for t in steps]
+            values[name] = [account.epsilon(Repeated(one, t), method, delta) for t in steps]
         except CannotAccount as problem:
             refused[name] = problem.cause
     single = ""
-    if "PLD" in values and accountants.epsilon(one, plans["PLD"], delta) > 0:
+    if "PLD" in values and account.epsilon(one, plans["PLD"], delta) > 0:
         single = "adding up ε and δ of single steps"
-        values[single] = [t * accountants.epsilon(one, plans["PLD"], delta / t) for t in steps]
+        values[single] = [t * account.epsilon(one, plans["PLD"], delta / t) for t in steps]
     return Composition(pd.DataFrame({"steps": list(steps), **values}), single, refused)
 
 
@@ -134,7 +134,7 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         sums = step.count > 1
         rows = [
             (there + ("" if sums else ", if half the distance is proved"), half, sums, False),
-            (other, accountants.epsilon(event, tightest(event), delta), True, True),
+            (other, account.epsilon(event, tightest(event), delta), True, True),
         ]
     else:
         add_remove, opposite = Method("pld", Neighbouring.ADD_REMOVE), Method("pld", Neighbouring.REPLACE_ONE, "opposite")
@@ -144,7 +144,7 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
             ("replace-one by the opposite pair, not proved", event, opposite, False, False),
             ("z halved in an add-remove accountant: not what replace-one means", scaled(event, 0.5), add_remove, False, False),
         )
-        rows = [(name, accountants.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
+        rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
 
 
@@ -173,7 +173,7 @@ class Attack:
 
 def attack(event: Event, delta: float) -> Attack:
     """The trade-off between false alarms and detections that no attacker can beat."""
-    budget = Budget(max(accountants.epsilon(event, tightest(event), delta), 1e-6), delta)
+    budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
     found = curves.detections(event, alarms)
     table = pd.DataFrame(
@@ -187,4 +187,4 @@ def attack(event: Event, delta: float) -> Attack:
 
 def delta_at(event: Event, epsilon: float) -> float:
     """delta that is proved at an epsilon, under replace-one."""
-    return math.exp(accountants.log_delta(event, tightest(event), epsilon))
+    return math.exp(account.log_delta(event, tightest(event), epsilon))

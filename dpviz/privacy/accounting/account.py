@@ -1,0 +1,140 @@
+"""What an event costs by any accountant, and the noise that a budget needs.
+
+An accountant that is asked what it has no proof for raises `CannotAccount`; it never guesses.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.common.words import Words
+from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
+from dpviz.privacy.accounting.methods import Method
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.search import smallest
+
+_DEPTH = 40.0  # how far below the target ln delta is still told apart
+_NEVER = -700.0  # ln of a delta that nobody asks for
+
+
+def log_delta(
+    event: Event, method: Method, epsilon: float, floor: float = _NEVER, directions: tuple[str, ...] = ("remove", "add")
+) -> float:
+    """ln delta at which an event is (epsilon, delta)-DP.
+
+    Args:
+        epsilon: > 0.
+        floor: where delta is far below e^floor the answer may be `floor` - 1 instead of the exact value.
+        directions: of add/remove that PLD looks at; a guarantee needs both.
+
+    Raises:
+        CannotAccount: no proof covers what is asked.
+    """
+    positive("epsilon", epsilon)
+    accountant, steps = get_accountant(method.accountant), steps_of(event)
+    sampled = any(step.sampling == "poisson" for step in steps)
+    for step in steps:
+        refuse(step, method)
+    if sampled and method.relation is Neighbouring.REPLACE_ONE and method.route == "two-hop":
+        one_hop = replace(method, relation=Neighbouring.ADD_REMOVE)
+        half = log_delta(event, one_hop, epsilon / 2, floor - epsilon / 2, directions)
+        # two hops: delta(eps/2) + e^(eps/2) delta(eps/2)
+        return min(0.0, half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2)))
+    if len(steps) > 1:
+        return accountant.log_delta_of_kinds(steps, method, epsilon)
+    return accountant.log_delta(steps[0], method, epsilon, floor, directions)
+
+
+def refuse(step: Step, method: Method) -> None:
+    """Raises `CannotAccount`, with cause and fix, where the method has no proof for this kind of release."""
+    accountant, replace_one = get_accountant(method.accountant), method.relation is Neighbouring.REPLACE_ONE
+
+    def stop(cause: Words, fix: Words) -> None:
+        raise CannotAccount("accountant", cause, fix)
+
+    if not isinstance(step.event, accountant.kinds):
+        able = [name for name, other in list_accountants().items() if isinstance(step.event, other.kinds)]
+        stop(f"{accountant.label} has no proof for {type(step.event).__name__} releases", f"Use {' or '.join(able)}.")
+    if not isinstance(step.event, Gaussian):
+        if not replace_one:
+            stop("what removing a row changes is not known for these releases", "Use replace-one.")
+        if step.count > 1 and not isinstance(step.event, PureEpsilon):
+            stop("these releases are accounted for once and not repeated", "Account for one of them.")
+    accountant.refuse(step, method)
+    if step.sampling == "poisson" and replace_one and method.route == "none":
+        stop(
+            "sampled batches under replace-one need a convention, because accountants differ in theirs",
+            'Choose route "two-hop" (proved) or "opposite" (PLD only, not proved).',
+        )
+    if step.sampling == "poisson" and replace_one and method.route == "opposite" and not accountant.opposite:
+        stop('the route "opposite" exists for PLD only', 'Use pld, or route "two-hop".')
+
+
+@lru_cache(maxsize=4096)
+def epsilon(event: Event, method: Method, delta: float) -> float:
+    """The smallest epsilon >= 0, to a relative 1e-8, at which an event is (epsilon, delta)-DP by this method.
+
+    Raises:
+        CannotAccount: no proof covers what is asked.
+        InvalidInput: delta not in (0, 1).
+    """
+    target = math.log(in_range("delta", delta, 1e-300, 1 - 1e-12))
+    steps = steps_of(event)
+    for step in steps:
+        refuse(step, method)
+    own = get_accountant(method.accountant).epsilon(steps[0], method, delta) if len(steps) == 1 else None
+    if own is not None:
+        return own
+
+    def excess(epsilon: float) -> float:
+        return log_delta(event, method, epsilon, target - _DEPTH) - target
+
+    refusal = CannotAccount("noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise.")
+    found = smallest(excess, 0.0, tolerance=1e-9, margin=2e-9, limits=(1e-6, 1e304), refusal=refusal)
+    return 0.0 if found <= 1e-6 * (1 + 1e-9) and excess(1e-9) <= 0 else found
+
+
+@lru_cache(maxsize=4096)
+def noise_for(event: Event, method: Method, budget: Budget) -> float:
+    """The smallest factor, to a relative 1e-5, by which all noise of an event must be scaled to meet the budget.
+
+    It is the standard deviation where the event is stated with sigma = 1, and the noise multiplier where one row
+    contributes 1 as well.
+
+    Raises:
+        CannotAccount: no proof covers what is asked.
+        InvalidInput: delta = 0, which no Gaussian noise can meet.
+    """
+    if budget.delta <= 0:
+        raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    target = math.log(budget.delta)
+
+    def excess(factor: float, directions: tuple[str, ...] = ("remove",)) -> float:
+        return log_delta(scaled(event, factor), method, budget.epsilon, target - _DEPTH, directions) - target
+
+    def both(factor: float) -> float:
+        return excess(factor, ("remove", "add"))
+
+    cause = f"no noise multiplier meets this budget by {method.accountant}"
+    fix = "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand."
+    limits, refusal = (1e-130, 1e130), CannotAccount("epsilon", cause, fix)
+    search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
+    found = search(excess, _guess(event, budget))
+    # removing a row is the worse direction in every case seen, which is checked and not assumed
+    return found if both(found) <= 0 else search(both, math.log(found))
+
+
+def _guess(event: Event, budget: Budget) -> float:
+    """ln of the factor from the central limit: mu = q sqrt(T (e^(1/z^2) - 1)) (Bu, Dong, Long, Su 2020, Corollary 5)."""
+    step = steps_of(event)[-1]
+    if not isinstance(step.event, Gaussian):
+        return 0.0
+    inverse = -math.log(budget.delta) + budget.epsilon / 2
+    mu = budget.epsilon / (math.sqrt(2 * inverse + 2 * budget.epsilon) + math.sqrt(2 * inverse))
+    ratio = mu / (step.rate * math.sqrt(step.count))
+    log_z = -0.5 * math.log(2 * math.log(ratio) if ratio > 1e6 else math.log1p(ratio**2))
+    return log_z + math.log(step.event.contribution or step.event.sensitivity / 2) - math.log(step.event.sigma)

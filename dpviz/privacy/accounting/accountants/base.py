@@ -1,0 +1,114 @@
+"""What an accountant is: what it has a proof for, delta over epsilon, and its lines where accountants are compared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from dpviz.common.words import Words
+from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+if TYPE_CHECKING:
+    from dpviz.privacy.accounting.methods import Method
+
+#: how replace-one follows for Poisson batches, see `methods.Method`
+ROUTES = ("none", "two-hop", "opposite")
+
+_UNCOVERED: dict[str, tuple[Words, Words]] = {
+    "fixed": (
+        "has no bound for shuffled fixed batches; the bound for Poisson batches is not one",
+        "Sample Poisson batches, or account for the pass as full batches.",
+    ),
+    "poisson": ("cannot use that batches are sampled", "Use pld or rdp, or full batches."),
+    "without-replacement": ("has no bound for fresh batches of fixed size", "Use pld with replace-one."),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line in the comparison of the noise that accountants need for the same releases under replace-one.
+
+    Attributes:
+        name: for people.
+        formula: LaTeX.
+        source: author, year, number.
+        route: one of `ROUTES`.
+        conversion: one of `rdp.CONVERSIONS`.
+        note: why it is not proved, or what it equals; "" for none.
+        status: how far it is proved.
+        sigma: the standard deviation per coordinate that a budget needs, in closed form or by a search of its own; None: the
+            smallest at which `Accountant.log_delta` meets the budget.
+    """
+
+    name: Words
+    formula: Words
+    source: Words
+    route: str = "none"
+    conversion: str = "cks"
+    note: Words = ""
+    status: Status = Status.PROVED
+    sigma: Callable[[Budget], float] | None = None
+
+
+class Accountant(ABC):
+    """Gives delta over epsilon for what is released, by one kind of proof.
+
+    Attributes:
+        name: in code, in addresses and on the command line.
+        words: for people, with its source.
+        label: for people, short.
+        formula: LaTeX, what delta or epsilon is by this proof; "" for none.
+        conversion_words: what turns its account into (epsilon, delta), with its source.
+        place: from the loosest proof to the tightest.
+        kinds: classes of releases that it has a proof for.
+        samplings: "full", and those of `events.SAMPLINGS` that it has a proof for; a proof for Poisson batches is for
+            add/remove, from where two hops lead to replace-one.
+        opposite: whether it knows the route "opposite".
+        columns: its curves of epsilon over the number of steps: (name for people, conversion).
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[Words]
+    label: ClassVar[Words]
+    formula: ClassVar[Words] = ""
+    conversion_words: ClassVar[Words]
+    place: ClassVar[int]
+    kinds: ClassVar[tuple[type, ...]] = (Gaussian,)
+    samplings: ClassVar[tuple[str, ...]] = ("full",)
+    opposite: ClassVar[bool] = False
+    columns: ClassVar[tuple[tuple[Words, str], ...]] = ()
+
+    def refuse(self, step: Step, method: Method) -> None:
+        """Raises `CannotAccount`, with cause and fix, where there is no proof for this sampling under this relation."""
+        if step.sampling not in self.samplings:
+            cause, fix = _UNCOVERED.get(step.sampling, ("has no proof for full batches", "Use another accountant."))
+            raise CannotAccount("accountant", f"{self.label} {cause}", fix)
+
+    @abstractmethod
+    def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
+        """ln delta of releases of one kind that `refuse` let through; see `account.log_delta` for the arguments."""
+
+    def log_delta_of_kinds(self, steps: tuple[Step, ...], method: Method, epsilon: float) -> float:
+        """ln delta of releases of several kinds."""
+        cause = "different kinds of releases are added up for Gaussians by RDP only"
+        raise CannotAccount("event", cause, "Use rdp.")
+
+    def epsilon(self, step: Step, method: Method, delta: float) -> float | None:
+        """The smallest epsilon at delta by an inverse of its own; None: `log_delta` is inverted."""
+        return None
+
+    def route(self, steps: tuple[Step, ...]) -> str | None:
+        """The route by which it gives the smallest proved epsilon of all under replace-one; None where another does."""
+        return None
+
+    def lines(self, step: Step) -> Sequence[Line]:
+        """Its lines in the comparison of the noise that accountants need under replace-one, for an event of its `kinds`."""
+        return (Line(self.label, self.formula, self.words, route="two-hop" if step.sampling == "poisson" else "none"),)
+
+
+def mu_of(event: Gaussian, method: Method) -> float:
+    """Distance over sigma of one full release under the method's relation."""
+    return event.sensitivity / event.sigma if method.relation is Neighbouring.REPLACE_ONE else 1 / event.noise_multiplier

@@ -1,0 +1,45 @@
+"""The exact composition of Gaussian mechanisms on full batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.events import Gaussian, Step
+from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+
+if TYPE_CHECKING:
+    from dpviz.privacy.accounting.methods import Method
+
+
+class ExactGaussian(Accountant):
+    """mu of all releases together is sqrt(count) times that of one (Dong, Roth, Su 2022, Corollary 2)."""
+
+    name = "gaussian"
+    words = "exact composition of Gaussian mechanisms"
+    label = "Exact Gaussian"
+    conversion_words = "Balle, Wang 2018, Theorem 8"
+    place = 40
+
+    def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
+        assert isinstance(step.event, Gaussian)
+        return max(float(log_gaussian_delta(epsilon, mu_of(step.event, method) * math.sqrt(step.count))), floor - 1)
+
+    def lines(self, step: Step) -> Sequence[Line]:
+        if step.sampling != "full":
+            return ()
+        total = step.total
+        return (
+            Line(
+                "Exact Gaussian",
+                r"\Phi(\tfrac\mu2-\tfrac\varepsilon\mu)-e^\varepsilon\Phi(-\tfrac\mu2-\tfrac\varepsilon\mu)=\delta,"
+                rf"\ \mu={step.formula}/\sigma",
+                "Balle, Wang 2018, Theorem 8",
+                sigma=lambda budget: total / gaussian_mu(budget),
+            ),
+        )
+
+
+ACCOUNTANT = ExactGaussian()

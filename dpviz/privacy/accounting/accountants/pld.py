@@ -1,0 +1,83 @@
+"""Privacy loss distributions: Gaussians on full batches, on Poisson batches, and on fresh batches of fixed size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
+from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+from dpviz.privacy.accounting.pld import Pair, log_delta
+from dpviz.privacy.budget import Neighbouring, Status
+
+if TYPE_CHECKING:
+    from dpviz.privacy.accounting.methods import Method
+
+
+class PLD(Accountant):
+    """The distribution of the privacy loss, composed by FFT on a grid that errs upwards."""
+
+    name = "pld"
+    words = "privacy loss distribution (tilted FFT, pessimistic grid)"
+    label = "PLD"
+    conversion_words = "δ(ε) of the composed distribution"
+    place = 30
+    samplings = ("full", "poisson", "without-replacement")
+    opposite = True
+    columns = (("PLD", "cks"),)
+
+    def refuse(self, step: Step, method: Method) -> None:
+        super().refuse(step, method)
+        if step.sampling == "without-replacement" and method.relation is not Neighbouring.REPLACE_ONE:
+            cause = "batches of fixed size are covered for replace-one by PLD only"
+            raise CannotAccount("accountant", cause, "Use pld with replace-one.")
+
+    def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
+        event, count = step.event, step.count
+        assert isinstance(event, Gaussian)
+        if step.sampling == "full":  # the privacy loss of Gaussians is Gaussian: exact
+            total = mu_of(event, method) * math.sqrt(count)
+            return max(float(log_gaussian_delta(epsilon, total)), floor - 1)
+        shift = 1 / event.noise_multiplier
+        if step.sampling == "without-replacement":
+            # Balle, Barthe, Gaboardi 2018, Theorem 9: delta' = (b/n) delta(ln(1 + (e^eps - 1) n/b)) for replacements
+            return log_delta(Pair("symmetric", step.rate, 2 * shift), count, epsilon, floor)
+        if method.route == "opposite" and method.relation is Neighbouring.REPLACE_ONE:
+            return log_delta(Pair("opposite", step.rate, shift), count, epsilon, floor)
+        # neither direction is known to be the larger one after composition
+        return max(log_delta(Pair(kind, step.rate, shift), count, epsilon, floor) for kind in directions)
+
+    def route(self, steps: tuple[Step, ...]) -> str | None:
+        if len(steps) > 1:
+            return None
+        return {"poisson": "two-hop", "without-replacement": "none"}.get(steps[0].sampling)
+
+    def lines(self, step: Step) -> Sequence[Line]:
+        if step.sampling != "full":
+            hops = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
+            return (
+                Line("PLD, two hops", hops, "Doroshenko et al. 2022", route="two-hop"),
+                Line(
+                    "PLD, opposite pair",
+                    r"(1-q)N(0)+qN(\pm1)",
+                    "dp_accounting's convention",
+                    route="opposite",
+                    note="that this pair dominates every replacement is not proved",
+                    status=Status.CLAIM,
+                ),
+            )
+        total = step.total
+        return (
+            Line(
+                "PLD",
+                r"\delta(\varepsilon)=\mathbb E_P[(1-e^{\varepsilon-\ell})_+]",
+                "Sommer, Meiser, Mohammadi 2019",
+                note="for Gaussian releases the privacy loss is Gaussian: the same as exact",
+                sigma=lambda budget: total / gaussian_mu(budget),
+            ),
+        )
+
+
+ACCOUNTANT = PLD()

@@ -1,0 +1,47 @@
+"""zCDP of Gaussians on full batches, with the conversion of Bun and Steinke."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.events import Gaussian, Step
+
+if TYPE_CHECKING:
+    from dpviz.privacy.accounting.methods import Method
+
+
+class ZCDP(Accountant):
+    """rho of all releases added up; eps = rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3)."""
+
+    name = "zcdp"
+    words = "zCDP (Bun, Steinke 2016)"
+    label = "zCDP"
+    conversion_words = "Bun, Steinke 2016, Proposition 1.3"
+    place = 10
+    columns = (("zCDP", "cks"),)
+
+    def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
+        assert isinstance(step.event, Gaussian)
+        total = mu_of(step.event, method) * math.sqrt(step.count)
+        return -((max(epsilon - total**2 / 2, 0.0)) ** 2) / (2 * total**2)  # the conversion, solved for delta
+
+    def lines(self, step: Step) -> Sequence[Line]:
+        if step.sampling != "full":
+            return (Line("zCDP", r"\rho=T\mu^2/2", "Bun, Steinke 2016", route="two-hop"),)
+        total = step.total
+        return (
+            Line(
+                "zCDP",
+                rf"\varepsilon=\rho+2\sqrt{{\rho\ln(1/\delta)}},\ \rho=({step.formula})^2/2\sigma^2",
+                "Bun, Steinke 2016, Proposition 1.3",
+                note="the same as RDP with Mironov's conversion: both take the best order of the same line",
+                sigma=lambda budget: total / math.sqrt(2 * rdp.zcdp_rho(budget)),
+            ),
+        )
+
+
+ACCOUNTANT = ZCDP()
