@@ -192,7 +192,7 @@ def two_hops_forgotten(patch: Patch) -> None:
             method = dataclasses.replace(method, relation=dpviz.Neighbouring.ADD_REMOVE)
         return original(event, method, *args)
 
-    patch.setattr(accountants, "log_delta", one_hop)
+    patch.setattr(account, "log_delta", one_hop)
     account.noise_for.cache_clear()
     account.epsilon.cache_clear()
 
