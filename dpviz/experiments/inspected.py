@@ -52,6 +52,7 @@ class Inspected:
     Attributes:
         spec, calibration: the run.
         parameters: m, the number of the model's parameters.
+        theta: (S, m) released parameters.
         accuracy: (S,) test accuracies.
         majority, non_private: test accuracies to compare with.
         row_ids: (n,) ids of the training rows, ascending.
@@ -69,6 +70,7 @@ class Inspected:
     spec: RunSpec
     calibration: Calibration
     parameters: int
+    theta: Floats
     accuracy: Floats
     majority: float
     non_private: float
@@ -96,7 +98,7 @@ class Inspected:
     @property
     def size(self) -> int:
         """Bytes, roughly."""
-        total = float(self.rows.memory_usage().sum())
+        total = float(self.rows.memory_usage().sum() + self.theta.nbytes)
         if self.individual is not None:
             kept = (self.individual.epsilon, self.individual.replace, self.individual.publishable)
             total += sum(a.nbytes for a in kept if a is not None)
@@ -158,6 +160,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         spec=spec,
         calibration=result.calibration,
         parameters=result.setup.problem.m,
+        theta=result.theta,
         accuracy=result.accuracy,
         majority=result.majority.accuracy,
         non_private=result.non_private.accuracy,

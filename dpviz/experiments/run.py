@@ -47,9 +47,10 @@ class Result:
             closed form. Where training itself is random, over the noise given this run's training randomness.
         expected_balanced_accuracy: the same for balanced accuracy.
         calibration: how the noise was set, and what is guaranteed.
-        instances: training rows by row id: label, visits, times_noised, noise_norm, passed, rule_margin (means
-            over the seeds), margin of the private models (mean) and of the non-private one, and correct (share
-            of seeds that predict the row right). Not private: it shows data.
+        instances: training rows by row id: label, visits, times_noised, noise_norm, passed, clipped (share of its gradients
+            that were shortened to the clip norm, NaN where that is not recorded), rule_margin (means over the seeds), margin
+            of the private models (mean) and of the non-private one, and correct (share of seeds that predict the row right).
+            Not private: it shows data.
         non_private: the minimiser without privacy; for a network the best of three long trainings.
         majority: the most frequent label.
         setup: data, split and problem.
@@ -215,6 +216,7 @@ def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
             "times_noised": mean(record.times_noised, 0.0),
             "noise_norm": mean(record.noise_norm, 0.0),
             "passed": mean(record.passed, 0.0),
+            "clipped": _known_mean(record.clipped, e, n),
             "rule_margin": mean(record.rule_margin, float("nan")),
             "margin": margin,
             "margin_non_private": margins(problem.model, problem.optimum[None], problem.rows)[:, 0],
@@ -222,6 +224,17 @@ def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
         },
         index=pd.Index(shared.split.train, name="row_id"),
     )
+
+
+def _known_mean(values: NDArray[Any] | None, e: int, n: int) -> Floats:
+    """(n,) means over the seeds that have a value; NaN where none has."""
+    if values is None:
+        return np.full(n, np.nan)
+    per_seed = _at(values, e)
+    there = np.isfinite(per_seed)
+    with np.errstate(invalid="ignore"):
+        found = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
+    return np.broadcast_to(found, (n,)).copy()
 
 
 def calibrate(

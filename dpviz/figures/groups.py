@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
 _PLOT = 300  # pixels from axis to axis
 
@@ -79,6 +79,69 @@ def gap(table: pd.DataFrame, non_private: float, look: Look, theme: Theme, *, he
         )
     values = [*table["high"], non_private, 0.0]
     return _figure(traces, values, table, theme, here, entries=2, top=False)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of the picture of reasons: its title, and for each group a value (NaN for none) and its words."""
+
+    title: str
+    values: Sequence[float]
+    words: Sequence[str]
+
+
+def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Theme) -> go.Figure:
+    """Bars of each group in panels side by side, so that a group's values stand in one line, its name above them."""
+    rows, gap = list(range(len(names))), 0.03
+    width = (1 - gap * (len(panels) - 1)) / len(panels)
+    traces: list[Trace] = []
+    axes: dict[str, Trace] = {}
+    notes: list[Trace] = [
+        {"x": 0, "xref": "paper", "xanchor": "left", "y": row, "yshift": 19, "text": shorten(plain(name), 60), "showarrow": False}
+        for row, name in zip(rows, names, strict=True)
+    ]
+    for k, panel in enumerate(panels):
+        start = k * (width + gap)
+        there = [v for v in panel.values if math.isfinite(v)]
+        low, high = min([0.0, *there]), max([0.0, *there])
+        room = (high - low) or 1.0
+        axis = f"x{k + 1}" if k else "x"
+        axes[f"xaxis{k + 1}" if k else "x"] = {
+            "domain": [start, start + width],
+            "range": [low - (0.6 * room if low < 0 else 0.0), high + 0.6 * room],
+            "visible": False,
+            "fixedrange": True,
+        }
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "xaxis": axis,
+                "x": [v if math.isfinite(v) else 0.0 for v in panel.values],
+                "y": rows,
+                "text": list(panel.words),
+                "textposition": "outside",
+                "cliponaxis": False,
+                "showlegend": False,
+                "textfont": {"size": FONT_SIZE - 2, "color": theme.ink},
+                "marker": {"color": look.colour if k == 0 else faint(look.colour, 0.45)},
+                "hovertemplate": f"{plain(panel.title.replace('<br>', ' '))}: %{{text}}<extra></extra>",
+            }
+        )
+        notes.append(
+            {"x": start, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom", "align": "left"}
+            | {"text": f"<b>{panel.title}</b>", "showarrow": False, "font": {"size": FONT_SIZE - 2}}
+        )
+    return figure(
+        theme,
+        traces,
+        height=70 + 56 * len(names),
+        margin=margin(left=8, right=8, top=52, bottom=6),
+        annotations=notes,
+        bargap=0.6,
+        **axes,
+        y={"visible": False, "range": [len(names) - 0.4, -0.75], "fixedrange": True},
+    )
 
 
 def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False) -> list[Trace]:

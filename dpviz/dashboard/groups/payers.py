@@ -1,4 +1,4 @@
-"""Who pays, and why: loss, changed predictions, influence, noise and individual epsilon of each group of training rows."""
+"""Who pays, and why: loss, changed predictions, influence, clipping, noise and individual epsilon of each group."""
 
 from __future__ import annotations
 
@@ -11,30 +11,35 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.groups import Grouping
-from dpviz.experiments.payers import who_pays
+from dpviz.experiments.payers import CLIPPED, HARD, SMALL, Payers, who_pays
 from dpviz.experiments.spec import RunSpec
-from dpviz.figures.lines import Bar, bars
+from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme
 
-_HEADS = ("Group", "Training rows", "Non-private right", "Private right", "Predictions changed", "Mean influence", "Noised")
+_HEADS = ("Group", "Training rows", "Non-private right", "Private right", "Predictions changed", "Mean influence")
 
 
 def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -> None:
-    """The table and its picture, where they are asked for: influence of all rows may take a while."""
+    """The sentence, the picture and the table, where they are asked for: influence of all rows may take a while."""
     if not wanted.draw():
         return
 
-    def work(run: RunSpec, monitor: Monitor) -> pd.DataFrame:
+    def work(run: RunSpec, monitor: Monitor) -> Payers:
         return who_pays(run, grouping, monitor)
 
-    table = progress.working(spec, work, "payers")
-    if table is None:
+    found = progress.working(spec, work, "payers")
+    if found is None:
         return
-    st.markdown(words.markdown(sentence(table)))
-    items = [Bar(row.group, row.changed, words.percent(row.changed)) for row in table.itertuples()]
-    fig = bars(items, charts.method_look(spec.mechanism, theme), theme, x="share of predictions that privacy changes")
-    text = "Share of predictions on training rows, over all noise draws, that differ from the non-private model’s."
-    charts.chart(fig, "changed", text, lambda: table)
+    table = found.table
+    with st.container(key="who-pays"):
+        st.markdown(words.markdown(sentence(found)))
+    fig = pictures.reasons(list(table["group"]), _panels(table), charts.method_look(spec.mechanism, theme), theme)
+    text = (
+        f"Points of training accuracy that each group loses to privacy, mean over {spec.seeds} noise draws, and what may explain "
+        "it: its share of the rows, the share that is wrong without privacy"
+        + (", and the share of its gradients that are clipped." if table["clipped"].notna().any() else ".")
+    )
+    charts.chart(fig, "payers", text, lambda: table)
     rows = [
         (
             row.group,
@@ -43,27 +48,58 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
             words.percent(row.private_right),
             words.percent(row.changed),
             words.three(row.influence),
+            _clipped(row.clipped),
             "not on rows" if math.isnan(row.times_noised) else words.times(row.times_noised),
             words.three(row.individual_epsilon),
         )
         for row in table.itertuples()
     ]
-    tables.table(rows, (*_HEADS, "Mean individual ε"))
+    tables.table(rows, (*_HEADS, "Gradients clipped", "Noised", "Mean individual ε"))
     panels.not_private(
-        "A small group has little weight in the fit, a hard one is often wrong without privacy too, and rows of large influence "
-        "are the ones that noise hides. All of this is read from private rows."
+        "All of this is read from private rows, outside every ε. A small group has little weight in the fit, a hard one is often "
+        "wrong without privacy too, clipping shortens what a row adds, and noise hides rows of large influence best."
     )
 
 
-def sentence(table: pd.DataFrame) -> str:
-    """Whether the smallest group loses more than the largest one here, with what may explain it."""
-    small, large = table.loc[table["rows"].idxmin()], table.loc[table["rows"].idxmax()]
+def _panels(table: pd.DataFrame) -> list[pictures.Panel]:
+    """What the picture shows; clipping only where gradients are clipped and counted."""
+    wrong = 1 - table["non_private_right"]
+    made = [
+        pictures.Panel("loses,<br>points", list(table["lost"]), [words.part(v) for v in table["lost"]]),
+        pictures.Panel("share of<br>rows", list(table["share"]), [words.percent(v) for v in table["share"]]),
+        pictures.Panel("wrong<br>anyway", list(wrong), [words.percent(v) for v in wrong]),
+    ]
+    if table["clipped"].notna().any():
+        shares = list(table["clipped"])
+        made.append(pictures.Panel("gradients<br>clipped", shares, [_clipped(v) for v in shares]))
+    return made
+
+
+def _clipped(share: float) -> str:
+    return "not counted" if math.isnan(share) else words.percent(share)
+
+
+def sentence(found: Payers) -> str:
+    """Whether privacy costs the smallest group more than the largest one here, and why."""
+    table = found.table
+    small, large = table.iloc[found.smallest], table.iloc[found.largest]
+    if found.smallest == found.largest:
+        return f"All training rows are in one group, “{small['group']}”: choose another column."
     lost = [words.part(float(one["lost"])) for one in (small, large)]
-    more = "more" if small["lost"] > large["lost"] else "no more"
-    factor = float(small["influence"] / large["influence"])
-    return (
-        f"The smallest group, “{small['group']}”, loses {lost[0]} points of training accuracy to privacy, {more} than the "
-        f"largest, “{large['group']}” ({lost[1]}). Without privacy {words.percent(small['non_private_right'])} and "
-        f"{words.percent(large['non_private_right'])} of them are right; a row of the smaller one has "
-        f"{words.three(factor)} times the influence."
-    )
+    compared = f"“{small['group']}” loses {lost[0]} points of training accuracy, “{large['group']}” {lost[1]}"
+    question = "Does privacy cost the smallest group more here?"
+    draws = len(found.lost)
+    if math.isnan(found.error):
+        return f"{question} One noise draw cannot tell: {compared}."
+    if not found.certain:
+        return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(found.error)}."
+    if found.more < 0:
+        return f"{question} No: {compared}."
+    said = {
+        SMALL: f"small ({words.percent(small['share'])} of the rows)",
+        HARD: f"hard ({words.percent(1 - small['non_private_right'])} wrong without privacy, against "
+        f"{words.percent(1 - large['non_private_right'])})",
+        CLIPPED: f"clipped more ({words.percent(small['clipped'])} of its gradients, against {words.percent(large['clipped'])})",
+    }
+    why = " and ".join(said[reason] for reason in found.reasons)
+    return f"{question} Yes: {compared}. " + (f"It is {why}." if why else "It is neither small nor hard nor clipped more.")

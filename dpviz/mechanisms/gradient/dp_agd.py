@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import ProtectsQuery
-from dpviz.mechanisms.gradient.shared import precision, rounding
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting, line_losses_of
 from dpviz.models.problem import Problem
@@ -139,20 +140,23 @@ class DPAGD(ProtectsQuery):
         for kind in {precision(problem.setting), np.float32}:
             problem.model.prepare(problem.rows, kind)
 
-        def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
-            runs = Runs(self, problem, calibrations, streams[parts[g]])
+        def work(g: int, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
+            runs = Runs(self, problem, calibrations, streams[parts[g]], record=training.record)
             while runs.alive.any():
                 runs.measure()
                 runs.choose(tick)
-            return runs.theta.reshape(e, -1, problem.m), runs.updates.reshape(e, -1, 1)
+            seeds = len(runs.theta) // e
+            clipped = np.zeros((len(runs.theta), 0)) if runs.clips is None else runs.clips.share(runs.looks)
+            return runs.theta.reshape(e, seeds, -1), runs.updates.reshape(e, seeds, 1), clipped.reshape(e, seeds, -1)
 
         done = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= THREADS_FROM)
-        theta, updates = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        theta, updates, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
             NoiseRecord(
                 self.noise_enters + " A visit is one step taken; losses are also read at every choice.",
                 visits=np.broadcast_to(updates, (e, len(streams), n)) if training.record else None,
+                clipped=clipped if training.record else None,
             ),
         )
 
@@ -170,9 +174,13 @@ class Runs:
         alive: (R,) runs that can still pay.
         fresh: (R,) runs whose next move is a new gradient.
         updates: (R,) steps taken.
+        measured: (R,) gradients taken.
+        clips: counts the rows' clipped gradients; None where that is not recorded.
     """
 
-    def __init__(self, knobs: DPAGD, problem: Problem, calibrations: Sequence[Calibration], streams: Streams) -> None:
+    def __init__(
+        self, knobs: DPAGD, problem: Problem, calibrations: Sequence[Calibration], streams: Streams, *, record: bool = False
+    ) -> None:
         sources = [[substreams(stream, 3) for stream in streams] for _ in calibrations]
         flat = [part for parts in sources for part in parts]
         self.gaussian = [generator(noise) for _, noise, _ in flat]
@@ -195,7 +203,13 @@ class Runs:
         self.alive, self.fresh = np.ones(r, bool), np.ones(r, bool)
         self.exact, self.noisy = np.zeros_like(self.theta), np.zeros_like(self.theta)
         self.longest, self.chosen = np.full(r, knobs.longest), np.zeros(r)
-        self.updates = np.zeros(r)
+        self.updates, self.measured = np.zeros(r), np.zeros(r)
+        self.clips = ClipCount(problem.setting, knobs.clip_norm, r) if record else None
+
+    @property
+    def looks(self) -> Floats:
+        """(R, n) gradients taken of each row."""
+        return np.repeat(self.measured[:, None], self.problem.n, axis=1)
 
     def _pay(self, who: np.ndarray, price: Floats) -> np.ndarray:
         """Those of `who` that can pay, after paying; the others stop for good."""
@@ -217,7 +231,9 @@ class Runs:
             return
         problem = self.problem
         theta = self.theta[who].astype(precision(problem.setting), copy=False)
-        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm)
+        rule = None if self.clips is None else self.clips.of_replicas(who)
+        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm, rule=rule)
+        self.measured[who] += 1
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 

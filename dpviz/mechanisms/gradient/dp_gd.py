@@ -23,7 +23,7 @@ from dpviz.mechanisms.capabilities import (
     PublicSteps,
     ReleasesGaussians,
 )
-from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -156,16 +156,21 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         problem, parts = training.problem, seed_groups(len(training.streams))
         problem.model.prepare(problem.rows, precision(problem.setting))
 
-        def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32]]:
+        def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
             return self._train(training, parts[g], tick)
 
         done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        theta, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         visits = np.full((1, 1, problem.n), float(self.step_count(problem.setting)))
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy if training.record else None))
+        if not training.record:
+            return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy, clipped=clipped))
 
-    def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[Floats, NDArray[np.float32]]:
-        """(E, S', m) parameters and (E, S', n) sums of the rows' squared clipped gradient norms, for a part of the seeds."""
+    def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
+        """(E, S', m) parameters, (E, S', n) sums of the rows' squared clipped gradient norms, and shares of clipped gradients.
+
+        For a part of the seeds.
+        """
         problem, streams, record = training.problem, training.streams[part], training.record
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
         sigma = np.repeat(training.scales, s)[:, None]
@@ -175,7 +180,10 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         steps = self.step_count(problem.setting)
         energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
 
+        clips = ClipCount(problem.setting, self.clip_norm, e * s)
+
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
+            clips.see(block, norms)
             energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
@@ -186,7 +194,8 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
                 theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=keep if record else None
             )
             theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
-        return theta.reshape(e, s, m), energy.reshape(e, s, -1)
+        shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
+        return theta.reshape(e, s, m), energy.reshape(e, s, -1), shares.reshape(e, s, -1)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
         steps, step = self.step_count(setting), self._step_size(setting, noise_scale) * setting.unit_step

@@ -15,7 +15,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.gradient.shared import unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -224,17 +224,20 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         problem, seeds, record = training.problem, len(training.streams), training.record
         visits = np.zeros((1, seeds, problem.n), np.int32) if record else None
         problem.model.prepare(problem.rows)
+        clips = [ClipCount(problem.setting, self.clip_norm, len(training.calibrations)) for _ in range(seeds if record else 0)]
         keep = record and self.noise == "accounted"
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
         def work(s: int, tick: Monitor) -> Floats:
             seen = visits[0, s] if visits is not None else None
             here = path[:, s] if path is not None and s < path.shape[1] else None
-            return self._train(training, s, seen, here, tick)
+            return self._train(training, s, seen, here, clips[s] if clips else None, tick)
 
         heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
         trained = map_streams(work, seeds, training.monitor, parallel=heavy)
-        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, path=path))
+        looks = np.full((len(training.calibrations), problem.n), float(self.rounds))  # those at the snapshots
+        clipped = np.stack([count.share(looks) for count in clips], axis=1) if clips else None
+        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
@@ -259,7 +262,15 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
-    def _train(self, training: Training, s: int, seen: np.ndarray | None, path: Floats | None, tick: Monitor) -> Floats:
+    def _train(
+        self,
+        training: Training,
+        s: int,
+        seen: np.ndarray | None,
+        path: Floats | None,
+        clips: ClipCount | None,
+        tick: Monitor,
+    ) -> Floats:
         """(E, m): seed s at all budgets; they share batches and standard draws."""
         problem, calibrations, scale = training.problem, training.calibrations, training.scales
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
@@ -277,7 +288,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
         for t in range(self.rounds):
             anchor = x.copy()
-            full = problem.model.sum_gradient(anchor, problem.rows, clip_norm=self.clip_norm) / n
+            rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
+            full = problem.model.sum_gradient(anchor, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
             if accounted:
                 full += scale[:, None] * draw.standard_normal(m)
             if seen is not None:

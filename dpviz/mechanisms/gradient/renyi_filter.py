@@ -16,7 +16,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.gradient.shared import precision, rounding, unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
@@ -172,7 +172,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             return self._train(training, parts[g], steps, tick)
 
         done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, timeline, visits, margin, energy = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        theta, timeline, visits, margin, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
         return Fit(
             theta,
             NoiseRecord(
@@ -182,6 +182,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
                 timeline=timeline,
                 timeline_counts="rows that took part",
                 gradient_energy=energy if record else None,
+                clipped=clipped if record else None,
             ),
         )
 
@@ -194,7 +195,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         )
 
     def _train(self, training: Training, part: slice, steps: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
-        """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins and spent squared gradients."""
+        """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins, spent squares, clipped shares."""
         problem, streams, record = training.problem, training.streams[part], training.record
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
         sigma = np.repeat(training.scales, s)[:, None]
@@ -215,11 +216,17 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         )
         length = np.repeat([c.details["step_size"] for c in training.calibrations], s)[:, None] * problem.setting.unit_step
         timeline = np.zeros((e * s, steps))
+        clips = ClipCount(problem.setting, self.clip_norm, e * s)
+
+        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            clips.see(block, norms)
+            return row_filter(block, norms)
+
         for t in range(steps):
             tick(t / steps)
             draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
             total = problem.model.sum_gradient(
-                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=row_filter
+                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=rule if record else row_filter
             )
             theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
             timeline[:, t] = row_filter.take_active()
@@ -230,6 +237,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             row_filter.visits.reshape(e, s, -1),
             margin.reshape(e, s, -1),
             row_filter.spent.reshape(e, s, -1),
+            clips.share(np.full((e * s, n), float(steps))).reshape(e, s, -1) if record else margin.reshape(e, s, -1),
         )
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:

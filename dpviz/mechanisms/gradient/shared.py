@@ -9,6 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, Indivi
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
+from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
@@ -78,8 +80,58 @@ class Plan:
         return len(self.divisor)
 
 
-def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[Floats, NDArray[np.int32] | None]:
-    """(E, S, m) parameters, and (1, S, n) visits where they are recorded.
+class ClipCount:
+    """Counts how often each row's gradient is shortened to the clip norm, from the lengths that `Model.sum_gradient` sees.
+
+    Attributes:
+        possible: whether a gradient can be longer than the clip norm at all; nothing is counted where none can.
+        count: (R, n) int32, without columns where that is impossible.
+    """
+
+    def __init__(self, setting: Setting, clip_norm: float, replicas: int) -> None:
+        self.possible = clip_norm * (1 + 1e-9) < setting.G
+        self.count = np.zeros((replicas, setting.n if self.possible else 0), np.int32)
+        self._from = clip_norm * (1 - 1e-5)  # a shortened gradient has the clip norm's length up to rounding in single precision
+
+    def see(self, rows: slice | NDArray[np.integer], norms: NDArray[np.floating]) -> None:
+        """Counts the shortened among (R, b) clipped lengths of these rows, each of which is there once."""
+        if self.possible:
+            self.count[:, rows] += norms >= self._from
+
+    def of_replicas(self, replicas: NDArray[np.integer]) -> Rule | None:
+        """A rule that counts all rows for some of the replicas and changes nothing; None where there is nothing to count."""
+        if not self.possible:
+            return None
+
+        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            self.count[replicas, block] += norms >= self._from
+            return np.ones(1, norms.dtype)
+
+        return rule
+
+    def of_batch(self, index: NDArray[np.integer]) -> Rule | None:
+        """A rule that counts the rows of a batch and changes nothing; None where there is nothing to count."""
+        if not self.possible:
+            return None
+
+        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            self.see(index[block], norms)
+            return np.ones(1, norms.dtype)
+
+        return rule
+
+    def share(self, looks: NDArray[Any] | float) -> NDArray[np.float32]:
+        """(R, n) shares of `looks` gradients of each row that were shortened; NaN where there was none."""
+        taken = np.asarray(looks, np.float32)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            times = self.count.astype(np.float32) if self.possible else np.zeros_like(taken)
+            return times / np.where(taken > 0, taken, np.float32(np.nan))
+
+
+def train(
+    training: Training, plan: Plan, path: Floats | None = None
+) -> tuple[Floats, NDArray[np.int32] | None, NDArray[np.float32] | None]:
+    """(E, S, m) parameters, and where they are recorded (1, S, n) visits and (E, S, n) shares of clipped gradients.
 
     `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
 
@@ -91,7 +143,9 @@ def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[F
     n, m, e = problem.n, problem.m, len(scale)
     lengths = np.broadcast_to(plan.lengths, (e, plan.steps))
     visits = np.zeros((1, len(streams), n), np.int32) if training.record else None
+    clips = [ClipCount(problem.setting, plan.clip_norm, e) for _ in streams] if training.record else []
     rows = problem.rows
+    everyone = np.arange(n)
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
     problem.model.prepare(rows, precision)
 
@@ -105,9 +159,9 @@ def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[F
                 path[:, s, t] = theta
             index = batches(t)
             batch = rows if len(index) == n else rows.batch(index)
-            gradient = (
-                problem.model.sum_gradient(theta.astype(precision, copy=False), batch, clip_norm=plan.clip_norm) / plan.divisor[t]
-            )
+            at = theta.astype(precision, copy=False)
+            rule = clips[s].of_batch(everyone if batch is rows else index) if clips else None
+            gradient = problem.model.sum_gradient(at, batch, clip_norm=plan.clip_norm, rule=rule) / plan.divisor[t]
             draw = plan.draw(noise, m)
             direction = gradient + (plan.noise_factor[t] * scale)[:, None] * draw + problem.lam * theta
             theta -= lengths[:, t, None] * (direction if plan.smooth is None else plan.smooth(direction))
@@ -119,7 +173,10 @@ def train(training: Training, plan: Plan, path: Floats | None = None) -> tuple[F
 
     heavy = plan.divisor.mean() * e * m >= THREADS_FROM
     trained = map_streams(work, len(streams), training.monitor, parallel=bool(heavy))
-    return np.stack(trained, axis=1), visits
+    if visits is None:
+        return np.stack(trained, axis=1), None, None
+    shares = [count.share(np.broadcast_to(visits[:, s], (e, n))) for s, count in enumerate(clips)]
+    return np.stack(trained, axis=1), visits, np.stack(shares, axis=1)
 
 
 def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
@@ -266,8 +323,8 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     def fit(self, training: Training) -> Fit:
         plan = self.plan(training)
         path = room_for_path(training, plan.steps) if training.record else None
-        theta, visits = train(training, plan, path)
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, path=path))
+        theta, visits, clipped = train(training, plan, path)
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord

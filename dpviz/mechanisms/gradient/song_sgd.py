@@ -127,7 +127,7 @@ class SongSGD(ProtectsQuery):
         problem, calibrations = training.problem, training.calibrations
         counts = np.array([round(c.details["steps"] / self.passes) for c in calibrations])
         theta = np.empty((len(calibrations), len(training.streams), problem.m))
-        visits = None
+        visits, clipped = None, np.empty((*theta.shape[:2], problem.n), np.float32) if training.record else None
         parts = np.unique(counts).tolist()
         for k, count in enumerate(parts):
             chosen = np.flatnonzero(counts == count).tolist()
@@ -137,8 +137,10 @@ class SongSGD(ProtectsQuery):
                 monitor=partial(_part_done, training.monitor, k, len(parts)),
             )
             # a pass visits every row once, however many batches it has
-            theta[chosen], visits = train(part, self._plan(part, _divided(problem.n, count)))
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
+            theta[chosen], visits, shares = train(part, self._plan(part, _divided(problem.n, count)))
+            if clipped is not None:
+                clipped[chosen] = shares
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped))
 
     def _plan(self, training: Training, edges: np.ndarray) -> Plan:
         problem = training.problem
