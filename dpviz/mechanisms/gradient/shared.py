@@ -125,7 +125,7 @@ class ClipCount:
         taken = np.asarray(looks, np.float32)
         with np.errstate(invalid="ignore", divide="ignore"):
             times = self.count.astype(np.float32) if self.possible else np.zeros_like(taken)
-            return times / np.where(taken > 0, taken, np.float32(np.nan))
+            return np.asarray(times / np.where(taken > 0, taken, np.nan), np.float32)
 
 
 def train(
@@ -159,7 +159,7 @@ def train(
                 path[:, s, t] = theta
             index = batches(t)
             batch = rows if len(index) == n else rows.batch(index)
-            at = theta.astype(precision, copy=False)
+            at: Floats = theta.astype(precision, copy=False)
             rule = clips[s].of_batch(everyone if batch is rows else index) if clips else None
             gradient = problem.model.sum_gradient(at, batch, clip_norm=plan.clip_norm, rule=rule) / plan.divisor[t]
             draw = plan.draw(noise, m)
