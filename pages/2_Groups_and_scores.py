@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.groups import KEYS, over_epsilon, payers, scores, settings
 from dpviz.dashboard.kit import guarantee
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
 theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
 own = fields.Group(KEYS, settings.of)
@@ -17,6 +17,7 @@ seen = over_epsilon.compute(spec, over_epsilon.grouping(own))
 if seen is not None:
     with answer:
         over_epsilon.headline(seen, own["of"].value())
+        guessing.say(guessing.of(spec))
     over_epsilon.draw(seen, own["of"].value(), theme)
     page.top_first()
     over_epsilon.table(seen)

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
 theme = page.start("Sensitivity and rates")
 own = fields.Group(KEYS, settings.of)
 spec = sidebar.sidebar(own)
 page.problems()
 recursion.headline(spec)
+guessing.watch(spec)
 left, right = st.columns(2, gap="large")
 with left:
     scaling.curves(spec, theme, own["over"])

@@ -23,6 +23,7 @@ if seen is not None:
     chosen = selection.choose(own, seen, influence.newton_norm)
     with answer:
         influence_map.headline(seen, influence)
+        influence_map.guessing_note(seen)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         influence_map.draw(seen, influence, chosen, theme)

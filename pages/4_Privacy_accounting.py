@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
 theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
 own = fields.Group(KEYS, settings.of)
@@ -18,6 +18,7 @@ if found is not None:
     options = comparison.options(released, calibration)
     with answer:
         comparison.headline(released, calibration, options)
+        guessing.watch(spec)
     left, right = st.columns(2, gap="large")
     with left:
         comparison.bars(theme, mechanism, calibration, options)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.audit import KEYS, all_mechanisms, attack
-from dpviz.dashboard.shell import fields, links, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, links, page, sidebar
 
 theme = page.start("Audit")
 answer = st.container()
@@ -14,6 +14,7 @@ page.problems()
 task = attack.attack(spec, asked)
 with answer:
     attack.headline(task, spec)
+    guessing.watch(spec)
 attack.show(task, theme)
 attack.details(task, spec, asked, theme)
 with st.container(key="buttons-next"):

@@ -100,13 +100,9 @@ def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
 
 def _guessing(result: Result) -> list[tuple[str, str]]:
     """A line where the model is no better than the majority label: the cause and what would help."""
-    from dpviz.experiments.cost import split_cost
-    from dpviz.experiments.no_better import LEAST, no_better
+    from dpviz.experiments.no_better import guessing
 
-    spec = result.spec
-    if spec.mechanism == "majority" or result.accuracy.mean() > result.majority.accuracy + LEAST:
-        return []
-    poor = no_better(split_cost(spec, result.accuracy, result.calibration), spec.mechanism, spec.params)
+    poor = guessing(result)
     return [] if poor is None else [("no better", f"than the majority label. {poor.fix}")]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.no_better import NoBetter, guessing
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons
 from dpviz.experiments.setup import setup_for
@@ -60,12 +61,14 @@ class Measured:
         metrics: mechanism id -> every metric of its noise draws, as `Result.metrics`; none where training failed.
         baselines: every metric of "non-private" and "majority", as `Setup.baselines`.
         expected: mechanism id -> metric id -> mean over all noise draws in closed form; what is missing has none.
+        poor: mechanism id -> why it is no more accurate than the majority label, of those that are not.
     """
 
     found: Sequence[Guaranteed]
     metrics: Mapping[str, pd.DataFrame]
     baselines: pd.DataFrame
     expected: Mapping[str, Mapping[str, float]]
+    poor: Mapping[str, NoBetter] = field(default_factory=dict)
 
 
 def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
@@ -78,6 +81,7 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
     found, shared = guarantees(spec), setup_for(spec)
     known: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
+    poor: dict[str, NoBetter] = {}
     yield Measured(found, known, shared.baselines, exact)
     for k, one in enumerate(found):
         if one.calibration is None:
@@ -90,4 +94,7 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
         known = known | {one.spec.mechanism: result.metrics}
         means = {name: result.expected(name) for name in METRICS}
         exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
-        yield Measured(found, known, shared.baselines, exact)
+        why = guessing(result)
+        if why is not None:
+            poor = poor | {one.spec.mechanism: why}
+        yield Measured(found, known, shared.baselines, exact, poor)

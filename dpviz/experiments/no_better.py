@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common.words import Words
-from dpviz.experiments.cost import Cost
+from dpviz.experiments.cost import Cost, split_cost
 from dpviz.experiments.metrics import METRICS, Metric
+from dpviz.experiments.run import Result
 from dpviz.mechanisms import get_mechanism
 
 #: shares of the test rows closer than this count as equal
@@ -68,6 +69,15 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     by_hand = [str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value]
     fix = f"Most is lost to training: leave {' and '.join(by_hand)} automatic." if by_hand else _FIXES[Cause.TRAINING]
     return NoBetter(worse, Cause.TRAINING, fix)
+
+
+def guessing(result: Result) -> NoBetter | None:
+    """Whether a run is no more accurate than the majority label; its training without noise is repeated only where it is."""
+    spec, expected = result.spec, result.expected_accuracy
+    mean = result.accuracy.mean() if expected is None else expected
+    if spec.mechanism == "majority" or mean > result.majority.accuracy + LEAST:
+        return None
+    return no_better(split_cost(spec, result.accuracy, result.calibration, expected=expected), spec.mechanism, spec.params)
 
 
 def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:

@@ -123,7 +123,7 @@ def test_a_knob_at_its_own_rule_says_what_the_rule_gives() -> None:
     page = opened(mechanism="rsgd")
     batch = page.number_input(key="rsgd.batch_size")
     assert batch.value is None
-    assert batch.placeholder == "automatic: 45 for n = 320"
+    assert batch.placeholder == "automatic: 35 for n = 320"
     batch.set_value(7).run()
     assert address(page)["rsgd.batch_size"] == "7"
     page.number_input(key="rsgd.batch_size").set_value(None).run()

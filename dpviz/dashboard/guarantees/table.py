@@ -19,7 +19,7 @@ from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.guarantees import Guaranteed, Measured, watch
-from dpviz.experiments.metrics import Metric
+from dpviz.experiments.metrics import METRICS, Metric
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import guarantees as pictures
@@ -143,6 +143,21 @@ def picture(found: Sequence[Line], measured: Measured, metric: Metric, spec: Run
     charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
 
 
+def _guessing(measured: Measured, found: Sequence[Line]) -> None:
+    """Which methods are no more accurate than the majority label, by cause, and what would help."""
+    fixes: dict[str, list[str]] = {}
+    for line in found:
+        why = measured.poor.get(line.one.spec.mechanism)
+        if why is not None:
+            fixes.setdefault(str(why.fix), []).append(line.label)
+    if not fixes:
+        return
+    floor = words.percent(float(measured.baselines.at["majority", METRICS["accuracy"].column]))
+    said = " ".join(f"{', '.join(names)}. {fix}" for fix, names in fixes.items())
+    with st.container(key="guessing"):
+        st.markdown(words.markdown(f"⚠ No more accurate than the majority label, which is right {floor}: {said}"))
+
+
 def ordered(found: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     """The lines in the order asked for; what is not known comes last."""
     sign = -1 if metric.higher_is_better else 1
@@ -223,6 +238,7 @@ def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[st
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
         picture(now, task.results[-1], measure, spec, theme)
+        _guessing(task.results[-1], now)
         rows(now, sort.draw(), measure)
 
     watching.live(task, draw, every=2.0)

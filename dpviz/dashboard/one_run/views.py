@@ -12,11 +12,10 @@ from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import links, metric, sidebar
+from dpviz.dashboard.shell import guessing, links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import planes
-from dpviz.experiments.no_better import no_better
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
@@ -46,13 +45,7 @@ def headline(done: Outcome) -> None:
     colour = words.LABELS[done.calibration.status][2]
     with st.container(key="headline"):
         st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
-    poor = None if done.spec.mechanism == "majority" else no_better(done.cost, done.spec.mechanism, done.spec.params)
-    if poor is not None:
-        measure = done.cost.metric
-        says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
-        what = "Worse than guessing" if poor.worse else "No better than guessing"
-        guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, done.cost.majority)}."
-        st.markdown(f"{guess} {words.markdown(poor.fix)}")
+    guessing.say(done)
 
 
 def scale(done: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
+from dpviz.dashboard.shell import guessing
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.no_better import LEAST
 from dpviz.experiments.resolve import dataset_of as resolved_rows
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -47,6 +49,12 @@ def headline(seen: Inspected, influence: Influence) -> None:
         st.markdown(words.markdown(sentence))
     with st.container(horizontal=True, vertical_alignment="center"):
         panels.not_private("Computed from real rows, without noise. No ε covers it.")
+
+
+def guessing_note(seen: Inspected) -> None:
+    """Says where the model whose rows are looked at is no better than the majority label."""
+    if seen.accuracy.mean() <= seen.majority + LEAST:
+        guessing.say(guessing.of(seen.spec))
 
 
 def _received(seen: Inspected) -> str:

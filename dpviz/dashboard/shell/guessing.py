@@ -1,0 +1,57 @@
+"""The note that a model is no better than the majority label: the likely cause and what would help, the same on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import streamlit as st
+
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import words
+from dpviz.dashboard.shell import metric
+from dpviz.dashboard.work import cached_runs, tasks, watching
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.no_better import no_better
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
+
+_SOON = 0.3  # seconds: a run that is done by then needs no second look
+
+
+def say(done: Outcome) -> None:
+    """The note about a run; nothing where its models are better."""
+    poor = None if done.spec.mechanism == "majority" else no_better(done.cost, done.spec.mechanism, done.spec.params)
+    if poor is None:
+        return
+    measure = done.cost.metric
+    says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
+    what = "Worse than guessing" if poor.worse else "No better than guessing"
+    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, done.cost.majority)}."
+    with st.container(key="guessing"):
+        st.markdown(f"{guess} {words.markdown(poor.fix)}")
+
+
+def of(spec: RunSpec) -> Outcome:
+    """A run that is in memory or quick, in the metric of the pages."""
+    return cached_runs.outcome(spec).measured_by(metric.chosen(spec.dataset, spec.intercept).id)
+
+
+def watch(spec: RunSpec) -> None:
+    """The note on pages that train no such model themselves: the run is computed beside the page."""
+    if cached_runs.stored(spec) is not None:
+        say(of(spec))
+        return
+
+    def work(monitor: Monitor) -> Iterator[bool]:
+        cached_runs.compute_in_background(spec, monitor)
+        yield True
+
+    task = watching.watch(tasks.Task(f"guessing {resolve(spec).key()}", work, dataset=spec.dataset), "watched.guessing")
+    if not watching.over(task):
+        task.wait(_SOON)
+
+    def draw() -> None:
+        if task.results and cached_runs.stored(spec) is not None:
+            say(of(spec))
+
+    watching.live(task, draw, every=1.0)

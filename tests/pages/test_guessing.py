@@ -1,0 +1,32 @@
+"""Pages that say that a model is no better than the majority label, with the cause and what would help."""
+
+from __future__ import annotations
+
+import pytest
+from support import mostly_long
+from support_pages import opened, settled, text
+
+import dpviz
+from dpviz.experiments import guarantees
+
+_NOISY = {"dataset": "breast-cancer", "mechanism": "cms-output", "epsilon": "0.01", "seed": "4", "seeds": "3"}
+_OTHERS = ("Groups_and_scores", "Sensitivity_and_rates", "Privacy_accounting")
+
+
+@pytest.mark.parametrize("page", mostly_long(["Audit", "Influence_and_noise", *_OTHERS], "Audit"))
+def test_every_page_about_one_run_says_the_same(page: str) -> None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism="cms-output", epsilon=0.01, seed=4, seeds=3)
+    run = dpviz.run(spec)
+    assert run.accuracy.mean() < run.majority.accuracy, "the note is about a model that is worse than guessing"
+    said = text(settled(opened(page, **_NOISY, whose="own")))
+    assert "Worse than guessing" in said
+    assert "Most is lost to noise: raise ε" in said
+
+
+def test_the_page_of_guarantees_names_the_methods_and_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: dpviz.list_mechanisms()[name] for name in ("cms-output", "pidp-sgd")}
+    monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
+    said = text(settled(opened("Guarantees", **_NOISY)))
+    assert "No more accurate than the majority label" in said
+    assert "Output perturbation (CMS). Most is lost to noise: raise ε" in said
+    assert "PIDP-SGD. Most" not in said
