@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from dpviz.dashboard.audit import KEYS, all_mechanisms, attack
+from dpviz.dashboard.audit import KEYS, all_mechanisms, attack, one_training
 from dpviz.dashboard.shell import fields, guessing, links, page, sidebar
 
 theme = page.start("Audit")
 answer = st.container()
-own = fields.Group(KEYS, attack.of)
+own = fields.Group(KEYS, lambda spec: (*attack.of(spec), *one_training.of(spec)))
 spec = sidebar.sidebar(own)
 asked = attack.controls(own)
 page.problems()
@@ -17,6 +17,7 @@ with answer:
     guessing.watch(spec)
 attack.show(task, theme)
 attack.details(task, spec, asked, theme)
+one_training.show(spec, own)
 with st.container(key="buttons-next"):
     links.claims_about(spec.mechanism)
 all_mechanisms.board(spec, theme)

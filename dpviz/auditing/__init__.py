@@ -7,7 +7,7 @@ from dpviz.auditing.game import audit, audit_pairs, watch
 from dpviz.auditing.one_run import Canaries, OneRunResult, among_rows, audit_one_run, on_axes
 from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
-from dpviz.auditing.runs import audit_run, pair_of, watch_run
+from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.scores import SCORES
 from dpviz.auditing.survey import Surveyed
 
@@ -31,6 +31,7 @@ __all__ = [
     "label_flip",
     "most_influential",
     "on_axes",
+    "one_run_of",
     "pair_of",
     "replace_by",
     "watch",

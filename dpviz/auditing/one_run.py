@@ -111,6 +111,12 @@ class OneRunResult:
         delta = self.calibration.budget.delta
         return one_run_epsilon_lower_bound(self.correct, self.guesses, self.canaries, delta, self.confidence)
 
+    @property
+    def most(self) -> float:
+        """The bound if all guesses were right."""
+        delta = self.calibration.budget.delta
+        return one_run_epsilon_lower_bound(self.guesses, self.guesses, self.canaries, delta, self.confidence)
+
     def exceeds(self, budget: Budget | None) -> bool:
         """Whether so many right guesses have a probability below 1 - confidence if the budget holds."""
         if budget is None:

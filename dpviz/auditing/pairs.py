@@ -115,12 +115,19 @@ def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:
     return Pair(name, base.replace_row(n - 1, x, y), base.replace_row(n - 1, other_x, other_y), why)
 
 
-def battery(mechanism: Mechanism, model: Model, n: int = 100, d: int = 3, lam: float = 0.01) -> list[Pair]:
-    """Pairs that together leave few kinds of mistakes unseen; under add-remove, those in which one row is zeros."""
+def battery(
+    mechanism: Mechanism, model: Model, n: int = 100, d: int = 3, lam: float = 0.01, budget: Budget | None = None
+) -> list[Pair]:
+    """Pairs that together leave few kinds of mistakes unseen; under add-remove, those in which one row is zeros.
+
+    Args:
+        budget: whose calibration says what the relation is; without one it is the mechanism's usual one.
+    """
     setting = model.setting(n, d, lam)
+    relation = mechanism.neighbouring if budget is None else mechanism.calibrate(setting, budget).neighbouring
     own = mechanism.worst_pair(model, setting) if isinstance(mechanism, HasWorstPair) else None
     pairs = [Pair("own", *own, f"The pair that {mechanism.label} declares as its worst.")] if own else []
-    names = ["presence"] if mechanism.neighbouring is Neighbouring.ADD_REMOVE else list(PAIRS)
+    names = ["presence"] if relation is Neighbouring.ADD_REMOVE else list(PAIRS)
     return pairs + [make(name, model, n, d, lam) for name in names]
 
 
@@ -134,11 +141,12 @@ def worst_case(mechanism: Mechanism, model: Model, budget: Budget, n: int = 100,
     refusal = mechanism.refusal(setting)
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    pairs = battery(mechanism, model, n, d, lam)
+    pairs = battery(mechanism, model, n, d, lam, budget)
     if pairs[0].name == "own":
         return pairs[0]
-    if mechanism.family == "input" and mechanism.neighbouring is Neighbouring.REPLACE_ONE:
-        return next(pair for pair in pairs if pair.name == "opposed")
+    opposed = [pair for pair in pairs if pair.name == "opposed"]
+    if mechanism.family == "input" and opposed:
+        return opposed[0]
     quiet = [mechanism.calibrate(setting, budget).noiseless()]
     streams = spawn(0, 1)
 

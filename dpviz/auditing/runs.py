@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.game import watch
+from dpviz.auditing.one_run import Canaries, OneRunResult, audit_one_run, on_axes
 from dpviz.auditing.pairs import Pair, differing_row, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
@@ -112,3 +113,16 @@ def audit_run(
     """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair; see `watch_run`."""
     *_, (_, result) = watch_run(spec, kind, row, other, runs, score=score, confidence=confidence, monitor=monitor, looks=1)
     return result
+
+
+def one_run_of(
+    spec: RunSpec, canaries: int = 1000, *, confidence: float = 0.95, monitor: Monitor = silent
+) -> tuple[Canaries, OneRunResult]:
+    """One training of a run's mechanism at its budget on synthetic canaries, and what that shows; see `audit_one_run`.
+
+    Args:
+        canaries: how many; they are the rows of a dataset of their own, so the run's rows are not looked at.
+    """
+    mechanism, budget = spec.build(), resolve(spec).budget
+    made = on_axes(mechanism, get_model(spec.model), budget, canaries, spec.lam)
+    return made, audit_one_run(mechanism, made, budget, spec.seed, confidence=confidence, monitor=monitor)

@@ -258,3 +258,17 @@ def test_with_and_without_a_row_is_a_pair_for_both_relations() -> None:
     assert not pair.second.rows.X[4].any()
     with pytest.raises(InvalidInput):
         without(problem, 30)
+
+
+def test_methods_can_be_audited_under_both_relations() -> None:
+    """The pair follows what the calibration speaks about, also where a hyperparameter decides that."""
+    asked = 0
+    for name, cls in dpviz.list_mechanisms().items():
+        if "relation" not in cls.knobs():
+            continue
+        mechanism, budget = cls.from_params({"relation": "add-remove"}), Budget(1.0, 1e-5)
+        pair = worst_case(mechanism, get_model("logistic"), budget, n=20, d=2, lam=0.1)
+        assert pair.name == "presence", name
+        assert audit(mechanism, pair.first, pair.second, budget, runs=40).verdict == "no violation found"
+        asked += 1
+    assert asked > 3

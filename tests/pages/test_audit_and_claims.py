@@ -70,6 +70,22 @@ def test_a_right_claim_is_never_verified() -> None:
     assert metrics(page)["Proved ε"] == "1"
 
 
+def test_one_training_with_canaries_answers_in_a_sentence() -> None:
+    page = settled(opened("Audit", mechanism="pidp-sgd", runs="200", canaries="300"))
+    said = words(page).replace("\xa0", " ")
+    assert "Of 300 canaries in one training the attacker guessed" in said
+    assert "the claim is ε = 1, δ = 1e−5: claim exceeded." in said
+    assert "expected to see noise below" in said
+    code = next(block.value for block in page.code if "one_run_of" in block.value)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["result"].verdict == "claim exceeded"
+    assert f"ε is at least {names['result'].epsilon_lower:.3g}" in said
+    majority = settled(opened("Audit", mechanism="majority", runs="200", canaries="100"))
+    assert any("one label" in error.value for error in majority.error)
+    assert not any("one_run_of" in block.value for block in settled(opened("Audit", mechanism="dp-gd", runs="200")).code)
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

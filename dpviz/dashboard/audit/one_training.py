@@ -1,0 +1,83 @@
+"""The audit from one training with many canaries: one control, an answer in one sentence, and how it is computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
+from dpviz.auditing.runs import one_run_of
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import words
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.work import tasks
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
+from dpviz.reporting.calls import with_spec
+
+COUNTS = {"": "None", "100": "100", "300": "300", "1000": "1,000"}
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What it keeps in the address: the number of canaries."""
+    most = "Rows that a coin each puts in or changes. More canaries show more; none means no such audit."
+    return (fields.choice("canaries", "Canaries in one training", COUNTS, "", most),)
+
+
+def show(spec: RunSpec, own: Group) -> None:
+    """A fold with the control; where canaries are asked for, it is open and says what one training gave away."""
+    chosen = own["canaries"].value()
+    with st.expander("One training with many canaries", expanded=bool(chosen)):
+        own["canaries"].draw()
+        if not chosen:
+            st.caption("One training takes the place of thousands: many rows are canaries at once, each with a coin of its own.")
+            return
+        fixed = replace(spec, seeds=1)
+
+        def work(monitor: Monitor) -> tuple[Canaries, OneRunResult]:
+            return one_run_of(fixed, int(chosen), monitor=monitor)
+
+        key = f"one training {resolve(fixed).key()} {chosen}"
+        found, current = tasks.observe(key, "One training", work, section="canaries", dataset=fixed.dataset)
+        if found is not None and current:
+            _answer(fixed, *found)
+
+
+def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
+    st.markdown(words.markdown(sentence(result)))
+    st.caption(words.markdown(f"{canaries.why} {visible(result)}"))
+    st.latex(
+        r"P[W\ge v]\;\le\;P[B\ge v]+m\delta\,\frac{P[B\ge v]\,P[B<v]}{v\,P[B=v]},\qquad "
+        r"B\sim\mathrm{Bin}\!\left(r,\tfrac{e^\varepsilon}{1+e^\varepsilon}\right)"
+    )
+    st.caption(
+        words.markdown(
+            "W counts right guesses, r is the number of guesses, v of them were right, m is the number of canaries. "
+            "The smallest ε at which this reaches 5\u00a0% is the bound. For δ = 0 see Steinke, Nasr, Jagielski 2023, "
+            "Theorem 5.1; the exact term for δ is derived here. It replaces their Theorem 5.2."
+        )
+    )
+    code = f"canaries, result = one_run_of(spec, {result.canaries})\nprint(result.epsilon_lower, result.verdict)"
+    st.code(with_spec(spec, code, "from dpviz.auditing import one_run_of"), language="python", wrap_lines=True)
+
+
+def sentence(result: OneRunResult) -> str:
+    """Right guesses, the bound on epsilon and the verdict."""
+    said = (
+        f"Of {result.canaries:,} canaries in one training the attacker guessed {result.guesses:,} and was right on "
+        f"{result.correct:,} ({words.percent(result.guessed_right)}): ε is at least {words.three(result.epsilon_lower)}"
+    )
+    claim = result.calibration.claimed_budget or result.calibration.proved_budget
+    if result.verdict == NO_CLAIM or claim is None:
+        return f"{said}; this method claims no privacy."
+    return f"{said}; the claim is {words.budget(claim)}: {result.verdict}."
+
+
+def visible(result: OneRunResult) -> str:
+    """What so many canaries can be expected to see."""
+    if result.visible_share is None:
+        return f"So many canaries can show ε = {words.three(result.most)} at most."
+    return f"So many canaries are expected to see noise below {result.visible_share:.0%} of what the claim needs."
