@@ -114,17 +114,13 @@ def dataset(
         "missing": missing,
         "defaults": defaults,
     }
-    if isinstance(data, str | Path):
-        if y is not None or data_norm is not None:
-            raise InvalidInput(
-                "y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first."
-            )
-        if missing == "drop":
-            del how["missing"]  # a file beside the table may say otherwise
-        content = own.from_file(Path(data), **how)
-    else:
-        content = own.from_values(data, y, data_norm=data_norm, **how)
-    return load_dataset(own.hold(content))
+    if not isinstance(data, str | Path):
+        return load_dataset(own.hold(own.from_values(data, y, data_norm=data_norm, **how)))
+    if y is not None or data_norm is not None:
+        raise InvalidInput("y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first.")
+    if missing == "drop":
+        del how["missing"]  # a file beside the table may say otherwise
+    return load_dataset(own.hold(own.from_file(Path(data), **how)))
 
 
 def name_of(value: object) -> object:

@@ -73,20 +73,12 @@ def trade_off(
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
     """
-    percent = quantity not in LOSSES
-    scale = 100.0 if percent else 1.0
-    traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
-    if wanted is not None:
-        traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
     x = _padded(span)
-    levels = _level_names(baselines, wanted, scale, percent, theme, math.log10(span[1]))
-    traces = [*_levels(baselines, wanted, scale, theme, percent, x, levels), *traces]
-    y = _vertical(curves, baselines, wanted, scale, percent)
-    names = [one for one in (*levels, *(_curve_name(c, scale, percent) for c in curves)) if math.isfinite(one.y)]
+    traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span)
     lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, _LINE * sum(map(len, lines)))
     top = 84 if odds else 40
-    if odds:
+    if odds:  # an axis without anything on it is not drawn
         nothing: Trace = {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers"}
         traces.append(nothing | {"showlegend": False, "hoverinfo": "skip"})
     seen = here is not None and x[0] <= math.log10(here) <= x[1]
@@ -114,6 +106,25 @@ def trade_off(
         y={"fixedrange": True} | y,
         **({"xaxis2": _odds_axis(odds, x, theme)} if odds else {}),
     )
+
+
+def _drawn(
+    curves: Sequence[Curve],
+    theme: Theme,
+    percent: bool,
+    baselines: Mapping[str, float],
+    wanted: float | None,
+    span: tuple[float, float],
+) -> tuple[list[Trace], Trace, list[_Name]]:
+    """Lines of levels and curves, the vertical axis, and the names to write beside them."""
+    scale = 100.0 if percent else 1.0
+    traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
+    if wanted is not None:
+        traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
+    levels = _level_names(baselines, wanted, scale, percent, theme, math.log10(span[1]))
+    traces = [*_levels(baselines, wanted, scale, theme, percent, _padded(span), levels), *traces]
+    names = [one for one in (*levels, *(_curve_name(c, scale, percent) for c in curves)) if math.isfinite(one.y)]
+    return traces, _vertical(curves, baselines, wanted, scale, percent), names
 
 
 def _padded(span: tuple[float, float]) -> list[float]:

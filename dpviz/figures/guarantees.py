@@ -53,22 +53,8 @@ def lanes(
     for k, name in enumerate(shown):
         inside = sorted((p for p in points if p.lane == name), key=lambda p: p.value if rising else -p.value)
         x, height = stack([unit * p.value for p in inside], (high - low) / 45)
-        traces.append(
-            {
-                "x": x,
-                "y": k - 0.13 * height + 0.22,
-                "mode": "markers",
-                "showlegend": False,
-                "hovertext": [f"{plain(p.label)}: {unit * p.value:{form}}{sign}" for p in inside],
-                "hoverinfo": "text",
-                "marker": {
-                    "size": 12,
-                    "color": [p.look.colour for p in inside],
-                    "symbol": [p.look.symbol for p in inside],
-                    "line": {"width": 1, "color": theme.paper},
-                },
-            }
-        )
+        texts = [f"{plain(p.label)}: {unit * p.value:{form}}{sign}" for p in inside]
+        traces.append({"x": x, "y": k - 0.13 * height + 0.22, "hovertext": texts} | _marks(inside, theme))
         start = {"x": 0, "xref": "paper", "xanchor": "left", "y": k, "yshift": 28, "showarrow": False}
         start["bgcolor"] = theme.paper
         best = inside[-1]
@@ -92,3 +78,18 @@ def lanes(
         x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 6},
         y={"visible": False, "range": [len(shown) - 0.5 if shown else 1, -0.6]},
     )
+
+
+def _marks(inside: Sequence[Point], theme: Theme) -> Trace:
+    """What the marks of a lane look like."""
+    return {
+        "mode": "markers",
+        "showlegend": False,
+        "hoverinfo": "text",
+        "marker": {
+            "size": 12,
+            "color": [p.look.colour for p in inside],
+            "symbol": [p.look.symbol for p in inside],
+            "line": {"width": 1, "color": theme.paper},
+        },
+    }

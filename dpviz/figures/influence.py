@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from dpviz.figures.decades import decades, powers
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
 
 Floats = NDArray[np.float64]
+_Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
 MAP = 450  # pixels of the map with its legend
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
@@ -66,8 +69,7 @@ def training_map(
     xy, width = points.astype(np.float32), np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     looks = _looks(n, noised, used, kinds, theme)
     colour, bar = _logarithmic(influence, unit)
-    # every array comes back with every selected point, so a large set has none that it can do without
-    amounts = _amounts(influence) if n <= WEBGL_FROM else None
+    amounts = _amounts(influence)
 
     def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
         marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
@@ -76,7 +78,7 @@ def training_map(
 
     layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
     traces = [dots(*one) for one in layers if one[0].any()]
-    traces += [_key(f"{int(rows.sum()):,} {name}", symbol, line, theme) for rows, name, symbol, line in looks if rows.any()]
+    traces += _keys(looks, theme)
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
     scale, notes = {"colorscale": _SCALES[theme.name]} | bar, _row_names(xy, row_ids, above, chosen, theme)
     return figure(theme, traces, height=MAP, coloraxis=scale, annotations=notes, **_layout(names, ticks))
@@ -97,7 +99,7 @@ def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool
 
 def _looks(
     n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, kinds: tuple[str, str, str], theme: Theme
-) -> tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]:
+) -> _Looks:
     """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
     met = np.zeros(n, bool) if noised is None else noised
     never = np.zeros(n, bool) if used is None else ~used & ~met
@@ -169,6 +171,11 @@ def _dots(
         "marker": marker | {"coloraxis": "coloraxis"},
         "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
     }
+
+
+def _keys(looks: _Looks, theme: Theme) -> list[Trace]:
+    """Legend entries of the kinds of rows that there are."""
+    return [_key(f"{int(rows.sum()):,} {name}", symbol, line, theme) for rows, name, symbol, line in looks if rows.any()]
 
 
 def _key(name: str, symbol: str, line: Trace, theme: Theme) -> Trace:
@@ -299,6 +306,6 @@ def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
     return (base * np.sqrt(0.36 + 4.48 * np.clip(epsilon / top, 0.0, 1.0))).astype(np.float32)
 
 
-def _amounts(values: Floats) -> NDArray[np.str_]:
-    """Influences for hovering."""
-    return np.array([f"{v:.3g}" for v in values], str)
+def _amounts(values: Floats) -> NDArray[np.str_] | None:
+    """Influences for hovering; every array comes back with every selected point, so a large set does without."""
+    return np.array([f"{v:.3g}" for v in values], str) if len(values) <= WEBGL_FROM else None

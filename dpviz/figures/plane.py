@@ -19,6 +19,17 @@ _CONTROLS = 84  # pixels of the button and the slider
 _MOST = 20_000  # segments that are joined
 
 
+#: below the plot: the picture itself comes first
+_LEGEND: Trace = {
+    "orientation": "h",
+    "x": 0,
+    "xanchor": "left",
+    "y": (10 - _BELOW) / PLOT,
+    "yanchor": "top",
+    "font": {"size": FONT_SIZE - 2},
+}
+
+
 def decision_lines(
     points: Floats,
     labels: Floats,
@@ -70,15 +81,7 @@ def decision_lines(
         traces,
         height=PLOT + _BELOW + LEGEND_LINE * rows,
         margin=margin(left=48, top=4, bottom=_BELOW - 4 + LEGEND_LINE * rows),
-        # below the plot: the picture itself comes first
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": (10 - _BELOW) / PLOT,
-            "yanchor": "top",
-            "font": {"size": FONT_SIZE - 2},
-        },
+        legend=_LEGEND,
         x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )

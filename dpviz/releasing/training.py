@@ -15,6 +15,7 @@ from dpviz.common.fingerprint import __version__
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
+from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.measure import train
 from dpviz.experiments.resolve import ResolvedRun, resolve
 from dpviz.experiments.setup import setup_for
@@ -109,14 +110,7 @@ def release(
     run = resolve(spec)
     shared = setup_for(run.spec)
     dataset = shared.dataset
-    if dataset.encoder is None:
-        raise InvalidInput("dataset", f"{dataset.name!r} cannot say how new rows become features", "Choose another dataset.")
-    if dataset.looked_at and not ranges_from_data:
-        some = ", ".join(dataset.looked_at[:3]) + (", ..." if len(dataset.looked_at) > 3 else "")
-        cause = (
-            f"the ranges or categories of {some} were read from the rows, outside every epsilon, and the model would show them"
-        )
-        raise InvalidInput("ranges", cause, "Declare them, or allow it with --ranges-from-data.")
+    encoder = _encoder(dataset, ranges_from_data)
     problem = shared.problem
     if all_rows:
         problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.spec.lam)
@@ -138,10 +132,23 @@ def release(
         constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
         intercept=dataset.intercept,
         classes=dataset.label_names,
-        encoder=dataset.encoder,
+        encoder=encoder,
         privacy=_privacy(run, cal, problem.n, hardened),
     )
     return Release(model, run.spec, cal, dataset, problem.n, hardened, tried, _audited(run, cal, audit_runs, monitor))
+
+
+def _encoder(dataset: Dataset, ranges_from_data: bool) -> Encoder:
+    """How new rows become features, where the model may show it."""
+    if dataset.encoder is None:
+        raise InvalidInput("dataset", f"{dataset.name!r} cannot say how new rows become features", "Choose another dataset.")
+    if dataset.looked_at and not ranges_from_data:
+        some = ", ".join(dataset.looked_at[:3]) + (", ..." if len(dataset.looked_at) > 3 else "")
+        cause = (
+            f"the ranges or categories of {some} were read from the rows, outside every epsilon, and the model would show them"
+        )
+        raise InvalidInput("ranges", cause, "Declare them, or allow it with --ranges-from-data.")
+    return dataset.encoder
 
 
 def _require_proof(cal: Calibration, asked: Budget) -> None:

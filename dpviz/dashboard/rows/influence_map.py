@@ -44,7 +44,7 @@ def headline(seen: Inspected, influence: Influence) -> None:
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {_received(seen)}."
+    sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {received(seen, brief=True)}."
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -57,45 +57,41 @@ def guessing_note(seen: Inspected) -> None:
         guessing.say(guessing.of(seen.spec))
 
 
-def _received(seen: Inspected) -> str:
-    """How many rows received noise, in a few words."""
-    n = len(seen.row_ids)
-    if seen.calibration.noise_scale == 0:
-        return "no noise is added at all"
-    if seen.ever is None:
-        return "noise covers all rows equally"
-    count = int(seen.ever.sum())
-    return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"
-
-
 def used(seen: Inspected) -> NDArray[np.bool_] | None:
     """(n,) rows that training used in some draw; None where that is not counted."""
     visits = seen.rows["visits"].to_numpy()
     return visits > 0 if np.isfinite(visits).all() else None
 
 
-def met(seen: Inspected) -> str:
-    """How many rows received noise, as the end of a sentence."""
+def received(seen: Inspected, *, brief: bool = False) -> str:
+    """How many rows received noise: as the end of a sentence, or in a few words."""
     n = len(seen.row_ids)
     if seen.calibration.noise_scale == 0:
         return "no noise is added at all"
     if seen.ever is None:
-        return "noise is not put on single rows, so no row can be said to have received it"
+        whole = "noise is not put on single rows, so no row can be said to have received it"
+        return "noise covers all rows equally" if brief else whole
     count = int(seen.ever.sum())
-    draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
+    if brief:
+        return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"
     view = used_view(seen)
     if count == n and view is None:
         return f"all {n:,} training rows receive noise: the method makes no difference between rows"
-    start = f"{count:,} of {n:,} training rows received noise in at least one of {draws}"
-    visits = seen.rows["visits"].to_numpy()
-    used = int((visits > 0).sum())
-    if np.isfinite(visits).all() and used < n:
-        start += " (all of those that were used at all)" if used == count else f" ({used:,} were used at all)"
+    draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
+    start = f"{count:,} of {n:,} training rows received noise in at least one of {draws}{_of_used(seen, count)}"
     if view is None:
         return start
     passing = int(view.passes.sum())
     spared = "no" if passing == 0 else "all" if passing == n else f"{passing:,}"
     return f"{start}; the rule, {view.name}, trains {spared} rows without noise before the first step"
+
+
+def _of_used(seen: Inspected, count: int) -> str:
+    """How many rows training used, in brackets, where these are not all."""
+    rows = used(seen)
+    if rows is None or rows.all():
+        return ""
+    return " (all of those that were used at all)" if rows.sum() == count else f" ({int(rows.sum()):,} were used at all)"
 
 
 def used_view(seen: Inspected) -> RuleView | None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
-from dpviz.dashboard.rows.influence_map import met
+from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import metric
@@ -29,7 +29,7 @@ OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
 def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
     cal = seen.calibration
-    said = met(seen)
+    said = received(seen)
     st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
     where = list_mechanisms()[seen.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family} of scale {words.three(cal.noise_scale)}"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import tomli_w
+from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
 from dpviz.common.words import Words
@@ -157,10 +158,7 @@ def prepare(
     y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", label_names)
     blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
-    if repeats := int(used.duplicated().sum()):
-        said.append(f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only.")
-    labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
-    shown = used[features].assign(**{_label_column(features, target): labels})
+    said += _repeats(used)
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
     words = {"description": f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"} | words
@@ -170,7 +168,7 @@ def prepare(
         norms=norms,
         y=y,
         feature_names=[*names, INTERCEPT] if intercept else names,
-        frame=shown,
+        frame=_shown(used[features], target, y, label_names),
         beside=frame.loc[used.index, list(left_out)].reset_index(drop=True) if left_out else None,
         intercept=False,  # it is there already
         source=source,
@@ -182,6 +180,18 @@ def prepare(
         **words,
     )
     return Prepared(dataset, left_out, dropped)
+
+
+def _repeats(used: pd.DataFrame) -> list[Words]:
+    repeats = int(used.duplicated().sum())
+    words: Words = f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only."
+    return [words] if repeats else []
+
+
+def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
+    """The features as they were before encoding, with the two labels beside them."""
+    labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
+    return features.assign(**{_label_column(list(features.columns), target): labels})
 
 
 def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.input.shared import (
@@ -22,6 +21,8 @@ from dpviz.mechanisms.input.shared import (
     row_draws,
     same_label_facts,
     same_label_note,
+    step_size_knob,
+    steps_knob,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
@@ -50,25 +51,8 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
-    steps: int = knob(
-        0,
-        "Steps",
-        "Mini-batch steps T; the published noise grows with the root of this.",
-        low=1,
-        high=10_000,
-        log=True,
-        automatic="100, or 50 below 10,000 rows, where the noise leaves time for no more",
-    )
-    step_size: float = knob(
-        0.0,
-        "Step size",
-        "Length of a step.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature",
-    )
+    steps: int = steps_knob("Mini-batch steps T", "100, or 50 below 10,000 rows, where the noise leaves time for no more")
+    step_size: float = step_size_knob()
     batch: float = knob(
         1.0,
         "Batch size",

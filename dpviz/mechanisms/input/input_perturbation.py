@@ -26,6 +26,8 @@ from dpviz.mechanisms.input.shared import (
     row_draws,
     same_label_facts,
     same_label_note,
+    step_size_knob,
+    steps_knob,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
@@ -56,25 +58,10 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
-    steps: int = knob(
-        0,
-        "Steps",
-        "Gradient steps on the perturbed rows; the published noise grows with the root of this.",
-        low=1,
-        high=10_000,
-        log=True,
-        automatic="100 to 200, as many as the noise of ε = 2 lets train; fewer where λ is large",
+    steps: int = steps_knob(
+        "Gradient steps on the perturbed rows", "100 to 200, as many as the noise of ε = 2 lets train; fewer where λ is large"
     )
-    step_size: float = knob(
-        0.0,
-        "Step size",
-        "Length of a step.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature",
-    )
+    step_size: float = step_size_knob()
     sharing: str = knob(
         "per-record",
         "Noise draw",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import generator
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Floats, NoiseRecord
+from dpviz.mechanisms.base import Floats, NoiseRecord, knob
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -22,6 +23,18 @@ ONCE: Words = (
 )
 QUERY: Words = "the training rows themselves; the claim is about the model"
 AT_ONCE = 4  # seeds trained at once: each holds noise for all rows, half as large as the rows
+
+
+def steps_knob(what: Words, automatic: Words) -> Any:
+    """T, for which the published noise pays; 0 stands for the method's rule, in words."""
+    help: Words = f"{what}; the published noise grows with the root of this."
+    return knob(0, "Steps", help, low=1, high=10_000, log=True, automatic=automatic)
+
+
+def step_size_knob() -> Any:
+    """Length of a step on perturbed rows; 0 stands for the rule of `rules.step_size` on their larger curvature."""
+    automatic: Words = f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature"
+    return knob(0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=automatic)
 
 
 def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:

@@ -225,6 +225,16 @@ class Trace:
     restarts: tuple[int, ...]
 
 
+def _positions(positions: Sequence[int] | None, m: int) -> NDArray[np.int_]:
+    """The positions asked for, or at most 12 evenly spaced ones."""
+    if positions is None:
+        return np.unique(np.round(np.linspace(1, m, min(m, 12)))).astype(int)
+    chosen = np.array(positions, int)
+    if len(chosen) == 0 or chosen.min() < 1 or chosen.max() > m:
+        raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
+    return chosen
+
+
 def algorithm2_trace(
     epochs: int,
     batches: int,
@@ -250,9 +260,7 @@ def algorithm2_trace(
     """
     check(epochs, batches, eta0, batch_size, mu, L, G, tau)
     m = batches
-    chosen = np.unique(np.round(np.linspace(1, m, min(m, 12)))).astype(int) if positions is None else np.array(positions, int)
-    if len(chosen) == 0 or chosen.min() < 1 or chosen.max() > m:
-        raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
+    chosen = _positions(positions, m)
     if epochs * m * len(chosen) > 10**7:
         raise InvalidInput("epochs", f"{epochs} epochs of {m} batches are too many to keep", "Give fewer epochs or positions.")
     steps = epoch_steps(epochs, eta0, tau if restart else 0, decay)
