@@ -10,7 +10,7 @@ from support import LIMIT, until
 from dpviz.dashboard.work import pool
 
 ROOT = Path(__file__).parents[1]
-PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")}
+PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}
 SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
 
 

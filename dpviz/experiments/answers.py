@@ -99,21 +99,7 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
         InvalidInput: the accuracy is not reached on the grid.
     """
     grid = curves.grid(low, high, points)
-    table = run_sweep(
-        SweepSpec(
-            dataset=spec.dataset,
-            model=spec.model,
-            mechanisms={spec.mechanism: dict(spec.params)},
-            epsilons=grid,
-            seeds=spec.seeds,
-            delta=spec.delta,
-            lam=spec.lam,
-            split_seed=spec.split_seed,
-            seed=spec.seed,
-            intercept=spec.intercept,
-            row_scaling=spec.row_scaling,
-        )
-    )
+    table = run_sweep(SweepSpec.around(spec, {spec.mechanism: dict(spec.params)}, grid))
     band = curves.summarise(table, band="mean")
 
     def needed(column: str) -> float | None:

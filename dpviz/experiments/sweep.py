@@ -67,6 +67,12 @@ class SweepSpec:
         object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
         object.__setattr__(self, "epsilons", tuple(sorted(values)))
 
+    @classmethod
+    def around(cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float]) -> SweepSpec:
+        """A run's data, model, split and seeds with other mechanisms and budgets."""
+        same = {f.name: getattr(spec, f.name) for f in fields(cls) if f.name not in ("mechanisms", "epsilons")}
+        return cls(**same, mechanisms=mechanisms, epsilons=epsilons)
+
     def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
         return RunSpec(
             dataset=self.dataset,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import Theme, Trace, coin_toss, faint, figure, margin, plain
 
 _ROW = 27  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
@@ -141,15 +141,7 @@ def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndar
         "line": {"color": theme.ink, "width": 3},
         "hovertemplate": "%{x:.1f} % false alarms: %{y:.1f} % found<extra></extra>",
     }
-    coin = {
-        "x": [0, 100],
-        "y": [0, 100],
-        "mode": "lines",
-        "name": "coin toss",
-        "hoverinfo": "skip",
-        "line": {"color": theme.majority, "width": 2, "dash": "dash"},
-    }
-    traces: list[Trace] = [band, line, coin]
+    traces: list[Trace] = [band, line, coin_toss(theme)]
     if allowed is not None:
         traces.append(
             {

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, figure, margin, plain, shorten
+from dpviz.figures.style import Theme, figure, margin, named_rows, plain, shorten
 
 Floats = NDArray[np.float64]
 MOST = 25
@@ -104,11 +104,5 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
         height=160 + 27 * len(order),
         margin=margin(left=200, top=70),
         x={"title": "encoded value", "range": [min(float(low.min()), 0.0) - 0.02, max(float(high.max()), 1.0) + 0.02]},
-        y={
-            "tickvals": rows,
-            "ticktext": [shorten(names[i]) for i in order],
-            "range": [-0.7, len(order) - 0.3],
-            "showgrid": False,
-            "tickfont": {"size": FONT_SIZE - 2},
-        },
+        y=named_rows([names[i] for i in order]),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain, shorten
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, named_rows, plain
 
 Floats = NDArray[np.float64]
 
@@ -103,13 +103,7 @@ def row_before_after(
         height=140 + 27 * len(order),
         margin=margin(left=200, top=66),
         x={"title": "model's scale"},
-        y={
-            "tickvals": rows,
-            "ticktext": [shorten(names[i]) for i in order],
-            "range": [-0.7, len(order) - 0.3],
-            "showgrid": False,
-            "tickfont": {"size": FONT_SIZE - 2},
-        },
+        y=named_rows([names[i] for i in order]),
     )
 
 
@@ -148,13 +142,7 @@ def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme
         height=140 + 27 * len(order),
         margin=margin(left=200, top=66),
         x={"title": title},
-        y={
-            "tickvals": rows,
-            "ticktext": [shorten(names[i]) for i in order],
-            "range": [-0.7, len(order) - 0.3],
-            "showgrid": False,
-            "tickfont": {"size": FONT_SIZE - 2},
-        },
+        y=named_rows([names[i] for i in order]),
     )
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Theme, Trace, figure, margin
+from dpviz.figures.style import Theme, Trace, coin_toss, figure, margin
 
 Floats = NDArray[np.float64]
 
@@ -43,14 +43,6 @@ def attacker_curve(
         "line": {"color": theme.noise, "width": 4},
         "hovertemplate": "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>",
     }
-    coin = {
-        "x": [0, 100],
-        "y": [0, 100],
-        "mode": "lines",
-        "name": "coin toss",
-        "hoverinfo": "skip",
-        "line": {"color": theme.majority, "width": 2, "dash": "dash"},
-    }
     allowed: list[Trace] = []
     if alone is not None:
         allowed.append(
@@ -73,7 +65,7 @@ def attacker_curve(
     }
     return figure(
         theme,
-        [bound, *allowed, coin, point],
+        [bound, *allowed, coin_toss(theme), point],
         height=400,
         margin=margin(left=76, right=28, top=112),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},

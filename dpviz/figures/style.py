@@ -7,6 +7,7 @@ tritan readers (tests/test_style.py measures it), and nothing is told by colour 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -156,6 +157,29 @@ def shade(colour: str, amount: float) -> str:
 def channels(colour: str) -> tuple[int, int, int]:
     """Red, green and blue of "#rrggbb", 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def named_rows(names: Sequence[str]) -> dict[str, Any]:
+    """A y axis whose lines, from 0 upwards, carry long names instead of numbers."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [shorten(name) for name in names],
+        "range": [-0.7, len(names) - 0.3],
+        "showgrid": False,
+        "tickfont": {"size": FONT_SIZE - 2},
+    }
+
+
+def coin_toss(theme: Theme) -> Trace:
+    """The attacker who guesses, in per cent of false alarms and of detections."""
+    return {
+        "x": [0, 100],
+        "y": [0, 100],
+        "mode": "lines",
+        "name": "coin toss",
+        "hoverinfo": "skip",
+        "line": {"color": theme.majority, "width": 2, "dash": "dash"},
+    }
 
 
 def faint(colour: str, alpha: float) -> str:

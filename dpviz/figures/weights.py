@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, faint, figure, margin, plain, shorten
+from dpviz.figures.style import Look, Theme, faint, figure, margin, named_rows, plain
 
 Floats = NDArray[np.float64]
 MOST = 20
@@ -62,11 +62,5 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
         shapes=[zero],
         margin=margin(left=180, top=88),
         x={"title": "weight"},
-        y={
-            "tickvals": rows,
-            "ticktext": [shorten(names[i]) for i in order],
-            "range": [-0.7, len(order) - 0.3],
-            "showgrid": False,
-            "tickfont": {"size": FONT_SIZE - 2},
-        },
+        y=named_rows([names[i] for i in order]),
     )

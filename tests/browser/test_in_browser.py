@@ -101,8 +101,9 @@ def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, datas
 
 
 @pytest.mark.long
-def test_headings_are_in_order_and_charts_have_words(reader: Make) -> None:
-    page = reader().open("?dataset=teaching")
+@pytest.mark.parametrize("path", ["/", "/Sensitivity_and_rates", "/Privacy_accounting"])
+def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
+    page = reader().open("?dataset=teaching", path)
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1

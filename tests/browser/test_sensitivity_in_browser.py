@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -57,19 +56,3 @@ def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, path:
     page = reader(width=400, scheme=scheme).open("?dataset=teaching", path)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", [SENSITIVITY, ACCOUNTING])
-def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
-    page = reader().open("?dataset=teaching", path)
-    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
-    labelled = page.evaluate(
-        "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].map(e => "
-        "(e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).getAttribute('aria-label') || '')"
-    )
-    assert labelled
-    assert all(len(words) > 30 for words in labelled)

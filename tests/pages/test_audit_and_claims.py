@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long, until
-from support_pages import settled
+from support_pages import opened, settled
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
@@ -30,15 +30,6 @@ PAGES = Path(__file__).parents[2] / "pages"
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_runs, "ROWS", 60)
-
-
-def opened(name: str, **query: str) -> AppTest:
-    page = AppTest.from_file(str(next(PAGES.glob(f"*{name}.py"))), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
 
 
 def words(page: AppTest) -> str:

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long
+from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs
 from dpviz.models import get_model
 
-APP = Path(__file__).parents[2] / "app.py"
-
-
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+opened = partial(support_pages.opened, "")
 
 
 def sentence(page: AppTest) -> str:

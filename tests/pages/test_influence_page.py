@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, ONE_OF_EACH_FAMILY, mostly_long
+from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.rows import selection
@@ -20,17 +21,7 @@ from dpviz.experiments.setup import setup_for
 from dpviz.mechanisms.capabilities import HasRule
 from dpviz.models import get_model
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "pages" / "3_Influence_and_noise.py"
-
-
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+opened = partial(support_pages.opened, "Influence_and_noise")
 
 
 def decoded(values: Any) -> np.ndarray:

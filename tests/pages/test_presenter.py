@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from streamlit.testing.v1 import AppTest
-from support import LIMIT
-from support_pages import ROOT, text
+import support_pages
+from support_pages import text
 
 from dpviz.dashboard.one_run import playing
 
-
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "mechanism": "dp-gd", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+opened = partial(support_pages.opened, "")
 
 
 def test_presenter_mode_shows_the_sentence_one_picture_and_keys_that_move_epsilon() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import support_pages
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
 
@@ -31,13 +33,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pool.pool().clear()
 
 
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
-    for key, value in (FAST | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+opened = partial(support_pages.opened, "Trade-off", **FAST)
 
 
 def done(page: AppTest) -> AppTest:

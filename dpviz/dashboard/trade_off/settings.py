@@ -244,20 +244,7 @@ class Choices:
             InvalidInput: no method, or one that does not fit the model.
         """
         knobs = {**self.knobs, spec.mechanism: dict(spec.params)}
-        return SweepSpec(
-            dataset=spec.dataset,
-            model=spec.model,
-            mechanisms={m: knobs.get(m, {}) for m in self.methods},
-            epsilons=self.epsilons,
-            seeds=spec.seeds,
-            delta=spec.delta,
-            lam=spec.lam,
-            split_seed=spec.split_seed,
-            seed=spec.seed,
-            intercept=spec.intercept,
-            row_scaling=spec.row_scaling,
-            folds=spec.folds,
-        )
+        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, self.epsilons)
 
 
 def read(own: Group, spec: RunSpec) -> Choices:
