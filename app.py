@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.one_run import KEYS, compare, details, playing, presenter, settings, views
-from dpviz.dashboard.shell import fields, links, page, sidebar
+from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
 playing.step()
@@ -11,14 +11,14 @@ views.starts()
 answer = st.container()
 left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
+spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True, keeps=False)
 page.problems()
 presents = presenter.look()
 with right:
     playing.controls(spec)
 outcome = views.run(spec)
 if outcome is not None:
-    kept = compare.pinned()
+    kept = pinned.outcome()
     with answer:
         views.headline(outcome)
     if presents:

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.shell import fields, page, pinned, sidebar
 from dpviz.dashboard.trade_off import KEYS, controls, curves, presets, running, settings, tuning
 
 theme = page.start("Trade-off", "Which method is best, and which ε does an accuracy need?")
 settings.before()
 own = fields.Group(KEYS, settings.of)
 answer = st.container()
-left, right = st.columns([7, 2], vertical_alignment="center")
+left, right = st.columns([5, 2], vertical_alignment="center")
 with left:
     budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget=budget, measured=True)
@@ -17,11 +17,13 @@ chosen = settings.read(own, spec)
 page.problems()
 with right:
     controls.wanted(chosen.metric)
-view = running.start(spec, chosen, theme)
 with answer:
-    running.live(view, curves.headline, every=running.PICTURES)
+    kept = pinned.outcome_beside(spec)
+view = running.start(spec, chosen, theme, kept)
+with answer:
+    running.live(view, curves.headline, curves.beside, every=running.PICTURES)
 running.live(view, running.progress)
-running.live(view, curves.picture, every=running.PICTURES)
+running.live(view, curves.picture, curves.guessing, every=running.PICTURES)
 controls.draw(spec, own)
 running.live(view, curves.numbers, curves.best, every=running.PICTURES)
 if view is not None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.groups import KEYS, over_epsilon, payers, scores, settings
 from dpviz.dashboard.kit import guarantee
-from dpviz.dashboard.shell import fields, guessing, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
 own = fields.Group(KEYS, settings.of)
@@ -13,7 +13,7 @@ budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget)
 page.problems()
 over_epsilon.controls(own)
-seen = over_epsilon.compute(spec, over_epsilon.grouping(own))
+seen = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec))
 if seen is not None:
     with answer:
         over_epsilon.headline(seen, own["of"].value())

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import guarantee, progress
 from dpviz.dashboard.rows import KEYS, influence_map, noised_rows, person, retraining, selection
-from dpviz.dashboard.shell import fields, links, page, sidebar
+from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.experiments import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
@@ -21,14 +21,18 @@ seen = progress.working(spec, inspected.inspect)
 if seen is not None:
     influence = inspected.row_influence(spec)
     chosen = selection.choose(own, seen, influence.newton_norm)
+    kept = pinned.beside(spec)
+    a = None if kept is None else progress.working(kept, inspected.inspect, "pinned")
     with answer:
         influence_map.headline(seen, influence)
         influence_map.guessing_note(seen)
+        if a is not None:
+            influence_map.beside(seen, a)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         influence_map.draw(seen, influence, chosen, theme)
     with right:
-        person.card(own, seen, influence, chosen)
+        person.card(own, seen, influence, chosen, a)
     person.before_after(seen, influence, chosen, theme)
     with st.expander("All about this row, beside another one"):
         person.draw(own, seen, influence, chosen)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
-from dpviz.dashboard.shell import fields, guessing, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
 own = fields.Group(KEYS, settings.of)
@@ -16,14 +16,18 @@ with right:
 if found is not None:
     mechanism, released, calibration = found
     options = comparison.options(released, calibration)
+    attack, kept = comparison.attack_of(spec, mechanism, calibration), pinned.outcome()
     with answer:
         comparison.headline(released, calibration, options)
         guessing.watch(spec)
+        if kept is not None:
+            comparison.beside(kept, attack, mechanism, calibration)
+    same = kept is not None and kept.spec.mechanism == mechanism.id and kept.calibration.noise_scale > 0
     left, right = st.columns(2, gap="large")
     with left:
-        comparison.bars(theme, mechanism, calibration, options)
+        comparison.bars(theme, mechanism, calibration, options, kept.calibration if kept is not None and same else None)
     with right:
-        curves.attacker(theme, comparison.attack_of(spec, mechanism, calibration))
+        curves.attacker(theme, attack, None if kept is None else kept.attack)
     page.top_first()
     comparison.promised(spec, calibration)
     with st.expander("What each of these noises does to the model"):

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.audit import KEYS, all_mechanisms, attack, one_training
-from dpviz.dashboard.shell import fields, guessing, links, page, sidebar
+from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
 
 theme = page.start("Audit")
 answer = st.container()
@@ -15,7 +15,10 @@ task = attack.attack(spec, asked)
 with answer:
     attack.headline(task, spec)
     guessing.watch(spec)
-attack.show(task, theme)
+    kept = pinned.outcome()
+    if kept is not None:
+        attack.beside(kept)
+attack.show(task, theme, kept)
 attack.details(task, spec, asked, theme)
 one_training.show(spec, own)
 with st.container(key="buttons-next"):

@@ -18,7 +18,7 @@ if shown:
     one = next(s for s in shown if s.claim.id == field.value())
     with answer:
         views.headline(shown)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         own["about"].draw()
         views.board(shown, one, field, theme)

@@ -48,20 +48,30 @@ def clouds(cloud: pd.DataFrame, theme: Theme, sides: tuple[str, str]) -> go.Figu
     )
 
 
-def guesses(right: float, limits: tuple[float, float], allowed: float | None, theme: Theme, exceeded: bool) -> go.Figure:
+def guesses(
+    right: float,
+    limits: tuple[float, float],
+    allowed: float | None,
+    theme: Theme,
+    exceeded: bool,
+    ghost: float | None = None,
+) -> go.Figure:
     """Share of correct guesses with its limits, between a coin toss and what the guarantee allows, on one scale.
 
     Args:
         right, limits: shares in [0, 1].
         allowed: the same, None where nothing is claimed.
         exceeded: whether the claim is exceeded, which colours the bar.
+        ghost: what another run allows, marked A; None for none.
     """
-    top = max(limits[1], allowed or 0.0)
+    top = max(limits[1], allowed or 0.0, ghost or 0.0)
     high = min(100.0, 10.0 * np.ceil(10 * top + 0.3))
     low = min(50.0, 10.0 * np.floor(10 * limits[0]))
     places = [(50.0, "coin toss", "dot", -0.62)]
     if allowed is not None:
         places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
+    if ghost is not None:
+        places.append((100 * ghost, f"A allows {100 * ghost:.1f} %", "dot", -0.62))
     lines = [
         {"type": "line", "x0": x, "x1": x, "y0": -0.45, "y1": 0.45, "line": {"color": theme.ink, "width": 3, "dash": dash}}
         for x, _, dash, _ in places

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
-PLOT = 300  # pixels from axis to axis
+PLOT = 270  # pixels from axis to axis
 _LINE, _SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
 _WRAPPED = 9  # labels up to which long names take two lines
 FLOOR = 1e-9  # smallest gap that is drawn
@@ -59,6 +59,7 @@ def trade_off(
     odds: Sequence[tuple[float, float]] = (),
     here: float | None = None,
     narrow: bool = False,
+    ghost: tuple[float, float] | None = None,
 ) -> go.Figure:
     """Curves over a logarithmic epsilon axis, each with its name at its right end.
 
@@ -72,9 +73,12 @@ def trade_off(
         odds: (epsilon, chance that an attacker wins a bet at most) for a second axis on top.
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
+        ghost: (epsilon, value) of another run, marked A.
     """
     x = _padded(span)
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span)
+    if ghost is not None:
+        traces.append(_ghost(ghost[0], ghost[1] * (1.0 if quantity in LOSSES else 100.0), theme))
     lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, _LINE * sum(map(len, lines)))
     top = 84 if odds else 40
@@ -347,6 +351,22 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
             "line": {"color": curve.look.colour, "width": 4},
         },
         "hovertemplate": f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>",
+        "unselected": {"marker": {"opacity": 1}},
+    }
+
+
+def _ghost(epsilon: float, level: float, theme: Theme) -> Trace:
+    """A run that is kept for comparison."""
+    return {
+        "x": [epsilon],
+        "y": [level],
+        "mode": "markers+text",
+        "showlegend": False,
+        "text": ["<b>A</b>"],
+        "textposition": "top center",
+        "textfont": {"size": FONT_SIZE, "color": theme.ink},
+        "marker": {"symbol": "circle-open-dot", "size": 17, "color": theme.ink, "line": {"color": theme.ink, "width": 2}},
+        "hovertemplate": "A: ε = %{x:.3g}: %{y:.3g}<extra></extra>",
         "unselected": {"marker": {"opacity": 1}},
     }
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
-_PLOT = 300  # pixels from axis to axis
+_PLOT = 240  # pixels from axis to axis
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,14 @@ class GroupLine:
     small: bool = False
 
 
-def groups(lines: Sequence[GroupLine], theme: Theme, *, here: float) -> go.Figure:
+def groups(
+    lines: Sequence[GroupLine], theme: Theme, *, here: float, ghost: tuple[float, Sequence[float]] | None = None
+) -> go.Figure:
     """Shares of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
 
     Args:
         here: the epsilon of the page, marked.
+        ghost: epsilon of another run, and its value for each line: rings called A.
     """
     traces: list[Trace] = []
     values = [v for line in lines for c in ("low", "high") for v in line.points[c]] + [line.non_private for line in lines]
@@ -55,14 +58,39 @@ def groups(lines: Sequence[GroupLine], theme: Theme, *, here: float) -> go.Figur
                     "hovertemplate": f"non-private, {plain(line.name)}: %{{y:.1f}} %<extra></extra>",
                 }
             )
-    return _figure(traces, values, lines[0].points, theme, here, entries=len(lines), top=True)
+    if ghost is not None:
+        traces.append(_rings([ghost[0]] * len(lines), ghost[1], [line.look.colour for line in lines], theme))
+        values += ghost[1]
+    entries = len(lines) + (ghost is not None)
+    return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True)
 
 
-def gap(table: pd.DataFrame, non_private: float, look: Look, theme: Theme, *, here: float) -> go.Figure:
+def _rings(epsilon: Sequence[float], shares: Sequence[float], colours: Sequence[str], theme: Theme) -> Trace:
+    """Marks of another run, called A."""
+    return {
+        "x": list(epsilon),
+        "y": [100 * v for v in shares],
+        "mode": "markers",
+        "name": "A",
+        "marker": {"symbol": "circle-open-dot", "size": 17, "color": list(colours), "line": {"color": theme.ink, "width": 2}},
+        "hovertemplate": "A: ε = %{x:.3g}: %{y:.1f}<extra></extra>",
+    }
+
+
+def gap(
+    table: pd.DataFrame,
+    non_private: float,
+    look: Look,
+    theme: Theme,
+    *,
+    here: float,
+    ghost: tuple[float, float] | None = None,
+) -> go.Figure:
     """Gap between the best and the worst group over epsilon, and that of the non-private model.
 
     Args:
         table: columns epsilon, mean, low, high.
+        ghost: epsilon and gap of another run: a ring called A.
     """
     traces = _band(table, look, look.name)
     ends = [float(table["epsilon"].min()), float(table["epsilon"].max())]
@@ -78,7 +106,10 @@ def gap(table: pd.DataFrame, non_private: float, look: Look, theme: Theme, *, he
             }
         )
     values = [*table["high"], non_private, 0.0]
-    return _figure(traces, values, table, theme, here, entries=2, top=False)
+    if ghost is not None:
+        traces.append(_rings([ghost[0]], [ghost[1]], [theme.ink], theme))
+        values.append(ghost[1])
+    return _figure(traces, values, table, theme, here, entries=2 + (ghost is not None), top=False)
 
 
 @dataclass(frozen=True)

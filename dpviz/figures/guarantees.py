@@ -33,6 +33,7 @@ def lanes(
     title: str = "test accuracy",
     shares: bool = True,
     rising: bool = True,
+    ghost: float = math.nan,
 ) -> go.Figure:
     """One lane for each status from top to bottom, one mark for each method, the best of each lane named.
 
@@ -42,12 +43,13 @@ def lanes(
         title: of the axis.
         shares: whether values are shares, shown in percent.
         rising: whether more is better.
+        ghost: value of another run, a dotted line called A; NaN for none.
     """
     shown = [name for name in names if any(p.lane == name for p in points)]
     traces: list[Trace] = []
     notes: list[Trace] = []
     unit, form, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    values = [unit * v for v in (non_private, majority, *(p.value for p in points)) if math.isfinite(v)]
+    values = [unit * v for v in (non_private, majority, ghost, *(p.value for p in points)) if math.isfinite(v)]
     room = 2 if shares else 0.05 * (max(values) - min(values)) + 1e-3
     low, high = min(values) - room, max(values) + room
     for k, name in enumerate(shown):
@@ -64,9 +66,22 @@ def lanes(
         for v, line in (
             (non_private, {"color": theme.ink, "width": 3}),
             (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
+            (ghost, {"color": theme.ink, "width": 2, "dash": "dot"}),
         )
         if math.isfinite(v)
     ]
+    if math.isfinite(ghost):
+        notes.append(
+            {
+                "x": unit * ghost,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "top",
+                "xanchor": "left",
+                "text": "<b>A</b>",
+                "showarrow": False,
+            }
+        )
     return figure(
         theme,
         traces,

@@ -14,7 +14,7 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, fig
 Floats = NDArray[np.float64]
 _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
-MAP = 450  # pixels of the map with its legend
+MAP = 430  # pixels of the map with its legend
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
 _SCALES = {

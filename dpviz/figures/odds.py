@@ -7,25 +7,33 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Theme, Trace, coin_toss, figure, margin
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, coin_toss, figure, margin
 
 Floats = NDArray[np.float64]
 
 
-def best_attack(table: pd.DataFrame, best: tuple[float, float], theme: Theme) -> go.Figure:
+def best_attack(table: pd.DataFrame, best: tuple[float, float], theme: Theme, *, ghost: pd.DataFrame | None = None) -> go.Figure:
     """`attacker_curve` of a table of a best possible attack, with what (epsilon, delta) alone would allow.
 
     Args:
         table: columns false_alarms, detections_at_most and by_epsilon_delta_alone, shares in [0, 1].
         best: (false alarms, detections) at which most guesses are right.
+        ghost: the table of another run, drawn dotted and called A.
     """
     names = ("false_alarms", "detections_at_most", "by_epsilon_delta_alone")
     alarms, detections, alone = (table[name].to_numpy() for name in names)
-    return attacker_curve(alarms, detections, best, theme, alone=alone)
+    other = None if ghost is None else (ghost[names[0]].to_numpy(), ghost[names[1]].to_numpy())
+    return attacker_curve(alarms, detections, best, theme, alone=alone, ghost=other)
 
 
 def attacker_curve(
-    false_alarms: Floats, detections: Floats, best: tuple[float, float], theme: Theme, *, alone: Floats | None = None
+    false_alarms: Floats,
+    detections: Floats,
+    best: tuple[float, float],
+    theme: Theme,
+    *,
+    alone: Floats | None = None,
+    ghost: tuple[Floats, Floats] | None = None,
 ) -> go.Figure:
     """The most that an attacker can detect at each rate of false alarms.
 
@@ -34,6 +42,7 @@ def attacker_curve(
         detections: (k,) upper bounds in [0, 1].
         best: (false alarms, detections) at which most guesses are right.
         alone: (k,) what (epsilon, delta) alone would allow, for a thin line.
+        ghost: false alarms and detections of another run, drawn dotted and called A.
     """
     bound = {
         "x": 100 * false_alarms,
@@ -55,6 +64,11 @@ def attacker_curve(
                 "line": {"color": theme.ink, "width": 2, "dash": "dot"},
             }
         )
+    if ghost is not None:
+        line = {"color": theme.majority, "width": 3, "dash": "dot"}
+        allowed.append(
+            {"x": 100 * ghost[0], "y": 100 * ghost[1], "mode": "lines", "name": "A", "line": line, "hoverinfo": "skip"}
+        )
     point = {
         "x": [100 * best[0]],
         "y": [100 * best[1]],
@@ -66,8 +80,8 @@ def attacker_curve(
     return figure(
         theme,
         [bound, *allowed, coin_toss(theme), point],
-        height=400,
-        margin=margin(left=76, right=28, top=112),
+        height=400 + (LEGEND_LINE if ghost is not None else 0),
+        margin=margin(left=76, right=28, top=112 + (LEGEND_LINE if ghost is not None else 0)),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
     )

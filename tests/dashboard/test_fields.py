@@ -20,11 +20,10 @@ from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.lessons import view as lessons
-from dpviz.dashboard.one_run import compare
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, pinned
 from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
 from dpviz.experiments.spec import RunSpec
@@ -63,7 +62,7 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
             return st.dictionaries(st.sampled_from(list(list_mechanisms())), st.just({}), max_size=4).flatmap(_params)
         case groups.Cuts():
             return st.sets(st.floats(-1e9, 1e9), max_size=5).map(lambda chosen: tuple(sorted(chosen)))
-        case compare.Kept():
+        case pinned.Kept():
             return st.sampled_from([None, SPEC, RunSpec("teaching", mechanism="dp-gd", epsilon=0.3)])
         case RowId():
             return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)

@@ -13,6 +13,7 @@ from support_pages import ROOT, text
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import compare
+from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.work import cached_runs
 
 
@@ -55,6 +56,6 @@ def test_differences_have_the_sign_of_b_minus_a() -> None:
 
 def test_an_address_that_is_no_run_is_refused() -> None:
     with pytest.raises(InvalidInput):
-        compare.PINNED.read("dataset=nowhere")
+        pinned.PINNED.read("dataset=nowhere")
     spec = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=0.3)
-    assert compare.PINNED.read(compare.PINNED.write(spec)) == spec
+    assert pinned.PINNED.read(pinned.PINNED.write(spec)) == spec

@@ -10,9 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, tables, words
-from dpviz.dashboard.shell import fields, links, metric
+from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import noise_comparison
 from dpviz.experiments.metrics import Metric
 from dpviz.experiments.resolve import resolve
@@ -84,8 +85,12 @@ def headline(released: Event, cal: Calibration, found: Sequence[Option]) -> None
         )
 
 
-def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option]) -> None:
-    """The noise that each accountant asks for."""
+def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option], ghost: Calibration | None) -> None:
+    """The noise that each accountant asks for.
+
+    Args:
+        ghost: how run A is calibrated, where it perturbs the same thing.
+    """
     st.header("One sensitivity, many proofs", anchor=False)
     items = [
         lines.Bar(
@@ -97,6 +102,9 @@ def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[O
         )
         for o in found
     ]
+    if ghost is not None:
+        sign = words.LABELS[ghost.status][1]
+        items.append(lines.Bar("A, as it runs", ghost.noise_scale, f"{words.three(ghost.noise_scale)}  {sign}"))
     look = charts.method_look(mechanism.id, theme)
     summary = (
         f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
@@ -104,6 +112,23 @@ def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[O
         + "."
     )
     charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
+
+
+def beside(a: Outcome, found: Attack | None, mechanism: Mechanism, cal: Calibration) -> None:
+    """How the noise and the best possible attack differ from those of run A, in words."""
+    parts = []
+    if a.spec.mechanism == mechanism.id and a.calibration.noise_scale > 0:
+        ratio = words.three(cal.noise_scale / a.calibration.noise_scale)
+        parts.append(f"the noise here is {ratio} times that of A")
+    if a.attack is None:
+        parts.append("no bound on attacks is proved for A")
+    elif found is not None:
+        change = found.accuracy - a.attack.accuracy
+        more = f"{words.part(abs(change))} points {'more' if change > 0 else 'less'} often than with A"
+        parts.append(
+            "attacks may succeed as often as with A" if words.part(abs(change)) == "nothing" else f"attacks may succeed {more}"
+        )
+    pinned.say(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
 def promised(spec: RunSpec, cal: Calibration) -> None:

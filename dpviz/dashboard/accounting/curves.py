@@ -122,17 +122,23 @@ def relations(theme: Theme, released: Event, cal: Calibration) -> None:
     charts.chart(fig, "relations", summary, lambda: table)
 
 
-def attacker(theme: Theme, found: Attack | None) -> None:
-    """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow."""
+def attacker(theme: Theme, found: Attack | None, ghost: Attack | None = None) -> None:
+    """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow.
+
+    Args:
+        ghost: that of run A.
+    """
     st.header("Best possible attack", anchor=False)
     if found is None:
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
     table = found.table
-    fig = best_attack(table, found.best, theme)
+    fig = best_attack(table, found.best, theme, ghost=None if ghost is None else ghost.table)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members. "
         f"Guesses are right at most {words.percent(found.accuracy)}, by {found.basis}; {words.budget(found.budget)} alone would "
         f"allow {words.percent(found.accuracy_by_budget)}."
     )
+    if ghost is not None:
+        summary += f" The dotted line is A: right at most {words.percent(ghost.accuracy)}."
     charts.chart(fig, "test", summary, lambda: table)

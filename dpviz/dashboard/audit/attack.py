@@ -16,9 +16,10 @@ from dpviz.auditing.runs import KINDS
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, words
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -98,8 +99,20 @@ def headline(task: tasks.Task[Any], spec: RunSpec) -> None:
     watching.live(task, draw, every=1.0)
 
 
-def show(task: tasks.Task[Any], theme: Theme) -> None:
-    """The attack so far as two pictures, redrawn while it goes on."""
+def beside(a: Outcome) -> None:
+    """What the guarantee of run A allows, in words."""
+    allows = "no bound on attacks is proved"
+    if a.attack is not None:
+        allows = f"at most {words.percent(a.attack.accuracy)} of guesses are right"
+    pinned.say(f"A is {pinned.title(a.spec)}: {allows}.")
+
+
+def show(task: tasks.Task[Any], theme: Theme, ghost: Outcome | None) -> None:
+    """The attack so far as two pictures, redrawn while it goes on.
+
+    Args:
+        ghost: what run A gave.
+    """
 
     def draw() -> None:
         tasks.controls(task, "Training")
@@ -107,7 +120,9 @@ def show(task: tasks.Task[Any], theme: Theme) -> None:
             chosen, result = task.results[-1]
             left, right = st.columns(2, gap="large")
             with left:
-                _guesses(result, chosen, task.over, theme)
+                _guesses(
+                    result, chosen, task.over, theme, None if ghost is None or ghost.attack is None else ghost.attack.accuracy
+                )
             with right:
                 _clouds(result, chosen, theme)
 
@@ -145,15 +160,15 @@ def sentence(result: AuditResult, over: bool) -> str:
     return f"The attacker guessed right {right} of the time{allowed}: {result.verdict}{how}."
 
 
-def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme) -> None:
-    """The share of correct guesses beside what is allowed, with the verdict."""
+def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme, ghost: float | None) -> None:
+    """The share of correct guesses beside what is allowed, also to run A, with the verdict."""
     final = over and result.runs == result.requested
     sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
     low, high = result.guessed_right_limits
     st.header("How often it guesses right", anchor=False)
     st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
     fig = pictures.guesses(
-        result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED
+        result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED, ghost=ghost
     )
     summary = (
         f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({result.confidence:.0%} "

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -32,12 +33,16 @@ class Seen:
         here: its groups at that epsilon.
         over: its groups at `EPSILONS`.
         refused: how many of these budgets cannot be met.
+        a: the groups of run A at its epsilon; None where none is kept, or it is on other rows.
+        kept: run A.
     """
 
     outcome: Outcome
     here: GroupReport
     over: GroupReport
     refused: int
+    a: GroupReport | None = None
+    kept: RunSpec | None = None
 
 
 def grouping(own: Group) -> Grouping:
@@ -45,14 +50,22 @@ def grouping(own: Group) -> Grouping:
     return Grouping(own["group"].value(), own["cuts"].value())
 
 
-def compute(spec: RunSpec, chosen: Grouping) -> Seen | None:
-    """Trains what is not in memory; None where that is impossible, said so."""
+def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | None:
+    """Trains what is not in memory; None where that is impossible, said so.
+
+    Args:
+        kept: run A, on the same rows.
+    """
+
+    def single(done: Outcome) -> GroupReport:
+        one = Release(done.spec.epsilon, done.theta, done.labels, None, done.calibration.status.value)
+        return report(Releases(done.spec, (one,), ()), chosen)
 
     def work(run: RunSpec, monitor: Monitor) -> Seen:
         done = cached_runs.outcome(run, lambda share: monitor(share / 6))
         made = releases(run, EPSILONS, lambda share: monitor((1 + 5 * share) / 6))
-        single = Release(run.epsilon, done.theta, done.labels, None, done.calibration.status.value)
-        return Seen(done, report(Releases(run, (single,), ()), chosen), report(made, chosen), len(made.refused))
+        a = None if kept is None else single(cached_runs.outcome(kept, monitor))
+        return Seen(done, single(done), report(made, chosen), len(made.refused), a, kept)
 
     return progress.working(spec, work, "groups")
 
@@ -86,6 +99,10 @@ def headline(seen: Seen, measure: str) -> None:
         )
     with st.container(key="headline"):
         st.markdown(words.markdown(sentence))
+    if seen.a is not None and seen.kept is not None:
+        other = seen.a.curves(measure).set_index("group")["mean"][seen.a.compared].dropna()
+        apart = f"{words.part(float(other.max() - other.min()))} points apart" if len(other) > 1 else "nothing to compare"
+        pinned.say(f"A is {pinned.title(seen.kept)}: {apart} there.")
 
 
 def draw(seen: Seen, measure: str, theme: Theme) -> None:
@@ -110,7 +127,12 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
             f"{MEASURES[measure]} on the test rows of each group, with the range of 80 % of {spec.seeds} noise draws. "
             "Short lines at the right are the non-private model."
         )
-        fig = pictures.groups(lines, theme, here=spec.epsilon)
+        ghost = None
+        if seen.a is not None and seen.kept is not None:
+            means = seen.a.curves(measure).set_index("group")["mean"]
+            ghost = (seen.kept.epsilon, [float(means.get(name, math.nan)) for name in found.groups.names])
+            summary += f" Rings are A at ε = {words.three(seen.kept.epsilon)}."
+        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost)
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary + _refused(seen), lambda: curves)
     with right:
@@ -119,7 +141,9 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
             return
         level = found.baseline_gap("non-private", measure)
         method = charts.method_look(spec.mechanism, theme)
-        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon)
+        mine = None if seen.a is None else seen.a.gaps(measure)
+        ring = None if mine is None or mine.empty else (float(mine["epsilon"].iloc[0]), float(mine["mean"].iloc[0]))
+        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, ghost=ring)
         first, last = gaps.iloc[0], gaps.iloc[-1]
         summary = (
             f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows: "
@@ -141,6 +165,7 @@ def table(seen: Seen) -> None:
     st.header(f"Every group at ε = {words.three(spec.epsilon)}", anchor=False)
     curves = {name: here.curves(name).set_index("group")["mean"] for name in MEASURES}
     non_private, majority = here.baseline("non-private"), here.baseline("majority")
+    a = None if seen.a is None else seen.a.curves("accuracy").set_index("group")["mean"]
     rows = []
     for name in here.groups.names:
         size = here.sizes.loc[name]
@@ -153,10 +178,11 @@ def table(seen: Seen) -> None:
                 words.two(float(curves["mean_score"].get(name, math.nan))),
                 _share(non_private[name]),
                 _share(majority[name]),
+                *([] if a is None else [_share(a.get(name, math.nan))]),
             )
         )
     heads = ("Group", "Training rows", "Test rows", "Accuracy", "Recall", "False-positive rate", "Mean score")
-    tables.table(rows, (*heads, "Non-private accuracy", "Majority accuracy"))
+    tables.table(rows, (*heads, "Non-private accuracy", "Majority accuracy", *([] if a is None else ["A: accuracy"])))
     st.caption(
         f"Means over {spec.seeds} noise draws. ⚠ marks groups of fewer than {SMALL} test rows, which the gap leaves out. "
         f"“none” means that the group has no such row. Of a column with many texts the {MOST - 1} largest groups stand alone."

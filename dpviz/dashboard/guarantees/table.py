@@ -14,9 +14,10 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, tables, words
-from dpviz.dashboard.shell import fields, metric
+from dpviz.dashboard.shell import fields, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.guarantees import Guaranteed, Measured, watch
 from dpviz.experiments.metrics import METRICS, Metric
@@ -119,8 +120,25 @@ def headline(found: Sequence[Line]) -> None:
         st.markdown(", ".join(part for part in parts if part) + ".")
 
 
-def picture(found: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme) -> None:
-    """The metric of every method in the lane of its status."""
+def beside(found: Sequence[Line], ghost: Outcome) -> None:
+    """Where run A stands among the proved methods, in words."""
+    measure, a = ghost.cost.metric, ghost.cost.mean
+    sign = 1 if measure.higher_is_better else -1
+    known = [line for line in found if line.status == _ORDER[0] and not math.isnan(line.mean)]
+    better = sum(sign * (line.mean - a) > 0 for line in known)
+    pinned.say(
+        f"A is {pinned.title(ghost.spec)}: {words.measured(measure, a)}; {better} of {len(known)} proved methods are better here."
+    )
+
+
+def picture(
+    found: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, ghost: Outcome | None
+) -> None:
+    """The metric of every method in the lane of its status.
+
+    Args:
+        ghost: what run A gave.
+    """
     rows = [
         pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
         for line in found
@@ -137,9 +155,14 @@ def picture(found: Sequence[Line], measured: Measured, metric: Metric, spec: Run
         f"{said}Test {metric.within} at ε = {words.three(spec.epsilon)}; without privacy {words.measured(metric, base)}, "
         f"majority {words.measured(metric, floor)}. Colours are families."
     )
+    a = math.nan if ghost is None else ghost.cost.mean
+    if ghost is not None:
+        summary += f" The dotted line is A, {pinned.title(ghost.spec)}: {words.measured(metric, a)}."
     lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in found if line.status == status}]
     title = f"test {metric.within}"
-    fig = pictures.lanes(rows, lanes, base, floor, theme, title=title, shares=metric.shares, rising=metric.higher_is_better)
+    fig = pictures.lanes(
+        rows, lanes, base, floor, theme, title=title, shares=metric.shares, rising=metric.higher_is_better, ghost=a
+    )
     charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
 
 
@@ -171,11 +194,19 @@ def ordered(found: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     return sorted(found, key=keys[sort])
 
 
-def rows(found: Sequence[Line], sort: str, metric: Metric) -> None:
+def rows(found: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | None) -> None:
     """The table; long conditions have a number there and stand in full below it."""
     shown = ordered(found, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
-    tables.table([_row(line, notes, metric) for line in shown], (*_COLUMNS, metric.label))
+    made = [_row(line, notes, metric) for line in shown]
+    columns = [*_COLUMNS, metric.label]
+    if ghost is not None:
+        a = ghost.cost.mean
+        made = [
+            (*row, "–" if math.isnan(o.mean) else pinned.against(metric, o.mean, a)) for row, o in zip(made, shown, strict=True)
+        ]
+        columns.append("Against A")
+    tables.table(made, columns)
     st.markdown("\n".join(f"{k}. {words.markdown(note)}" for k, note in enumerate(notes, 1)))
 
 
@@ -225,9 +256,10 @@ def table(found: Sequence[Line], metric: Metric) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[str]) -> None:
+def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
     """Sentence, picture and table, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
+    ghost = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
     def draw() -> None:
         if not task.results:
@@ -235,10 +267,12 @@ def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[st
             return
         now = lines(task.results[-1], measure)
         headline(now)
+        if ghost is not None:
+            beside(now, ghost)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
-        picture(now, task.results[-1], measure, spec, theme)
+        picture(now, task.results[-1], measure, spec, theme, ghost)
         _guessing(task.results[-1], now)
-        rows(now, sort.draw(), measure)
+        rows(now, sort.draw(), measure, ghost)
 
     watching.live(task, draw, every=2.0)

@@ -65,7 +65,7 @@ def chart(
         "modeBarButtonsToRemove": unwanted,
         "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
-    } | ({"displayModeBar": True} if on_select and not narrow() else {})
+    }
     points: list[dict[str, Any]] = []
     if clicks:
         call: Any = "rerun" if clicks is True else lambda: _tell(key, clicks)

@@ -2,77 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode
-
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, show
-from dpviz.dashboard.kit import progress, tables, words
-from dpviz.dashboard.shell import address, metric
-from dpviz.dashboard.shell.fields import Field, Line
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.shell.pinned import title
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.knobs import Form, Knob
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept(Knob):
-    """A run as the text of its address, or None."""
-
-    def check(self, name: str, value: object) -> Any:
-        if value is None or isinstance(value, RunSpec):
-            return value
-        raise InvalidInput(name, f"must be a run, got {show(value)}", "Press “Compare” on the first page.")
-
-    def parse(self, name: str, text: str) -> RunSpec:
-        if "dataset=" not in text:
-            raise InvalidInput(name, f"must be the address of a run, got {show(text[:40])}", "Press “Compare” on the first page.")
-        return resolve(RunSpec.from_query(text)).spec
-
-    def text(self, value: RunSpec) -> str:
-        return urlencode({"dataset": value.dataset} | value.to_query())
-
-    def in_words(self, value: Any) -> str:
-        return title(value)
-
-    def describe(self) -> str:
-        return "the address of a run"
-
-    def form(self, value: Any) -> Form:
-        return Line()
-
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
-
-PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)
-
-
-def controls(spec: RunSpec) -> None:
-    """Keeps the present run as A; where there is one, swaps it with the present run or drops it."""
-    kept = PINNED.value()
-    if kept is None:
-        st.button("Compare", on_click=PINNED.keep, args=(spec,), key="keep-a", help="Keeps this run as A, to move on as B.")
-        return
-    st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap")
-    st.button("Drop A", on_click=PINNED.keep, args=(None,), key="drop")
-
-
-def _swap(kept: RunSpec, present: RunSpec) -> None:
-    address.put(kept)
-    PINNED.keep(present)
-
-
-def pinned() -> Outcome | None:
-    """Run A; None where none is kept."""
-    kept = PINNED.value()
-    done = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
-    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
 
 
 def differences(a: Outcome, b: Outcome) -> None:
@@ -99,11 +34,6 @@ def _column(done: Outcome) -> tuple[str, ...]:
         )
     limit = "–" if done.attack is None else words.percent(done.attack.accuracy)
     return (title(done.spec), *values, limit, words.guarantee(done.calibration))
-
-
-def title(spec: RunSpec) -> str:
-    """A run in a few words."""
-    return f"{list_mechanisms()[spec.mechanism].label}, ε = {words.three(spec.epsilon)}"
 
 
 def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:

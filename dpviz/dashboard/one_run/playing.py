@@ -8,9 +8,8 @@ import numpy as np
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, progress, words
-from dpviz.dashboard.one_run import compare
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
-from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.shell import pinned, sidebar
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import planes
 from dpviz.experiments.spec import RunSpec
@@ -63,7 +62,7 @@ def controls(spec: RunSpec) -> None:
             st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")
         st.button("End presenting" if presents else "Present", on_click=PRESENT.keep, args=(not presents,), key="present-switch")
         if not presents:
-            compare.controls(spec)
+            pinned.controls(spec)
         if flat(spec):
             TRAINING.draw()
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.common.validate import one_of
-from dpviz.dashboard.one_run.compare import PINNED
 from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.shell.pinned import PINNED
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Switch
 

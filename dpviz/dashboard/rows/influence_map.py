@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell import guessing
+from dpviz.dashboard.shell import guessing, pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
 from dpviz.experiments import inspected
@@ -55,6 +55,14 @@ def guessing_note(seen: Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
     if seen.accuracy.mean() <= seen.majority + LEAST:
         guessing.say(guessing.of(seen.spec))
+
+
+def beside(seen: Inspected, a: Inspected) -> None:
+    """Which rows received noise in run A, in words."""
+    both = ""
+    if seen.ever is not None and a.ever is not None:
+        both = f", {int((seen.ever & a.ever).sum()):,} of them here too"
+    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}.")
 
 
 def used(seen: Inspected) -> NDArray[np.bool_] | None:
@@ -134,7 +142,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
         f"Newton step{rough}).{size} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
-        "chooses a person, box or lasso a group, a double click lets it go."
+        "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
     if chosen.group.any():

@@ -28,8 +28,12 @@ from dpviz.models import get_model
 Line = tuple[str, list[str]]
 
 
-def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
-    """Five lines about the chosen row: who, why influential, what removing it changes, attack, noise."""
+def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
+    """Five lines about the chosen row: who, why influential, what removing it changes, attack, noise.
+
+    Args:
+        a: run A on the same rows, for a column of its own.
+    """
     i = chosen.person
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -43,7 +47,12 @@ def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> N
         ("Best attack", _attack(seen, i)),
         ("Noise", _received(seen, i)),
     ]
-    tables.table(lines, (f"Row {seen.row_ids[i]}", label_of(seen, i)))
+    heads = [f"Row {seen.row_ids[i]}", label_of(seen, i)]
+    if a is None:
+        tables.table(lines, heads)
+        return
+    theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, i))
+    tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"))
 
 
 def _who(seen: Inspected, i: int) -> str:

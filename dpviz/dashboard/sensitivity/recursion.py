@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, guarantee, panels, words
 from dpviz.dashboard.sensitivity import explanation
-from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.shell import fields, links, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed, scaling
@@ -165,6 +165,12 @@ def headline(spec: RunSpec) -> None:
         said += f"; with ten times the rows {words.three(more)}"
     with st.container(key="headline"):
         st.markdown(words.markdown(said) + ".")
+    kept = pinned.PINNED.value()
+    if kept is not None:
+        a = calibration_of(kept).sensitivity
+        known = np.isfinite([a, value]).all() and a > 0
+        change = f": {words.three(value / a)} times that here" if known else ""
+        pinned.say(f"A is {pinned.title(kept)}: at most {words.three(a)}{change}.")
 
 
 def one_picture(spec: RunSpec, theme: Theme) -> None:
@@ -182,6 +188,10 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     ]
     if not any(b.strong for b in items):
         items.append(lines.Bar("in use", cal.sensitivity, words.three(cal.sensitivity), strong=True))
+    kept = pinned.PINNED.value()
+    if kept is not None and np.isfinite(calibration_of(kept).sensitivity):
+        a = calibration_of(kept).sensitivity
+        items.append(lines.Bar(f"A: {pinned.title(kept)}", a, words.three(a)))
     moves, fresh = _moves(spec, mechanism)
     text = ""
     if moves is not None and fresh:

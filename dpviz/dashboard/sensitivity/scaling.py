@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.sensitivity import excess_risk
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments import observed, scaling
@@ -44,6 +44,7 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity, so there is nothing to draw.")
         return
     drawn, slopes = _bounds(spec, theme, over, table, labels)
+    drawn += _beside(theme, over)
     above = st.container()
     seen = _retrained(spec, over)
     for kind, symbol in _SYMBOLS.items():
@@ -63,6 +64,18 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         st.caption(
             "Batches keep their share of the rows while n changes. A batch of a fixed rule such as √n gives flatter curves."
         )
+
+
+def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
+    """The largest bound of run A over the same axis, dotted; nothing where A has no such axis."""
+    kept = pinned.PINNED.value()
+    if kept is None or over.name not in scaling.axes(kept):
+        return []
+    its = scaling.axis(kept, over.name)
+    table = scaling.bounds(kept, its).drop(columns=its.name)
+    if table.empty or not np.isfinite(table.to_numpy(float)).any():
+        return []
+    return [lines.Line(f"A: {pinned.title(kept)}", its.grid, table.max(axis=1), Look("", theme.majority, "dot", "x"))]
 
 
 def _bounds(

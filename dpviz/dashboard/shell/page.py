@@ -23,7 +23,7 @@ _CSS = """<style>
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
-[class*="st-key-buttons-"] a {border: 1px solid currentColor; border-radius: .5rem; padding: .15rem .8rem}
+[class*="st-key-buttons-"] a {border: 1px solid INK; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
 .stMainBlockContainer button p {white-space: normal}
 [data-testid="stSliderTickBar"] {display: none}
@@ -40,6 +40,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
 height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
+@media (max-height: 820px) {.stMainBlockContainer {padding-top: 2.2rem} .stMainBlockContainer .stVerticalBlock {gap: .6rem}
+.stMainBlockContainer h2 {padding: .4rem 0 0} .dpviz-scale {height: 2.4em}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.25rem}}
 </style>"""

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import recorder, words
-from dpviz.dashboard.shell import address, fields, links, metric, session
+from dpviz.dashboard.shell import address, fields, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
@@ -36,15 +36,19 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False) -> RunSpec:
+def sidebar(
+    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
+) -> RunSpec:
     """Draws the controls and returns the run they stand for; bad values are reported and replaced.
 
     Args:
         own: what the page keeps in the address beside the run.
         budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
         measured: whether the page speaks a metric, which `metric.chosen` then gives.
+        keeps: whether the run can be kept for comparison here; the first page has these buttons beside the slider.
     """
-    keys_of_page = (*(own.keys if own is not None else ()), *((metric.KEY,) if measured else ()))
+    further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
+    keys_of_page = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
     state = st.session_state
     wanted = session.wanted()
     if wanted is not None:
@@ -73,14 +77,25 @@ def sidebar(own: Group | None = None, budget: DeltaGenerator | None = None, *, m
     spec = _read(state, shown)
     if own is not None:
         own.check(spec)
+    pinned.PINNED.value()  # a bad one is reported before the address is written
     query = address.leave(spec, [*address.FIELDS, *shown, "epsilon_typed"], keys_of_page)
     with pages:
         links.links(query)
     for caution in cautions(spec.dataset):
         about.warning(words.markdown(caution), icon="⚠️")
     with st.sidebar:
+        if keeps:
+            _compare(spec)
         recorder.button(spec, dataset_label(spec.dataset))
     return spec
+
+
+def _compare(spec: RunSpec) -> None:
+    """Keeps the run as A; where there is one, its name, and the ways to swap and to drop it."""
+    kept = pinned.PINNED.value()
+    if kept is not None:
+        st.caption(words.markdown(f"A is {pinned.title(kept)} on {dataset_label(kept.dataset)}."))
+    pinned.controls(spec, width="stretch")
 
 
 def _datasets(current: str) -> None:

@@ -11,12 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, tables, words
-from dpviz.dashboard.shell import address, links, sidebar
+from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.settings import BANDS, TITLES
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
-from dpviz.experiments.metrics import Metric
 from dpviz.experiments.no_better import no_better_methods
 from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
@@ -48,7 +47,6 @@ def headline(view: running.View) -> None:
             words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
         )
         st.markdown("  \n".join(map(words.markdown, said)))
-    _guessing(table, measure)
 
 
 def no_value(view: running.View, table: pd.DataFrame) -> bool:
@@ -56,9 +54,12 @@ def no_value(view: running.View, table: pd.DataFrame) -> bool:
     return math.isnan(view.baselines(table)[0])
 
 
-def _guessing(table: pd.DataFrame, measure: Metric) -> None:
+def guessing(view: running.View) -> None:
     """Which methods are no better than the majority label, up to which epsilon, and why."""
-    poor = no_better_methods(table, measure)
+    table = view.table()
+    if not len(table) or no_value(view, table):
+        return
+    poor = no_better_methods(table, view.choices.metric)
     if not len(poor):
         return
     named = list_mechanisms()
@@ -153,8 +154,32 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
         here=view.spec.epsilon,
         narrow=charts.narrow(),
+        ghost=_ghost(view),
     )
     return made, lines, _summary(view, lines)
+
+
+def _ghost(view: running.View) -> tuple[float, float] | None:
+    """Where run A lies in the picture: its epsilon, and what the picture shows of it; None where that is not known."""
+    a, show = view.ghost, view.choices.show
+    if a is None:
+        return None
+    values = {"optimality_gap": a.optimality_gap, "objective": a.objective, "train_accuracy": a.train_accuracy}
+    value = a.cost.mean if show == a.cost.metric.column else float(values[show].mean()) if show in values else math.nan
+    return (a.spec.epsilon, value) if math.isfinite(value) else None
+
+
+def beside(view: running.View) -> None:
+    """How the best proved method at the sidebar's budget differs from run A, in words."""
+    a = view.ghost
+    if a is None or a.cost.metric.id != view.choices.metric.id:
+        return
+    measure, said = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
+    first = best_at(view) if len(view.table()) else None
+    if first is not None:
+        change = pinned.against(measure, float(first["mean"]), a.cost.mean)
+        said += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
+    pinned.say(said)
 
 
 def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
@@ -212,6 +237,7 @@ def numbers(view: running.View) -> None:
     if not len(table) or no_value(view, table):
         return
     measure = view.choices.metric
+    a = view.ghost if view.ghost is not None and view.ghost.cost.metric.id == measure.id else None
     methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.wanted(table), view.baselines(table)
@@ -236,11 +262,12 @@ def numbers(view: running.View) -> None:
                 words.read_off(found[mechanism], view.interval(mechanism, target)) if mechanism in found else "no value",
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
+                *([] if a is None else [pinned.against(measure, float(here["mean"]), a.cost.mean)]),
             )
         )
     wanted = f"ε for {words.measured(measure, target)}"
     columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
-    tables.table(rows, columns)
+    tables.table(rows, columns if a is None else (*columns, f"Against A: {words.measured(measure, a.cost.mean)}"))
     delta = words.three(resolve(view.spec).budget.delta)
     st.caption(
         words.markdown(

@@ -14,6 +14,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
@@ -34,13 +35,18 @@ _MINE, _STARTED = "dpviz.sweep", "dpviz.started"
 
 @dataclass(frozen=True)
 class View:
-    """What the parts of the page share: the sweep, its job, and how to look at it."""
+    """What the parts of the page share: the sweep, its job, and how to look at it.
+
+    Attributes:
+        ghost: what run A gave, which is kept for comparison.
+    """
 
     spec: RunSpec
     sweep: SweepSpec
     job: SweepJob
     choices: Choices
     theme: Theme
+    ghost: Outcome | None = None
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
@@ -106,7 +112,7 @@ class View:
         return round(floor + 2 / 3 * (top - floor), 2)
 
 
-def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
+def start(spec: RunSpec, chosen: Choices, theme: Theme, ghost: Outcome | None = None) -> View | None:
     """The page's sweep as a job at work; None where there is none, said so."""
     if not chosen.methods:
         panels.empty("**No method is chosen.** Choose at least one below.")
@@ -127,7 +133,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme) -> View | None:
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
     job = watching.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
-    return View(spec, sweep, job, chosen, theme)
+    return View(spec, sweep, job, chosen, theme, ghost)
 
 
 def status(job: SweepJob) -> SweepStatus:

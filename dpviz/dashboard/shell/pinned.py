@@ -1,0 +1,122 @@
+"""Compare: a run is kept as A while B moves on. A stands in the address of every page and stays in its pictures and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput, show
+from dpviz.dashboard.kit import progress, words
+from dpviz.dashboard.shell import address, metric
+from dpviz.dashboard.shell.fields import Field, Line
+from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.metrics import Metric
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.knobs import Form, Knob
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(Knob):
+    """A run as the text of its address, or None."""
+
+    def check(self, name: str, value: object) -> Any:
+        if value is None or isinstance(value, RunSpec):
+            return value
+        raise InvalidInput(name, f"must be a run, got {show(value)}", "Press “Compare” on the first page.")
+
+    def parse(self, name: str, text: str) -> RunSpec:
+        if "dataset=" not in text:
+            raise InvalidInput(name, f"must be the address of a run, got {show(text[:40])}", "Press “Compare” on the first page.")
+        return resolve(RunSpec.from_query(text)).spec
+
+    def text(self, value: RunSpec) -> str:
+        return urlencode({"dataset": value.dataset} | value.to_query())
+
+    def in_words(self, value: Any) -> str:
+        return title(value)
+
+    def describe(self) -> str:
+        return "the address of a run"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)
+
+
+def controls(spec: RunSpec, **more: Any) -> None:
+    """Keeps the present run as A; where there is one, swaps it with the present run or drops it.
+
+    Args:
+        more: further arguments of the buttons.
+    """
+    kept = PINNED.value()
+    if kept is None:
+        about = "Keeps this run as A. What you change then is B, and A stays on every page to compare with."
+        st.button("Compare", on_click=PINNED.keep, args=(spec,), key="keep-a", help=about, **more)
+        return
+    st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap", **more)
+    st.button("Drop A", on_click=PINNED.keep, args=(None,), key="drop", **more)
+
+
+def _swap(kept: RunSpec, present: RunSpec) -> None:
+    address.put(kept)
+    PINNED.keep(present)
+
+
+def outcome() -> Outcome | None:
+    """What run A gave; None where none is kept."""
+    kept = PINNED.value()
+    done = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
+    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
+
+
+def same_rows(a: RunSpec, b: RunSpec) -> bool:
+    """Whether two runs are trained on the same rows, so that their values can stand side by side."""
+    names = ("dataset", "intercept", "row_scaling", "split_seed", "folds")
+    return all(getattr(a, name) == getattr(b, name) for name in names)
+
+
+def beside(spec: RunSpec) -> RunSpec | None:
+    """Run A, where it is on the same rows as the run of a page."""
+    kept = PINNED.value()
+    return kept if kept is not None and same_rows(kept, spec) else None
+
+
+def outcome_beside(spec: RunSpec) -> Outcome | None:
+    """What run A gave, where it is on the same rows as the run of a page and its metric has a value; says where it is not."""
+    kept = PINNED.value()
+    if kept is None:
+        return None
+    if not same_rows(kept, spec):
+        say(f"A ({title(kept)}) is trained on other rows, so nothing of it stands here.")
+        return None
+    done = outcome()
+    return done if done is not None and done.cost.there else None
+
+
+def say(text: str) -> None:
+    """A sentence about run A, below the answer of a page."""
+    st.markdown(words.markdown(text))
+
+
+def against(measure: Metric, value: float, a: float) -> str:
+    """How far a value lies from that of A: "+1.9 points", "the same"."""
+    size = words.amount(measure, abs(value - a))
+    unit = " points" if measure.shares else ""
+    return "the same" if size == "nothing" else f"{'+' if value > a else '−'}{size}{unit}"
+
+
+def title(spec: RunSpec) -> str:
+    """A run in a few words."""
+    return f"{list_mechanisms()[spec.mechanism].label}, ε = {words.three(spec.epsilon)}"
