@@ -191,7 +191,58 @@ def _ranked(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
-    """Measures over all thresholds: one sort for each replica, scores that are equal up to their last bit are one threshold."""
+    """Measures over all thresholds: one sort for each replica, of scores in 31 bits where these tell all of them apart."""
+    keys = _coarse(s, positive)
+    apart = ((keys[:, 1:] ^ keys[:, :-1]) > 1).all(axis=1)
+    if apart.all():
+        return _of_distinct(keys, levels, positive)
+    found = _of_ties(s[~apart], positive, levels)
+    if not apart.any():
+        return found
+    other = _of_distinct(keys[apart], levels, positive)
+    out = {name: np.empty(len(s)) for name in found}
+    for name, values in out.items():
+        values[apart], values[~apart] = other[name], found[name]
+    return out
+
+
+def _coarse(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """(R, n) sorted keys of 31 bits of the distance to the replica's largest score, and a bit that is set for positive rows.
+
+    Every step of the rounding is monotone, so that keys of different distances are in the order of the scores. Half as many
+    bits are sorted in half the time.
+    """
+    top = s.max(axis=1, keepdims=True)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = (2**31 - 1) / (top - s.min(axis=1, keepdims=True))
+        distance = (top - s) * np.where(np.isfinite(scale), scale, 0.0)
+    keys = np.where(np.isfinite(distance), distance, 0.0).astype(np.int32).view(np.uint32)
+    keys <<= 1
+    keys |= positive
+    keys.sort(axis=1)
+    return keys
+
+
+def _of_distinct(keys: NDArray[np.uint32], levels: dict[str, float], positive: NDArray[np.bool_]) -> dict[str, Floats]:
+    """The same where no two scores of a replica are equal: the best thresholds lie behind positive rows, only these count."""
+    r, n = keys.shape
+    total, others = int(positive.sum()), int((~positive).sum())
+    hits = np.arange(1, total + 1)
+    called = np.flatnonzero((keys & 1).astype(bool)).reshape(r, total) - n * np.arange(r)[:, None] + 1
+    misses = called - hits
+    precision = hits / called
+    allowed = {
+        "recall-at-precision": precision >= levels["recall-at-precision"],
+        "recall-at-false-positive-rate": misses / others <= levels["recall-at-false-positive-rate"],
+    }
+    return {
+        "roc-auc": (total * others - misses.sum(axis=1)) / (total * others),
+        "average-precision": precision.mean(axis=1),
+    } | {name: np.where(there, hits, 0).max(axis=1) / total for name, there in allowed.items()}
+
+
+def _of_ties(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
+    """The same where scores may be equal: those that are equal up to their last bit are one threshold."""
     ranked = _ranked(s, positive)
     # the last row of each group of equal scores: a threshold lies behind it
     end = np.ones(s.shape, bool)

@@ -110,3 +110,19 @@ def test_rare_classes_are_measured_by_balanced_accuracy() -> None:
     assert default_metric(np.r_[np.ones(9), -np.ones(91)]) == "balanced-accuracy"
     assert default_metric(np.r_[np.ones(91), -np.ones(9)]) == "balanced-accuracy"
     assert default_metric(np.r_[np.ones(10), -np.ones(90)]) == "accuracy"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the referee, for scores near the largest number
+def test_scores_that_differ_in_their_last_bits_only_and_scores_far_apart_are_ranked_rightly() -> None:
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(300) < 0.4, 1.0, -1.0)
+    y[:2] = (1.0, -1.0)
+    near = 1 + 2.0**-50 * rng.integers(0, 1000, 300)  # as one where 31 bits are looked at
+    outlier = np.where(np.arange(300) == 5, 1e300, rng.standard_normal(300))
+    infinite = np.where(y > 0, 1e308, -1e308) * rng.random(300)  # their distance has no finite number
+    apart = np.argsort(rng.standard_normal(300)) + 0.3 * y
+    s = np.stack([near, outlier, infinite, apart])
+    found = measure(s, y, precision=0.6, false_positive_rate=0.1, probabilities=False)
+    for name in (m for m in METRICS if METRICS[m].needs == "ranks"):
+        theirs = [referred(name, y, row, 0.6, 0.1) for row in s]
+        np.testing.assert_allclose(found[name], theirs, rtol=1e-12, atol=1e-12)
