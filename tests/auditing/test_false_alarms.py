@@ -64,3 +64,24 @@ def test_a_thousand_audits_of_an_exact_gaussian_keep_the_declared_share_of_alarm
 def test_a_threshold_chosen_on_the_counted_half_is_seen() -> None:
     for score in ("auto", "qda", "repeat"):
         assert alarms(score, 1000, twice=True) > 2.5 * alarms(score, 1000)
+
+
+@pytest.mark.parametrize("score", ["auto", "gradient", "lda", "qda", "repeat"])
+def test_the_counted_half_chooses_nothing(score: str) -> None:
+    """Attacker and threshold come from the other half, so every counted output is judged as it would be on its own."""
+    pair, budget, n = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05), 40
+    game = _prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, score, 0.5, ())
+    rng = np.random.default_rng(5)
+    sides = [c.optimum + game.calibration.noise_scale * rng.standard_normal((n, 2)) for c in game.sides]
+
+    def errors(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+        counts = judge(game, first, second, None).counts
+        return counts.false_positives / counts.trials, counts.false_negatives / counts.trials
+
+    def alone(side: np.ndarray, k: int) -> np.ndarray:
+        return np.where(np.arange(n)[:, None] % 2 == 1, side[k], side)
+
+    together = errors(*sides)
+    apart = np.mean([errors(alone(sides[0], k), alone(sides[1], k)) for k in range(1, n, 2)], axis=0)
+    np.testing.assert_allclose(together, apart, atol=1e-12)
+    assert 0 < sum(together) < 1

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from mechanisms.test_noise_law import options
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2
 from support import make_problem
 
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.mechanisms import DeclaresEvent, Training
 from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
+from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
+from dpviz.mechanisms.output.shared import Permuted
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Step, steps_of
@@ -80,8 +82,19 @@ def test_rows_are_drawn_as_often_as_the_event_says(name: str, params: dict[str, 
     cal = built.calibrate(problem.setting, BUDGET)
     visits = built.fit(Training(problem, [cal], spawn(3, 10))).record.visits
     always = built.rounds if name == "dp-svrg" else 0  # full gradients
+    times = np.broadcast_to(visits, (1, 10, 40))[0] - always
     trials = step.count * 40 * 10
-    hits = int(np.sum(np.broadcast_to(visits, (1, 10, 40)) - always))
-    assert binomtest(hits, trials, step.rate).pvalue > 1e-6
-    if trials > 5000:
-        assert binomtest(round(hits * 1.1), trials, step.rate).pvalue < 1e-6
+    assert binomtest(int(times.sum()), trials, step.rate).pvalue > 1e-6
+    assert binomtest(round(times.sum() * 1.1), trials, step.rate).pvalue < 1e-6 or trials < 5000
+    # a fresh choice in every step: the times of a row are binomial, and no two replicas have the same ones
+    spread = float(((times - step.count * step.rate) ** 2).sum() / (step.count * step.rate * (1 - step.rate)))
+    assert chi2.ppf(1e-6, times.size) < spread < chi2.isf(1e-6, times.size)
+    assert len(np.unique(times, axis=0)) == 10
+
+
+@pytest.mark.parametrize("name", [name for name, cls in ALL.items() if issubclass(cls, Permuted | BoltOnPSGD)])
+def test_every_replica_has_an_order_of_its_own(name: str) -> None:
+    problem = make_problem(n=40)
+    built = ALL[name].from_params({"batch_size": 10})
+    ends = built.query(problem, np.zeros((1, problem.m)), spawn(4, 6))  # type: ignore[attr-defined]
+    assert len(np.unique(ends, axis=0)) == 6

@@ -16,22 +16,31 @@ from typing import Any
 import numpy as np
 import pytest
 import test_contract as contract
+from auditing import test_false_alarms as false_alarms
+from experiments import test_training_rows_only as rows_only
+from mechanisms import test_dp_agd as agd
 from mechanisms import test_noise_by_hand as hand
 from mechanisms import test_noise_law as law
 from mechanisms import test_output_mechanisms as output
 from mechanisms import test_protected_training as protected
+from mechanisms import test_renyi_filter as filtered
 from privacy import test_declared_events as events
 from support import ONE_OF_EACH_FAMILY
 from support_noise import SCALES
 
 import dpviz
+from dpviz.auditing import judging
 from dpviz.common import random
 from dpviz.mechanisms import DeclaresEvent, Mechanism, ProtectsQuery
+from dpviz.mechanisms.gradient import dp_agd, renyi_filter
 from dpviz.mechanisms.gradient.dp_agd import DPAGD
 from dpviz.mechanisms.gradient.dp_svrg import DPSVRG
 from dpviz.mechanisms.gradient.shared import PoissonSGD
+from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.mechanisms.output.shared import Permuted
 from dpviz.mechanisms.single_record import SingleRecord
+from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import steps_of
@@ -222,6 +231,57 @@ def rows_too_often(patch: Patch) -> None:
     everywhere(patch, "poisson_batches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
 
 
+def one_batch(patch: Patch) -> None:
+    """The batch of the first step in all of them."""
+    original = random.poisson_batches
+
+    def batches(n: int, rate: float) -> Any:
+        def start(rng: np.random.Generator) -> Any:
+            first = original(n, rate)(rng)(0)
+            return lambda t: first
+
+        return start
+
+    everywhere(patch, "poisson_batches", original, batches)
+
+
+def half_the_steps(patch: Patch) -> None:
+    original = PoissonSGD.noisy_sums
+
+    def wrong(self: Any, contribution: float, sigma: float = 1.0) -> Any:
+        return dataclasses.replace(original(self, contribution, sigma), count=max(1, self.steps // 2))
+
+    patch.setattr(PoissonSGD, "noisy_sums", wrong)
+
+
+def one_order(patch: Patch) -> None:
+    everywhere(patch, "permutations", minibatch.permutations, lambda streams, n: np.tile(np.arange(n), (len(streams), 1)))
+
+
+def all_rows_counted(patch: Patch) -> None:
+    """n of the calibrations includes rows that are kept for testing."""
+    original = Problem.setting.func  # type: ignore[attr-defined]
+    patch.setattr(Problem, "setting", property(lambda self: dataclasses.replace(original(self), n=self.n + self.n // 4)))
+
+
+def nobody_leaves(patch: Patch) -> None:
+    patch.setattr(renyi_filter._Filter, "__call__", lambda self, block, norms: np.ones((1, 1), norms.dtype))
+
+
+def half_price(patch: Patch) -> None:
+    original = dp_agd.Runs._pay
+    patch.setattr(dp_agd.Runs, "_pay", lambda self, who, price: original(self, who, price / 2))
+
+
+def threshold_on_the_counted_half(patch: Patch) -> None:
+    original = judging.count_errors
+
+    def wrong(a: Any, b: Any, cut: float) -> Any:
+        return original(a, b, judging.best_threshold(a, b, trials=len(a), delta=0.05, confidence=0.5)[0])
+
+    patch.setattr(judging, "count_errors", wrong)
+
+
 def sums(change: Callable[..., Any]) -> Callable[[Patch], None]:
     """Sums of gradients of linear models that are clipped by `change`."""
 
@@ -284,6 +344,28 @@ def clipped(name: str, params: Params, patch: Patch) -> None:
 
 def opposite(name: str, params: Params, patch: Patch) -> None:
     events.test_a_record_and_its_opposite_stay_within_the_budget(name, params, 3.0)
+
+
+def own_order(name: str, params: Params, patch: Patch) -> None:
+    protected.test_every_replica_has_an_order_of_its_own(name)
+
+
+def training_rows(name: str, params: Params, patch: Patch) -> None:
+    spec = dpviz.RunSpec(dataset=dpviz.dataset(rows_only.X, rows_only.Y, data_norm=1.0).name, delta=1e-4)
+    rows_only.test_other_test_rows_change_nothing(name, np.asarray(dpviz.setup_for(spec).split.test))
+
+
+def row_budgets(name: str, params: Params, patch: Patch) -> None:
+    filtered.test_matches_a_row_by_row_run("logistic", 1.0, params.get("when_spent", "leave"))
+
+
+def paid(name: str, params: Params, patch: Patch) -> None:
+    agd.test_budget_is_never_overdrawn_and_every_draw_is_paid(patch)
+
+
+def halves(name: str, params: Params, patch: Patch) -> None:
+    for score in ("gradient", "lda", "qda", "repeat"):
+        false_alarms.test_the_counted_half_chooses_nothing(score)
 
 
 def several_batches(name: str, params: Params, patch: Patch) -> None:
@@ -391,6 +473,13 @@ TABLE = [
     Mistake("rows are drawn too often", rows_too_often, lambda n, p: (n, p) in protected.DRAWN and not p, often),
     Mistake("the sum is clipped", sums(whole_sum_clipped), lambda n, p: not p and n in protected.CLIPS, clipped),
     Mistake("nothing is clipped", sums(lambda total, clip: total), lambda n, p: not p and n in protected.CLIPS, clipped),
+    Mistake("one batch in all steps", one_batch, is_a(PoissonSGD, DPSVRG), often),
+    Mistake("half the steps are accounted", half_the_steps, is_a(PoissonSGD), often),
+    Mistake("nobody leaves the filter", nobody_leaves, lambda n, p: n == "renyi-filter", row_budgets),
+    Mistake("draws are paid at half their price", half_price, lambda n, p: n == "dp-agd" and not p, paid),
+    Mistake("one order for all replicas", one_order, is_a(Permuted, BoltOnPSGD), own_order),
+    Mistake("n of all rows", all_rows_counted, lambda n, p: not p, training_rows),
+    Mistake("threshold chosen on the counted half", threshold_on_the_counted_half, is_a(OutputGaussian), halves),
     Mistake("a short last batch", short_last_batch, is_a(Permuted), several_batches),
 ]
 
@@ -402,7 +491,12 @@ def case(mistake: Mistake, name: str, params: Params) -> Any:
 
 
 #: cases of the README's tests: one of each family for the smallest mistake in draws, and one mechanism for the others
-QUICK: dict[str, tuple[str, ...]] = {mistake.name: ("dp-sgd",) for mistake in TABLE} | {"a short last batch": ("rsgd",)}
+QUICK: dict[str, tuple[str, ...]] = {mistake.name: ("dp-sgd",) for mistake in TABLE}
+QUICK |= {"a short last batch": ("rsgd",), "one order for all replicas": ("rsgd",)}
+QUICK |= {"threshold chosen on the counted half": ("output-gaussian",)}
+    "a short last batch": ("rsgd",),
+    "one order for all replicas": ("rsgd",),
+}
 QUICK["half the noise is drawn"] = (*ONE_OF_EACH_FAMILY, "majority")
 
 
