@@ -80,10 +80,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py"),
 }
-#: mechanisms whose parameters of the tests in `_LAW` concern a module; a file that is not named here concerns its own mechanism
-CONCERNS = {"output/shared.py": "rsgd", "objective/shared.py": "objective", "input/shared.py": "input", "local/shared.py": "ldp"}
-CONCERNS |= {"gradient/shared.py": "dp-sgd or bassily", "gradient/pidp_sgd_rule.py": "pidp-sgd"}
-
 #: lines on which a mutant changes words only, or what numpy warns of
 NOT_MUTATED = (
     r"raise (InvalidInput|CannotAccount|ValueError|RuntimeError)\(",
@@ -183,27 +179,15 @@ def critical(modules: list[str]) -> list[str]:
     return sorted((m for m in modules if tests_of(m) and (ROOT / m).is_file() and not m.endswith("__init__.py")), key=place)
 
 
-def concerning(module: str) -> str:
-    """What pytest's -k selects among the tests of a module; "" for all."""
-    path = Path(module)
-    tests = tests_of(module)
-    if path.parts[1] != "mechanisms" or len(path.parts) == 3:
-        return ""
-    own = CONCERNS.get("/".join(path.parts[-2:]), path.stem.replace("_", "-"))
-    files_of_its_own = [Path(test).stem for test in tests if test not in _LAW]
-    return " or ".join([own, *files_of_its_own])
-
-
 def configuration(module: str) -> str:
     """The section of pyproject.toml that mutmut reads."""
     arguments = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q", "-o", PLAIN_NAMES]
-    selected = concerning(module)
     values = {
         "source_paths": ["dpviz"],
         "only_mutate": [module],
         "do_not_mutate_patterns": list(NOT_MUTATED),
         "also_copy": list(COPIED),
-        "pytest_add_cli_args": arguments + (["-k", selected] if selected else []),
+        "pytest_add_cli_args": arguments,
         "pytest_add_cli_args_test_selection": list(tests_of(module)),
     }
     lines = [f"{key} = [" + ", ".join(f"'{v}'" for v in value) + "]" for key, value in values.items()]

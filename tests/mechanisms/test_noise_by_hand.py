@@ -164,6 +164,7 @@ def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> 
     assert cal.noise_scale == pytest.approx(BY_HAND[name][1](cal, params), rel=1e-6)
 
 
+@pytest.mark.long
 def test_every_form_with_noise_declares_an_event_or_is_here() -> None:
     for name, params in FORMS:
         built = ALL[name].from_params(params)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mechanisms.test_noise_law import options
 from scipy.stats import binomtest, chi2
-from support import make_problem
+from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.common.random import spawn
@@ -73,7 +73,11 @@ def test_the_sampled_mechanisms_are_among_these() -> None:
     assert {name for name, _ in DRAWN} == {"dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg"}
 
 
-@pytest.mark.parametrize(("name", "params"), DRAWN, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
+@pytest.mark.parametrize(
+    ("name", "params"),
+    mostly_long(DRAWN, *(case for case in DRAWN if not case[1])),
+    ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())),
+)
 def test_rows_are_drawn_as_often_as_the_event_says(name: str, params: dict[str, Any]) -> None:
     found = drawn(name, params)
     assert found is not None

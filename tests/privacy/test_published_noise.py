@@ -69,6 +69,7 @@ def test_lines_9_and_10_are_one_threshold(epsilon: float) -> None:
     np.testing.assert_array_equal(passes, np.abs(rows).max(axis=1) <= threshold)
     beyond = np.array([[0.999999, 0.0], [1.000001, 0.0], [0.0, -1.000001], [0.0, 0.0]]) * threshold
     assert pidp_passes(beyond, radius, epsilon, delta).tolist() == [True, False, False, True]
+    assert pidp_passes(beyond.reshape(2, 2, 2), radius, epsilon, delta).tolist() == [[True, False], [False, True]]
 
 
 def test_the_threshold_at_other_constants() -> None:
@@ -86,7 +87,7 @@ def test_ratios_of_line_9() -> None:
     np.testing.assert_allclose(ratio_norm(model, change), [math.sqrt(1.5**2 + 0.5**2 + 1), math.sqrt(4 + 1.5**2 + 1), np.inf])
     np.testing.assert_allclose(largest_log_ratio(model, change), [math.log(2), math.log(2), np.inf])
     # a ratio that is not positive has no logarithm
-    turned = np.array([[-2.0, 0.0], [-1.0, 0.0], [-0.999, 0.0]])
+    turned = np.array([[-1.5, 0.0], [-1.0, 0.0], [-0.999, 0.0]])
     np.testing.assert_allclose(largest_log_ratio(np.ones((3, 2)), turned), [np.inf, np.inf, math.log(1000)], rtol=1e-9)
     assert ratio_norm(np.zeros(3), np.zeros(3)) == pytest.approx(math.sqrt(3))
     assert largest_log_ratio(np.zeros(3), np.zeros(3)) == 0
