@@ -139,7 +139,8 @@ def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Th
         axis = f"x{k + 1}" if k else "x"
         axes[f"xaxis{k + 1}" if k else "x"] = {
             "domain": [start, start + width],
-            "range": [low - (0.6 * room if low < 0 else 0.0), high + 0.6 * room],
+            # room for the number behind the longest bar where a panel has 80 pixels
+            "range": [low - (0.9 * room if low < 0 else 0.0), high + 0.9 * room],
             "visible": False,
             "fixedrange": True,
         }

@@ -203,7 +203,7 @@ def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibrati
     summary = (
         f"Test {measure.within} with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
         f"draws for all; non-private "
-        f"{words.measured(measure, base)}, majority {words.measured(measure, floor)}."
+        f"{words.measured(measure, base)}, majority {words.measured(measure, floor)}. {words.OUTSIDE}"
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, measure.column: values.mean(axis=1)})
     look = charts.method_look(mechanism.id, theme)

@@ -66,12 +66,14 @@ def _panels(table: pd.DataFrame) -> list[pictures.Panel]:
     wrong = 1 - table["non_private_right"]
     made = [
         pictures.Panel("loses,<br>points", list(table["lost"]), [words.part(v) for v in table["lost"]]),
-        pictures.Panel("share of<br>rows", list(table["share"]), [words.percent(v) for v in table["share"]]),
-        pictures.Panel("wrong<br>anyway", list(wrong), [words.percent(v) for v in wrong]),
+        pictures.Panel("share of<br>rows, %", list(table["share"]), [f"{100 * v:.1f}" for v in table["share"]]),
+        pictures.Panel("wrong<br>anyway, %", list(wrong), [f"{100 * v:.1f}" for v in wrong]),
     ]
     if table["clipped"].notna().any():
         shares = list(table["clipped"])
-        made.append(pictures.Panel("gradients<br>clipped", shares, [_clipped(v) for v in shares]))
+        made.append(
+            pictures.Panel("gradients<br>clipped, %", shares, ["–" if math.isnan(v) else f"{100 * v:.1f}" for v in shares])
+        )
     return made
 
 

@@ -29,7 +29,8 @@ def draw(done: Outcome, threshold: Field[float], theme: Theme) -> None:
         table = found.distribution()
         fig = pictures.distributions(table, names, at, theme, probabilities=found.probabilities)
         text = (
-            "Share of each class’s test rows by score, private (filled) and non-private (line). The dotted line is the threshold."
+            "Share of each class’s test rows by score, private (filled) and non-private (line); dotted: the threshold. "
+            + words.OUTSIDE
         )
         charts.chart(fig, "scores", text, lambda: table)
     with right:

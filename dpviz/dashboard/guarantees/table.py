@@ -153,7 +153,7 @@ def picture(
     base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
     summary = (
         f"{said}Test {metric.within} at ε = {words.three(spec.epsilon)}; without privacy {words.measured(metric, base)}, "
-        f"majority {words.measured(metric, floor)}. Colours are families."
+        f"majority {words.measured(metric, floor)}. Colours are families. {words.OUTSIDE}"
     )
     a = math.nan if ghost is None else ghost.cost.mean
     if ghost is not None:

@@ -116,6 +116,9 @@ def headline(epsilon: float, cost: Cost, cal: Calibration, attack: Attack | None
     return f"{start} {says}: noise {verb} {noise}{unit}, training {training}; {attacks(cal, attack)}."
 
 
+#: what is said wherever a metric on test rows is read
+OUTSIDE = "Values on test rows are computed from private rows without noise: they are outside every ε."
+
 #: why a metric may have no value, by what it needs
 NO_VALUE = {
     "labels": "no test row is of the positive class, and none is called so",

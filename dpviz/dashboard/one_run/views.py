@@ -56,6 +56,7 @@ def scale(done: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
     """
     method = charts.method_look(done.spec.mechanism, theme)
     useful, said = _useful(done)
+    said = said if useful is None else f"{said} {words.OUTSIDE}"
     attack, limit = _attacked(done)
     if ghost is not None:
         useful, attack = _with_ghost(useful, attack, done, ghost)

@@ -276,7 +276,7 @@ def numbers(view: running.View) -> None:
             f"{words.measured(measure, best)}, majority {words.measured(measure, floor)}. "
             f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
             "Budgets are read off the monotone curve through the means; "
-            "in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact."
+            f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
         )
     )
     if not convex:
