@@ -49,10 +49,8 @@ def show(spec: RunSpec, own: Group) -> None:
 def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
     st.markdown(words.markdown(sentence(result)))
     st.caption(words.markdown(f"{canaries.why} {visible(result)}"))
-    st.latex(
-        r"P[W\ge v]\;\le\;P[B\ge v]+m\delta\,\frac{P[B\ge v]\,P[B<v]}{v\,P[B=v]},\qquad "
-        r"B\sim\mathrm{Bin}\!\left(r,\tfrac{e^\varepsilon}{1+e^\varepsilon}\right)"
-    )
+    st.latex(r"P[W\ge v]\le P[B\ge v]+m\delta\,y,\quad y=\tfrac{P[B\ge v]\,P[B<v]}{v\,P[B=v]}")
+    st.latex(r"B\sim\mathrm{Bin}\!\left(r,\tfrac{e^\varepsilon}{1+e^\varepsilon}\right)")
     st.caption(
         words.markdown(
             "W counts right guesses, r is the number of guesses, v of them were right, m is the number of canaries. "
