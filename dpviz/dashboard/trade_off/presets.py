@@ -55,6 +55,9 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
+        used = base.settings(name)
+        if used:
+            tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
         if chosen.figure == name and view is not None and not setup.unavailable:
             _judged(figure, setup, view)
         else:

@@ -32,6 +32,9 @@ from dpviz.privacy.budget import default_delta
 #: what a page shows before anyone has chosen, besides the method at hand
 FIRST_VIEW = ("rsgd-ar", "objective-tight", "dp-gd", "dp-sgd", "output-gaussian")
 FIRST_MANY = 4
+#: where a setting of a figure comes from
+GIVEN = "the paper gives it"
+SILENT = "the paper gives no value: the automatic rule is used"
 
 
 @dataclass(frozen=True)
@@ -239,6 +242,22 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "lam": figure.lam,
     }
     return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes), unavailable)
+
+
+def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
+    """(method as the paper calls it, hyperparameter, value, where the value comes from) of what trains a panel's methods.
+
+    What the paper gives comes first; where it is silent, an automatic hyperparameter follows its rule of public facts.
+    """
+    figure, _ = panels()[panel_id]
+    found = []
+    for name, given in figure.methods.items():
+        for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
+            if knob in given:
+                found.append((figure.names[name], str(declared.label), str(given[knob]), GIVEN))
+            elif declared.automatic:
+                found.append((figure.names[name], str(declared.label), str(declared.automatic), SILENT))
+    return found
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:

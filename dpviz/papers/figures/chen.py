@@ -40,8 +40,8 @@ _CHEN_DIFFERS = (
     _ONE_SPLIT,
     _RANGE,
     "SGD-MA is tuned over its number of iterations for each ε in the paper; here it has 20 epochs, and a tighter accountant.",
-    "The paper gives neither the epochs nor the first step nor the interval τ of RSGD-AR and NSGD; here 20, 1 and 5. More epochs "
-    "help at large ε and hurt at small.",
+    "The paper gives neither the epochs nor the first step nor the interval τ of RSGD-AR and NSGD; here epochs and step follow "
+    "the automatic rules, and τ = 5. More epochs help at large ε and hurt at small.",
     "RSGD-AR and NSGD decay their steps as η₀/s, as printed; the authors' code uses η₀/√s (decay of steps 1/sqrt(s)), which "
     "their SVM numbers need.",
     "DP-AGD has 20 splits and replace-one neighbours, as all methods here; the publication has 60 and add-remove (its options "

@@ -1,0 +1,104 @@
+"""What the papers say of their figures and what dpviz finds: statement by statement, with settings and differences.
+
+python -m benchmarks.figures [--panels chen-1-adult,ip-4-iris] [--seeds 3] [--points 5] [--out docs/figures.md]
+
+Papers' sets are taken from the folder that DPVIZ_DATA names; a panel whose set is missing is computed on the nearest one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import dpviz
+from dpviz.papers.figures import base
+from dpviz.papers.figures.base import Figure, Panel, Setup
+from dpviz.papers.verdict import Outcome
+
+WORDS = {Outcome.HOLDS: "shown", Outcome.ONLY_IF: "shown only if", Outcome.FAILS: "not shown", Outcome.CANNOT_TELL: "cannot tell"}
+START = """# The papers' figures, statement by statement
+
+Made by `python -m benchmarks.figures`. Each table judges one panel on the dataset that its heading names, with the settings
+below it. The pages compute the same with more noise draws: Trade-off, "Figures of the papers".
+"""
+PANELS = (
+    "chen-1-adult",
+    "chen-2-adult",
+    "dbdp-1-adult-lr",
+    "dbdp-2-adult-lr",
+    "ip-2-adult-lr",
+    "ip-3-adult-lr",
+    "pidp-1-adult-lr",
+    "pidp-2-adult-lr",
+    "dbdp-small-breast-cancer",
+    "dbdp-small-credit-card",
+    "dbdp-small-iris",
+    "ip-4-breast-cancer",
+    "ip-4-credit-card",
+    "ip-4-iris",
+)
+
+
+def computed(setup: Setup, seeds: int, points: int) -> pd.DataFrame:
+    """The sweep of a panel."""
+    epsilons = np.geomspace(setup.low, setup.high, points).round(4).tolist()
+    return dpviz.sweep(dpviz.SweepSpec(**{**setup.values, "seeds": seeds, "epsilons": epsilons}))
+
+
+def section(name: str, table: pd.DataFrame, setup: Setup, seeds: int) -> str:
+    """A panel in Markdown: statements with verdicts, settings, differences."""
+    figure, panel = base.panels()[name]
+    return "\n".join([*_head(figure, panel, setup, seeds), *_statements(figure, table, setup), *_settings(name, setup)]) + "\n"
+
+
+def _head(figure: Figure, panel: Panel, setup: Setup, seeds: int) -> list[str]:
+    delta = setup.values["delta"]
+    which = "by the rule of public n" if delta is None else f"= {delta:g}"
+    return [
+        f"\n## {figure.source.name}, {figure.number}: {panel.title}\n",
+        f"On `{setup.values['dataset']}`, {panel.model}, ε from {setup.low:g} to {setup.high:g}, "
+        f"δ {which}, λ = {setup.values['lam']:g}, {seeds} noise draws.\n",
+    ]
+
+
+def _statements(figure: Figure, table: pd.DataFrame, setup: Setup) -> list[str]:
+    methods: Mapping[str, Mapping[str, object]] = setup.values["mechanisms"]
+    lines = ["| the paper says | dpviz | numbers |", "|---|---|---|"]
+    for statement, verdict in base.judge(figure, table, methods):
+        cells = (statement.text, WORDS[verdict.outcome], verdict.because)
+        lines.append(f"| {' | '.join(str(cell).replace('|', '¦') for cell in cells)} |")
+    return lines
+
+
+def _settings(name: str, setup: Setup) -> list[str]:
+    lines = ["\n| method | hyperparameter | value or rule | where it comes from |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |" for row in base.settings(name)]
+    return [*lines, "", *(f"- {note}" for note in setup.notes)]
+
+
+def main() -> None:
+    """Computes the panels one after the other; what is there so far is kept where it is stopped."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--panels", default=",".join(PANELS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--points", type=int, default=5)
+    parser.add_argument("--out", default="docs/figures.md")
+    given = parser.parse_args()
+    text, known = START, dict[str, pd.DataFrame]()
+    for name in given.panels.split(","):
+        setup = base.setup(name)
+        if setup.unavailable:
+            continue
+        key = repr((setup.values, setup.low, setup.high))
+        if key not in known:  # two figures of a paper often show two quantities of the same runs
+            known[key] = computed(setup, given.seeds, given.points)
+        text += section(name, known[key], setup, given.seeds)
+        Path(given.out).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
