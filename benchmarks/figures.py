@@ -46,7 +46,7 @@ PANELS = (
 def computed(setup: Setup, seeds: int, points: int) -> pd.DataFrame:
     """The sweep of a panel."""
     epsilons = np.geomspace(setup.low, setup.high, points).round(4).tolist()
-    return dpviz.sweep(dpviz.SweepSpec(**{**setup.values, "seeds": seeds, "epsilons": epsilons}))
+    return dpviz.sweep(**{**setup.values, "seeds": seeds, "epsilons": epsilons})
 
 
 def section(name: str, table: pd.DataFrame, setup: Setup, seeds: int) -> str:

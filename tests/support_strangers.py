@@ -21,7 +21,7 @@ def bank_full_with_id(rows: int = 45_211, gaps: int = 9_333) -> bytes:
     balance = (rng.standard_t(3, rows) * 1200 + 1300).astype(int)
     poutcome = rng.choice(["unknown", "failure", "other", "success"], rows, p=[0.82, 0.11, 0.04, 0.03])
     housing = rng.choice(["yes", "no"], rows)
-    score = -4.2 + 0.0041 * np.minimum(duration, 1200) + 2.4 * (poutcome == "success") - 0.6 * (housing == "yes")
+    score = -3.5 + 0.0041 * np.minimum(duration, 1200) + 2.4 * (poutcome == "success") - 0.6 * (housing == "yes")
     y = rng.random(rows) < 1 / (1 + np.exp(-score))
     ids = [str(k) for k in rng.permutation(np.arange(1, rows + 1))]
     for k in rng.choice(rows, gaps, replace=False):
