@@ -11,7 +11,7 @@ spec = sidebar.sidebar(own)
 page.problems()
 recursion.headline(spec)
 guessing.watch(spec)
-left, right = st.columns(2, gap="large")
+left, right = st.columns(2, gap="medium")
 with left:
     scaling.curves(spec, theme, own["over"])
 with right:

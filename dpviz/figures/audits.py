@@ -71,7 +71,7 @@ def guesses(
     if allowed is not None:
         places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
     if ghost is not None:
-        places.append((100 * ghost, f"A allows {100 * ghost:.1f} %", "dot", -0.62))
+        places.append((100 * ghost, f"A allows {100 * ghost:.1f} %", "dot", -1.0))
     lines = [
         {"type": "line", "x0": x, "x1": x, "y0": -0.45, "y1": 0.45, "line": {"color": theme.ink, "width": 3, "dash": dash}}
         for x, _, dash, _ in places
@@ -89,12 +89,12 @@ def guesses(
     return figure(
         theme,
         [_share(right, limits, _BAD if exceeded else faint(theme.majority, 0.7), theme)],
-        height=180,
+        height=180 if ghost is None else 204,
         shapes=lines,
         annotations=notes,
         margin=margin(top=4),
         x={"title": "guesses that were right", "range": [low - 1, high + 1], "ticksuffix": " %", "nticks": 6},
-        y={"visible": False, "range": [-0.9, 0.9]},
+        y={"visible": False, "range": [-0.9 if ghost is None else -1.25, 0.9]},
     )
 
 

@@ -25,7 +25,7 @@ FONT_SIZE = 16
 HEIGHT = 320
 CHECKED = False  # plotly's checks take ten times as long as the figure; the tests have them made on every figure
 LEGEND_LINE = 23  # pixels of one entry
-LEGEND_WIDTH = 44  # signs of a legend entry that fit at 400 pixels
+LEGEND_WIDTH = 34  # signs of a legend entry that fit at 300 pixels, half of a projected page
 ABOVE = 10  # pixels between the plot and the legend
 
 Trace = dict[str, Any]

@@ -169,7 +169,9 @@ def headline(spec: RunSpec) -> None:
     if kept is not None:
         a = calibration_of(kept).sensitivity
         known = np.isfinite([a, value]).all() and a > 0
-        change = f": {words.three(value / a)} times that here" if known else ""
+        change = ""
+        if known:
+            change = ", the same as here" if abs(value / a - 1) < 1e-3 else f"; here it is {words.three(value / a)} times that"
         pinned.say(f"A is {pinned.title(kept)}: at most {words.three(a)}{change}.")
 
 

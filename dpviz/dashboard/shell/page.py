@@ -33,7 +33,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
 .stApp .stCode span {color: INK !important}
 .st-key-theme-changed, .st-key-window-narrow, .st-key-window-wide {display: none}
-@media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .modebar {display: none !important}
+@media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
+.modebar {display: none !important}
 @page {size: A4; margin: 12mm}
 .stMainBlockContainer {padding: 0; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: wrap}
 .stPlotlyChart, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
@@ -41,7 +42,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
 @media (max-height: 820px) {.stMainBlockContainer {padding-top: 2.2rem} .stMainBlockContainer .stVerticalBlock {gap: .6rem}
-.stMainBlockContainer h2 {padding: .4rem 0 0} .dpviz-scale {height: 2.4em}}
+[data-testid="stHeader"] {background: transparent}
+.stMainBlockContainer h2 {padding: .4rem 0 .4rem} .dpviz-scale {height: 2.4em}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
 .st-key-headline p {font-size: 1.25rem}}
 </style>"""
