@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, norm
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -19,6 +19,7 @@ from dpviz.privacy.audit_bounds import (
     count_errors,
     epsilon_ceiling,
     epsilon_lower_bound,
+    gaussian_claim,
     power,
     roc,
 )
@@ -182,3 +183,82 @@ def test_refuses_impossible_counts() -> None:
         Counts(11, 0, 10)
     with pytest.raises(InvalidInput, match="scores"):
         count_errors(np.zeros(3), np.zeros(4), 0.0)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_both_errors_share_the_error_probability_that_is_asked_for(confidence: float) -> None:
+    side = 1 - (1 - confidence) / 2
+    fp, fn = beta.ppf(side, 4, 197), beta.ppf(side, 31, 170)  # Clopper, Pearson for 3 and 30 of 200
+    counts = Counts(3, 30, 200)
+    assert counts.mu_lower_bound(confidence) == pytest.approx(norm.ppf(1 - fp) - norm.ppf(fn), rel=1e-9)
+    expected = max(math.log((1 - 0.01 - fn) / fp), math.log((1 - 0.01 - fp) / fn))
+    assert counts.epsilon_lower_bound(0.01, confidence) == pytest.approx(expected, rel=1e-9)
+    assert epsilon_ceiling(200, 0.3, confidence) == pytest.approx(math.log(0.7 / (1 - (1 - side) ** (1 / 200))), rel=1e-9)
+
+
+def test_who_is_always_wrong_on_one_side_shows_nothing() -> None:
+    for counts in (Counts(10, 0, 10), Counts(0, 10, 10), Counts(10, 10, 10)):
+        assert counts.mu_lower_bound() == 0
+        assert counts.epsilon_lower_bound(DELTA) == 0
+
+
+def test_a_score_on_the_threshold_is_a_guess_of_the_first() -> None:
+    scores = np.array([0.0, 1.0, 2.0])
+    assert count_errors(scores, scores, 1.0) == Counts(1, 2, 3)
+
+
+def test_a_gaussian_claim_needs_a_budget_with_a_delta() -> None:
+    assert gaussian_claim(None) is None
+    assert gaussian_claim(Budget(1.0)) is None
+    assert gaussian_claim(Budget(1.0, DELTA)) == gaussian_mu(Budget(1.0, DELTA))
+
+
+@pytest.mark.parametrize(("eps", "share", "confidence"), [(0.1, 0.1, 0.95), (1.0, 0.2, 0.8), (3.0, 0.5, 0.95)])
+def test_power_by_adding_up_all_outcomes(eps: float, share: float, confidence: float) -> None:
+    n, budget = 40, Budget(eps, 0.01)
+    mu, k = gaussian_mu(budget) / share, np.arange(41)
+    shown = epsilon_lower_bound(k[:, None], k[None, :], n, 0.01, confidence) > eps
+    # by the bound on false positives alone, as a strict cut has it
+    side = 1 - (1 - confidence) / 2
+    fp, fn = (clopper_pearson_upper(k, n, side) for _ in range(2))
+    strict = fn[None, :] < 1 - 0.01 - math.exp(eps) * fp[:, None]
+    assert (strict <= shown).all()
+    best = max(binom.pmf(k, n, norm.sf(c)) @ strict @ binom.pmf(k, n, norm.cdf(c - mu)) for c in np.linspace(-1, 6, 71))
+    free, counted = power(budget, n, share, confidence)
+    assert free == pytest.approx(best, abs=1e-9)
+    p = norm.cdf(-gaussian_mu(budget) / 2)
+    refuting = [e for e in range(81) if e <= 2 * n * p - 1 and binom.cdf(e, 2 * n, p) < 1 - confidence]
+    assert counted == pytest.approx(binom.cdf(max(refuting, default=-1), 2 * n, norm.cdf(-mu / 2)), abs=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_best_threshold_is_the_best_of_all(confidence: float) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal(60).round(1), (rng.standard_normal(60) + 2).round(1)
+    cut, bound = best_threshold(a, b, trials=80, delta=0.01, confidence=confidence)
+    values = np.unique(np.concatenate([a, b]))
+
+    def at(c: float) -> float:
+        return float(epsilon_lower_bound((a > c).mean() * 80, (b <= c).mean() * 80, 80, 0.01, confidence))
+
+    assert bound == pytest.approx(max(map(at, (values[1:] + values[:-1]) / 2)), rel=1e-9)
+    assert at(cut) == pytest.approx(bound, rel=1e-9)
+    # where nothing can be shown it is the cut with the fewest errors
+    cut, bound = best_threshold(a[:6], b[:6], trials=6, delta=0.9, confidence=confidence)
+    assert bound == 0
+    errors = [
+        (a[:6] > c).sum() + (b[:6] <= c).sum() for c in (np.unique([*a[:6], *b[:6]])[1:] + np.unique([*a[:6], *b[:6]])[:-1]) / 2
+    ]
+    assert (a[:6] > cut).sum() + (b[:6] <= cut).sum() == min(errors)
+
+
+def test_every_point_of_the_curve_is_counted_and_has_the_limits_that_are_asked_for() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal(40).round(1), (rng.standard_normal(40) + 1).round(1)
+    curve = roc(a, b, 0.8, points=31)
+    assert np.isin(curve.threshold[:-1], [*a, *b]).all()
+    for name, scores in (("false_positive", a), ("true_positive", b)):
+        hits = np.array([(scores > c).sum() for c in curve.threshold])
+        np.testing.assert_allclose(curve[name], hits / 40)
+        np.testing.assert_allclose(curve[f"{name}_high"], clopper_pearson_upper(hits, 40, 0.9))
+        np.testing.assert_allclose(curve[f"{name}_low"], clopper_pearson_lower(hits, 40, 0.9))

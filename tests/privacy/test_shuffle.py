@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.shuffle import (
     central_epsilon,
     extra_delta,
@@ -119,3 +119,39 @@ def test_extra_delta_by_hand() -> None:
     a = 1e-9 / (1 + math.e)
     expected = (1 + math.exp(0.2)) * (a + 99 * math.exp(-1) * (1e-9 + a))
     assert extra_delta(1.0, 1e-9, 100, 0.2) == pytest.approx(expected, rel=1e-12)
+
+
+def by_hand(local: float, n: int, delta: float) -> float:
+    """Feldman, McMillan, Talwar 2021, Theorem 3.1."""
+    grown = math.exp(local)
+    return math.log(1 + (grown - 1) / (grown + 1) * (8 * math.sqrt(grown * math.log(4 / delta) / n) + 8 * grown / n))
+
+
+def test_the_theorem_and_how_far_it_goes() -> None:
+    for n, delta in ((1000, 1e-5), (50_000, 1e-8)):
+        limit = math.log(n / (16 * math.log(4 / delta)))
+        assert largest_local_epsilon(n, delta) == pytest.approx(limit, rel=1e-12)
+        assert shuffled_epsilon(0.9 * limit, n, delta) == pytest.approx(
+            min(0.9 * limit, by_hand(0.9 * limit, n, delta)), rel=1e-12
+        )
+    for delta in (0.0, 1.0, 1.5):
+        with pytest.raises(InvalidInput, match="delta"):
+            largest_local_epsilon(1000, delta)
+
+
+def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
+    n, delta, mu = 1_000_000, 1e-6, 0.3
+    found = shuffled_gaussian(mu, n, delta)
+    assert found.amplified is True
+    assert found.local_delta == pytest.approx(float(gaussian_delta(found.local_epsilon, mu)), rel=1e-9)
+    # half of delta pays for reports that are not purely private, the theorem gets the other half
+    assert found.epsilon == pytest.approx(by_hand(found.local_epsilon, n, delta / 2), rel=1e-9)
+    extra = extra_delta(found.local_epsilon, found.local_delta, n, found.epsilon)
+    assert found.extra == pytest.approx(extra, rel=1e-9)
+    assert found.extra == pytest.approx(delta / 2, rel=1e-6)
+    assert found.extra <= delta / 2 * (1 + 1e-9)
+    alone = shuffled_gaussian(mu, 100, delta)
+    assert alone.amplified is False
+    assert (alone.epsilon, alone.extra) == (float(gaussian_epsilon(delta, mu)), 0.0)
+    assert math.isnan(alone.local_epsilon)
+    assert math.isnan(alone.local_delta)
