@@ -61,38 +61,32 @@ def lanes(
         start["bgcolor"] = theme.paper
         best = inside[-1]
         notes.append(start | {"text": f"<b>{plain(name)}</b> · best: {plain(best.label)}", "font": {"size": FONT_SIZE - 1}})
-    lines = [
-        {"type": "line", "x0": unit * v, "x1": unit * v, "y0": 0, "y1": 1, "yref": "paper", "line": line}
-        for v, line in (
-            (non_private, {"color": theme.ink, "width": 3}),
-            (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
-            (ghost, {"color": theme.ink, "width": 2, "dash": "dot"}),
-        )
-        if math.isfinite(v)
-    ]
-    if math.isfinite(ghost):
-        notes.append(
-            {
-                "x": unit * ghost,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "top",
-                "xanchor": "left",
-                "text": "<b>A</b>",
-                "showarrow": False,
-            }
-        )
     return figure(
         theme,
         traces,
         height=_LANE * len(shown) + 74,
         margin=margin(left=8, right=12, top=8),
-        shapes=lines,
-        annotations=notes,
+        shapes=_lines(unit * non_private, unit * majority, unit * ghost, theme),
+        annotations=notes + _name_of_ghost(unit * ghost),
         hovermode="closest",
         x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 6},
         y={"visible": False, "range": [len(shown) - 0.5 if shown else 1, -0.6]},
     )
+
+
+def _lines(non_private: float, majority: float, ghost: float, theme: Theme) -> list[Trace]:
+    styles = (
+        (non_private, {"color": theme.ink, "width": 3}),
+        (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
+        (ghost, {"color": theme.ink, "width": 2, "dash": "dot"}),
+    )
+    upright = {"type": "line", "y0": 0, "y1": 1, "yref": "paper"}
+    return [upright | {"x0": at, "x1": at, "line": line} for at, line in styles if math.isfinite(at)]
+
+
+def _name_of_ghost(at: float) -> list[Trace]:
+    top = {"y": 1, "yref": "paper", "yanchor": "top", "xanchor": "left", "showarrow": False}
+    return [top | {"x": at, "text": "<b>A</b>"}] if math.isfinite(at) else []
 
 
 def _marks(inside: Sequence[Point], theme: Theme) -> Trace:
