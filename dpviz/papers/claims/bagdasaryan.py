@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.random import spawn
 from dpviz.experiments.groups import SMALL, Grouping, by_group, columns, group
 from dpviz.experiments.measure import train
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.papers.claims.context import Claim, Context
 from dpviz.papers.claims.tables import lines, span
 from dpviz.papers.numbers import LEVEL, paired
@@ -91,7 +91,8 @@ def small_groups_lose_more(context: Context) -> Verdict:
             more = pair.lost[0] - pair.lost[1]
             for e, epsilon in enumerate(BUDGETS):
                 lead = paired(more[e])
-                said = f"“{pair.small}” loses {100 * lead.mean:+.2f} points more than “{pair.large}” at ε = {epsilon:g}"
+                way = f"{100 * abs(lead.mean):.2f} points {'more' if lead.mean >= 0 else 'less'}"
+                said = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
                 found.append(Comparison(f"{pair.column} on {name}", lead.leads(0.0), said, -lead.mean))
             title = f"{pair.column} on {name}: “{pair.small}” ({pair.sizes[0]:,} test rows), “{pair.large}” ({pair.sizes[1]:,})"
             numbers.append((f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])))
@@ -107,13 +108,20 @@ def small_groups_lose_more(context: Context) -> Verdict:
         f"Both groups are measured on the same models. More means that the {LEVEL:.0%} interval of the mean difference of the "
         "losses (paired, over noise draws and not over test rows) lies above 0, not more that it lies at 0 or below. Of every "
         f"column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses more in "
-        "most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters.",
+        f"most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters. {_clipping()}",
         tuple(numbers),
         "",
         pd.concat(tables) if tables else pd.DataFrame(),
         Picture("ε", "accuracy lost, points", log_x=True, limit=0.0, limit_label="nothing lost"),
         f"{seeds} noise draws per point, seed {context.seed}, split 0.",
     )
+
+
+def _clipping() -> str:
+    """Whether clipping, one of the publication's reasons, is at work."""
+    clip_norm = float(get_mechanism("dp-sgd").defaults()["clip_norm"])
+    none = ", so that clipping, one of the publication's reasons, shortens none" if clip_norm >= 1 else ""
+    return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."
 
 
 CLAIMS: tuple[Claim, ...] = (
