@@ -155,3 +155,8 @@ def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
     assert (alone.epsilon, alone.extra) == (float(gaussian_epsilon(delta, mu)), 0.0)
     assert math.isnan(alone.local_epsilon)
     assert math.isnan(alone.local_delta)
+
+
+def test_without_a_delta_a_report_has_the_whole_budget() -> None:
+    assert local_epsilon_for(Budget(1.5), 1000) == 1.5
+    assert largest_local_epsilon(1, 0.5) == pytest.approx(math.log(1 / (16 * math.log(8))))
