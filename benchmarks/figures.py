@@ -23,7 +23,7 @@ WORDS = {Outcome.HOLDS: "shown", Outcome.ONLY_IF: "shown only if", Outcome.FAILS
 START = """# The papers' figures, statement by statement
 
 Made by `python -m benchmarks.figures`. Each table judges one panel on the dataset that its heading names, with the settings
-below it. The pages compute the same with more noise draws: Trade-off, "Figures of the papers".
+below it. The page Trade-off computes the same under "Figures of the papers" with 10 noise draws, of which the notes speak.
 """
 PANELS = (
     "chen-1-adult",

@@ -55,13 +55,13 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
-        used = base.settings(name)
-        if used:
-            tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
         if chosen.figure == name and view is not None and not setup.unavailable:
             _judged(figure, setup, view)
         else:
             tables.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
+        used = base.settings(name)
+        if used:
+            tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
     _times_section()
 
 
