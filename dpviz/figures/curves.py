@@ -19,6 +19,8 @@ _WRAPPED = 9  # labels up to which long names take two lines
 FLOOR = 1e-9  # smallest gap that is drawn
 #: quantities that are better where they are lower
 LOSSES = ("optimality_gap", "objective", "log_loss", "brier", "calibration_error")
+#: a click is only told to the page while dragging means something
+_CLICKS: Trace = {"dragmode": "pan", "hovermode": "closest", "clickmode": "event+select"}
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,12 @@ def trade_off(
     x = _padded(span)
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span)
     if ghost is not None:
-        traces.append(_ghost(ghost[0], ghost[1] * (1.0 if quantity in LOSSES else 100.0), theme))
+        traces.append(_ghost(*ghost, quantity, theme))
     lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, _LINE * sum(map(len, lines)))
     top = 84 if odds else 40
-    if odds:  # an axis without anything on it is not drawn
-        nothing: Trace = {"x": [odds[0][0]], "y": [None], "xaxis": "x2", "mode": "markers"}
-        traces.append(nothing | {"showlegend": False, "hoverinfo": "skip"})
-    seen = here is not None and x[0] <= math.log10(here) <= x[1]
-    marks = [_here(here, theme)] if here is not None and seen else []
+    traces += [_on_upper_axis(epsilon) for epsilon, _ in odds[:1]]
+    marks = [_here(here, theme)] if here is not None and x[0] <= math.log10(here) <= x[1] else []
     longest = max((len(line) for part in lines for line in part), default=0)
     below = LEGEND_LINE * len(names) if narrow else 0
     return figure(
@@ -96,10 +95,7 @@ def trade_off(
         margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + _SIGN * longest)),
         showlegend=narrow,
         legend={"x": 0, "xref": "container", "y": -66 / PLOT, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
-        # a click is only told to the page while dragging means something
-        dragmode="pan",
-        hovermode="closest",
-        clickmode="event+select",
+        **_CLICKS,
         annotations=[
             _caption(title, 52 if odds else 8),
             *([] if narrow else _names(names, lines, y, plot, theme)),
@@ -110,6 +106,11 @@ def trade_off(
         y={"fixedrange": True} | y,
         **({"xaxis2": _odds_axis(odds, x, theme)} if odds else {}),
     )
+
+
+def _on_upper_axis(at: float) -> Trace:
+    """A point that is not seen: an axis without anything on it is not drawn."""
+    return {"x": [at], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
 
 
 def _drawn(
@@ -355,11 +356,11 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
     }
 
 
-def _ghost(epsilon: float, level: float, theme: Theme) -> Trace:
+def _ghost(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace:
     """A run that is kept for comparison."""
     return {
         "x": [epsilon],
-        "y": [level],
+        "y": [value if quantity in LOSSES else 100 * value],
         "mode": "markers+text",
         "showlegend": False,
         "text": ["<b>A</b>"],
