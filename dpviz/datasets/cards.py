@@ -81,7 +81,7 @@ _FILES = (
 
 
 def cards() -> list[Card]:
-    """All sets: bundled, made up, to download, in the data folder, and those that a person must bring."""
+    """All sets: bundled, synthetic, to download, in the data folder, and those that a person must bring."""
     made: list[Card] = []
     for name, b in BUNDLED.items():
         title = b.source.partition(", UCI")[0]

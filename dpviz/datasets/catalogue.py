@@ -39,7 +39,7 @@ _cache: Cache[Dataset | InvalidInput] = Cache("datasets", _CACHE_BYTES, _size)
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Names that `load_dataset` accepts now: bundled, made up, in the data folder, downloaded.
+    """Names that `load_dataset` accepts now: bundled, synthetic, in the data folder, downloaded.
 
     "census-N" takes any N up to a million. Uploads are not listed: they belong to one session.
     """
@@ -97,7 +97,7 @@ def dataset(
         categories: declared values by column; other values count as none of them.
         missing: "drop" leaves rows with gaps out, "default" fills gaps from `defaults`.
         defaults: value for gaps by column.
-        data_norm: declared largest length of a row of numbers. Rows are divided by it and longer ones shortened, instead of
+        data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones shortened, instead of
             scaling columns, so that nothing is read from the rows.
 
     Raises:

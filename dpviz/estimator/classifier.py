@@ -41,7 +41,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         epsilon: privacy budget of one fit.
         delta: failure probability, below 1/n; None for `default_delta(n)`.
         lam: l2 regularisation, > 0; of the intercept too.
-        data_norm: declared largest length of a row, in the rows' own units.
+        data_norm: declared largest norm of a row, in the rows' own units.
         ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
             "from data" reads them from the rows, which no epsilon covers; `guarantee_` says so.
         fit_intercept: whether to add a constant feature.

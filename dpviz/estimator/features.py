@@ -55,7 +55,7 @@ class LinearMap:
 
 
 def by_norm(d: int, data_norm: object) -> LinearMap:
-    """Division by the declared largest length of a row."""
+    """Division by the declared largest norm of a row."""
     norm = positive("data_norm", data_norm, fix="Give the largest length that a row can have, without looking at the rows.")
     return LinearMap(np.zeros(d), np.full(d, 1 / norm), np.full(d, -np.inf), np.full(d, np.inf))
 

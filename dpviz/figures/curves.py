@@ -273,7 +273,7 @@ def _odds_axis(odds: Sequence[tuple[float, float]], ends: list[float], theme: Th
         "tickvals": [e for e, _ in odds],
         "ticktext": [f"{100 * win:.0f} %" for _, win in odds],
         "fixedrange": True,
-        "title": {"text": "bets an attacker wins at most", "standoff": 6},
+        "title": {"text": "attack accuracy at most", "standoff": 6},
         "color": theme.ink,
     }
 

@@ -1,4 +1,4 @@
-"""How many training rows pass a rule and how many meet noise. It shows private data."""
+"""How many training rows pass a rule and how many receive noise. It shows private data."""
 
 from __future__ import annotations
 

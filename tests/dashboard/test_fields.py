@@ -23,10 +23,10 @@ from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
-from dpviz.dashboard.shell import address, pinned
+from dpviz.dashboard.shell import address, pinned, sidebar
 from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, SETTINGS, RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
 from dpviz.papers.figures import base
@@ -131,6 +131,32 @@ def test_nonsense_is_reported_once_and_dropped(page: str, session: dict[str, Any
         address.st.session_state[address._PROBLEMS] = []
         with pytest.raises(InvalidInput):
             field.read("<nonsense>")
+
+
+def runs() -> st.SearchStrategy[RunSpec]:
+    """Any run that the sidebar can stand for, of a dataset that is always there."""
+    parts: dict[str, st.SearchStrategy[Any]] = {name: values(knob) for name, knob in SETTINGS.items() if name != "folds"}
+    parts |= {
+        "mechanism": st.sampled_from(list(list_mechanisms())),
+        "epsilon": st.floats(LEAST_EPSILON, MOST_EPSILON),
+        "delta": st.none() | st.floats(1e-12, 1e-3),
+        "folds": st.sampled_from([0, 2, 5]),
+    }
+    return st.builds(lambda **given: RunSpec("teaching", **given), **parts)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(run=runs())
+def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
+    """Dataset, model, mechanism, epsilon and delta are written, read and shown without losing a digit."""
+    state: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(address.st, "session_state", state)
+        address.seed(run.to_query())
+        assert not address.problems()
+        shown = [key for key in state if key.partition(".")[0] == run.mechanism]
+        assert sidebar.read(state, shown) == run
+        assert not address.problems()
 
 
 def test_all_keys_are_known_on_every_page() -> None:

@@ -35,7 +35,7 @@ def over_choice(spec: RunSpec) -> Field[str]:
 
 def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows."""
-    st.header("How it falls", anchor=False)
+    st.header("How it changes", anchor=False)
     over = scaling.axis(spec, choice.draw())
     table = scaling.bounds(spec, over)
     labels = [str(c) for c in table.columns if c != over.name]

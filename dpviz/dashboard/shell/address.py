@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.spec import RunSpec, text_of
 from dpviz.mechanisms import list_mechanisms
 
 FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
@@ -91,7 +91,7 @@ def put(spec: RunSpec) -> None:
     """Sets every control to a run."""
     for name in FIELDS:
         st.session_state[name] = getattr(spec, name)
-    st.session_state["delta"] = "" if spec.delta is None else f"{spec.delta:g}"
+    st.session_state["delta"] = "" if spec.delta is None else text_of("delta", spec.delta)
     for name, value in vars(spec.build()).items():
         st.session_state[f"{spec.mechanism}.{name}"] = value
 

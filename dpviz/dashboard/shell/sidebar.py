@@ -74,7 +74,7 @@ def sidebar(
         with st.expander("Advanced"):
             shown = _advanced(state)
         st.button("Back to the defaults", on_click=_reset, width="stretch")
-    spec = _read(state, shown)
+    spec = read(state, shown)
     if own is not None:
         own.check(spec)
     pinned.PINNED.value()  # a bad one is reported before the address is written
@@ -111,14 +111,14 @@ def _datasets(current: str) -> None:
     )
 
 
-def _read(state: Any, shown: Sequence[str]) -> RunSpec:
+def read(state: Any, shown: Sequence[str]) -> RunSpec:
     """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
     given = {k: text_of(k, state[k]) for k in address.FIELDS}
     own_knobs = get_mechanism(state["mechanism"]).knobs()
     given |= {k: own_knobs[k.partition(".")[2]].text(state[k]) for k in shown}
-    read = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
-    spec = resolve(read, problems).spec
+    found = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
+    spec = resolve(found, problems).spec
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)

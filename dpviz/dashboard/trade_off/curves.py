@@ -322,9 +322,9 @@ def how(view: running.View) -> None:
     with st.expander("How is this computed?"):
         st.markdown(
             "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
-            "ε. The mean is exact where the law of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over the test "
-            "rows); where training itself is random it is exact over the noise and averaged over the trainings. Intervals of "
-            "the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for a value is read off the "
+            "ε. The mean is exact where the distribution of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over "
+            "the test rows); where training itself is random it is exact over the noise and averaged over the trainings. "
+            "Intervals of the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for a value is read off the "
             "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
         )
         if view.choices.odds:

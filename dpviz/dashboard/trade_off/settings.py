@@ -140,7 +140,7 @@ ODDS = Field(
     "odds",
     Switch(
         label="Attack odds",
-        help="A second axis on top: the share of bets on one person that an attacker wins at most.",
+        help="A second axis on top: the largest possible attack accuracy on one person.",
     ),
     False,
 )

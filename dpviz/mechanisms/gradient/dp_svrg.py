@@ -21,7 +21,7 @@ from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled
+from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
@@ -154,6 +154,14 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         inner = Sampled(Gaussian.of_rows(1.0, z2), self.sampling_rate)
         return Composed((Repeated(Gaussian.of_rows(1.0, z1), self.rounds), Repeated(inner, self.rounds * self.inner_steps)))
 
+    def _multipliers(self, setting: Setting, calibration: Calibration) -> tuple[float, float]:
+        """Noise multipliers of a full gradient and of an inner step, of what is released; (1, 0) where that is not stated."""
+        event = self.released(setting, calibration)
+        if event is None:
+            return 1.0, 0.0
+        full, *inner = [step.event.noise_multiplier for step in steps_of(event) if isinstance(step.event, Gaussian)]
+        return full, inner[0] if inner else full  # equal ones are one step where every row is in every batch
+
     def curve(self, z1: float, z2: float) -> Floats:
         """R(a) of the whole accounted run under add/remove, at `rdp.ORDERS`."""
         inner = self.rounds * self.inner_steps * rdp.sampled_gaussian(self.sampling_rate, z2)
@@ -245,8 +253,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         if record.path is None or calibration.noise_scale <= 0:
             return None
         bound, linear = min(self.clip_norm, problem.setting.G), problem.setting.linear
-        z1 = calibration.noise_scale * problem.n / bound
-        z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
+        z1, z2 = self._multipliers(problem.setting, calibration)
         full, inner = (PoissonPath(Sampled(Gaussian.of_rows(1.0, z), rate)) for z, rate in ((z1, 1.0), (z2, self.sampling_rate)))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
@@ -280,10 +287,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         batches = poisson_batches(n, self.sampling_rate)(choose)
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
-        ratio = [
-            c.details["noise_multiplier_inner"] / c.details["noise_multiplier_full"] if accounted else 0.0 for c in calibrations
-        ]
-        inner = scale * np.array(ratio) * n / bound
+        multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
+        inner = scale * np.array([z2 / z1 for z1, z2 in multipliers]) * n / bound
         step = np.array([[c.details["step_size"]] for c in calibrations]) * problem.setting.unit_step
         x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
         for t in range(self.rounds):
