@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.kit import guarantee, progress
-from dpviz.dashboard.rows import KEYS, influence_map, noised_rows, person, retraining, selection
+from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.experiments import inspected
 
@@ -33,11 +33,11 @@ if seen is not None:
         influence_map.draw(seen, influence, chosen, theme)
     with right:
         person.card(own, seen, influence, chosen, a)
-    person.before_after(seen, influence, chosen, theme)
+    before_after.draw(seen, influence, chosen, theme)
     with st.expander("All about this row, beside another one"):
         person.draw(own, seen, influence, chosen)
         person.readable(seen, chosen)
-    person.finder(seen, influence)
+    finder.draw(seen, influence)
     with st.expander("Axes of the map"):
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):

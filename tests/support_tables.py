@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.formats import read_file
-from dpviz.datasets.table.spec import Prepared, TableSpec, default_spec, prepare
+from dpviz.datasets.table.prepare import Prepared, prepare
+from dpviz.datasets.table.spec import TableSpec, default_spec
 
 SMALL = Limits(megabytes=1, rows=300, columns=50, features=40)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.figures.labels import FLOOR, LINE, SIGN, Label, beside, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 PLOT = 270  # pixels from axis to axis
-_LINE, _SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
 _WRAPPED = 9  # labels up to which long names take two lines
-FLOOR = 1e-9  # smallest gap that is drawn
 #: quantities that are better where they are lower
 LOSSES = ("optimality_gap", "objective", "log_loss", "brier", "calibration_error")
 #: a click is only told to the page while dragging means something
@@ -81,8 +79,8 @@ def trade_off(
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span)
     if ghost is not None:
         traces.append(_ghost(*ghost, quantity, theme))
-    lines = [_wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
-    plot = max(PLOT, _LINE * sum(map(len, lines)))
+    lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
+    plot = max(PLOT, LINE * sum(map(len, lines)))
     top = 84 if odds else 40
     traces += [_on_upper_axis(epsilon) for epsilon, _ in odds[:1]]
     marks = [_here(here, theme)] if here is not None and x[0] <= math.log10(here) <= x[1] else []
@@ -92,13 +90,13 @@ def trade_off(
         theme,
         traces,
         height=(PLOT if narrow else plot) + top + 66 + below,
-        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + _SIGN * longest)),
+        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + SIGN * longest)),
         showlegend=narrow,
         legend={"x": 0, "xref": "container", "y": -66 / PLOT, "yanchor": "top", "font": {"size": FONT_SIZE - 2}},
         **_CLICKS,
         annotations=[
             _caption(title, 52 if odds else 8),
-            *([] if narrow else _names(names, lines, y, plot, theme)),
+            *([] if narrow else beside(names, lines, y, plot, theme)),
             *(note for _, note in marks),
         ],
         shapes=[mark for mark, _ in marks],
@@ -120,7 +118,7 @@ def _drawn(
     baselines: Mapping[str, float],
     wanted: float | None,
     span: tuple[float, float],
-) -> tuple[list[Trace], Trace, list[_Name]]:
+) -> tuple[list[Trace], Trace, list[Label]]:
     """Lines of levels and curves, the vertical axis, and the names to write beside them."""
     scale = 100.0 if percent else 1.0
     traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
@@ -139,36 +137,17 @@ def _padded(span: tuple[float, float]) -> list[float]:
     return [low - pad, high + pad]
 
 
-@dataclass(frozen=True)
-class _Name:
-    """A label at the right end of a line.
-
-    Attributes:
-        text: what it says.
-        x: log10 of the budget where the line ends.
-        y: where it ends, on the scale of the picture.
-        colour: of the line.
-        strength: opacity of the text.
-    """
-
-    text: str
-    x: float
-    y: float
-    colour: str
-    strength: float = 1.0
-
-
-def _curve_name(curve: Curve, scale: float, percent: bool) -> _Name:
+def _curve_name(curve: Curve, scale: float, percent: bool) -> Label:
     """A curve's name, at its last point."""
     last = curve.points.iloc[-1]
     said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
     end = float(_shown(curve.points["mean"], scale, percent)[-1])
-    return _Name(said, math.log10(float(last["epsilon"])), end, curve.look.colour, 0.6 if curve.dim else 1.0)
+    return Label(said, math.log10(float(last["epsilon"])), end, curve.look.colour, 0.6 if curve.dim else 1.0)
 
 
 def _level_names(
     baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme, end: float
-) -> list[_Name]:
+) -> list[Label]:
     """Names of the horizontal lines."""
     words = {"none": "non-private", "majority": "majority", "wanted": "wanted"}
     colours = {"none": theme.ink, "majority": theme.majority, "wanted": theme.noise}
@@ -176,64 +155,8 @@ def _level_names(
     for kind, value in (dict(baselines) | ({"wanted": wanted} if wanted is not None else {})).items():
         level = value * scale if percent else max(value * scale, FLOOR)
         number = f"{level:.1f} %" if percent else f"{level:.3g}"
-        made.append(_Name(f"{words[kind]} {number}", end, level, colours[kind]))
+        made.append(Label(f"{words[kind]} {number}", end, level, colours[kind]))
     return made
-
-
-def _wrap(text: str, width: int = 18) -> list[str]:
-    return textwrap.wrap(text, width) or [text]
-
-
-def _names(names: Sequence[_Name], lines: Sequence[list[str]], y: Trace, plot: int, theme: Theme) -> list[Trace]:
-    """Labels right of the plot, none on another, each tied to its line by a stroke in the line's colour."""
-    low, high = y["range"]
-    logarithmic = y.get("type") == "log"
-    heights = [math.log10(max(one.y, FLOOR)) if logarithmic else one.y for one in names]
-    wished = [plot * (high - h) / (high - low) for h in heights]
-    places = apart(wished, [_LINE * len(part) for part in lines], plot)
-    return [
-        {
-            "x": one.x,
-            "y": height,
-            "ax": 26,
-            "ay": place - wish,
-            "text": "<br>".join(map(plain, part)),
-            "xanchor": "left",
-            "align": "left",
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 2,
-            "arrowcolor": one.colour,
-            "opacity": one.strength,
-            "font": {"size": FONT_SIZE - 2, "color": theme.ink},
-        }
-        for one, height, wish, place, part in zip(names, heights, wished, places, lines, strict=True)
-    ]
-
-
-def apart(wished: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
-    """Middles of labels that touch no other, each as near to its wish as those before it allow.
-
-    Args:
-        wished: middles, in pixels from the top.
-        sizes: heights of the labels.
-        room: pixels from the top that they have; where it is too small they run beyond its end.
-    """
-    order = sorted(range(len(wished)), key=lambda k: wished[k])
-    tops: list[float] = []
-    end = -math.inf
-    for k in order:
-        tops.append(max(wished[k] - sizes[k] / 2, end))
-        end = tops[-1] + sizes[k]
-    # what runs out at the bottom pushes those above it upwards
-    limit = max(room, float(sum(sizes)))
-    for at in range(len(order) - 1, -1, -1):
-        tops[at] = min(tops[at], limit - sizes[order[at]])
-        limit = tops[at]
-    middles = [0.0] * len(order)
-    for at, k in enumerate(order):
-        middles[k] = tops[at] + sizes[k] / 2
-    return middles
 
 
 def _here(epsilon: float, theme: Theme) -> tuple[Trace, Trace]:
@@ -379,7 +302,7 @@ def _levels(
     theme: Theme,
     percent: bool,
     ends: list[float],
-    names: Sequence[_Name],
+    names: Sequence[Label],
 ) -> list[Trace]:
     """Horizontal lines."""
     kinds = {

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from dpviz.figures.curves import Curve, apart, trade_off
+from dpviz.figures.curves import Curve, trade_off
+from dpviz.figures.labels import apart
 from dpviz.figures.style import THEMES, look
 
 

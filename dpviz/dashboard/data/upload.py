@@ -16,12 +16,14 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.columns import classes
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
+from dpviz.datasets.table.prepare import default_reason, rows_left
 from dpviz.datasets.table.proposals import outside, round_range
-from dpviz.datasets.table.spec import TableSpec, classes, default_reason, rows_left
+from dpviz.datasets.table.spec import TableSpec
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
 _HIDDEN = ("round low", "round high")  # of the form's columns: "round range" shows both

@@ -23,7 +23,8 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
-from dpviz.datasets.table.spec import TableSpec, default_spec, prepare
+from dpviz.datasets.table.prepare import prepare
+from dpviz.datasets.table.spec import TableSpec, default_spec
 
 PREFIX = "data/"
 #: a file younger than this may change again without its time stamp moving, so its content is compared too

@@ -28,7 +28,8 @@ from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table, check_names
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import into_ball
-from dpviz.datasets.table.spec import TableSpec, prepare
+from dpviz.datasets.table.prepare import prepare
+from dpviz.datasets.table.spec import TableSpec
 
 PREFIX = "rows-"
 _DIGITS = 16

@@ -19,7 +19,8 @@ from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.sources import originals
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.sources.originals import BANK_NAMES
-from dpviz.datasets.table.spec import TableSpec, prepare
+from dpviz.datasets.table.prepare import prepare
+from dpviz.datasets.table.spec import TableSpec
 
 UCI: Words = "UCI Machine Learning Repository, CC BY 4.0"
 SAMPLE_SEED = 20240101

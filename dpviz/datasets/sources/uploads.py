@@ -22,7 +22,8 @@ from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
-from dpviz.datasets.table.spec import Prepared, TableSpec, prepare
+from dpviz.datasets.table.prepare import Prepared, prepare
+from dpviz.datasets.table.spec import TableSpec
 
 PREFIX = "upload-"
 READY_BYTES = 1 << 30

@@ -1,0 +1,112 @@
+"""One row before and after noise; for methods that put none on rows, what they add it to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.rows import selection
+from dpviz.dashboard.rows.influence_map import dataset_of
+from dpviz.dashboard.rows.selection import Chosen
+from dpviz.datasets import Dataset
+from dpviz.datasets.table.units import Units
+from dpviz.experiments import inspected
+from dpviz.experiments.inspected import Inspected
+from dpviz.figures import noised
+from dpviz.figures.style import Theme
+from dpviz.influence import Influence
+from dpviz.mechanisms import NoisesRows, list_mechanisms
+
+
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+    """The row before and after noise, a draw at a time; for methods that noise no rows, what they release instead."""
+    i = chosen.person
+    draws = seen.spec.seeds
+    first = 0 if seen.first is None else max(int(seen.first[i]), 0)
+    mechanism = seen.spec.build()
+    released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
+    if seen.ever is None:
+        _one_step(seen, theme)
+        return
+    if not isinstance(mechanism, NoisesRows):
+        where = words.markdown(seen.where)
+        st.caption(f"Noise goes on something computed from the row, so the row itself has no noisy form. Where: {where}")
+        return
+    st.header("The row before and after noise", anchor=False)
+    replica = first
+    if draws > 1:
+        replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{seen.row_ids[i]}")) - 1
+    after = inspected.noisy_rows(seen.spec, replica)
+    if after is None:
+        panels.empty(released or "This form of the method reports no row.")
+        return
+    if released:
+        st.caption(words.markdown(released))
+    dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
+    if np.array_equal(dataset.X[row_id], after[i]):
+        changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
+        panels.empty(
+            f"Row {row_id} stays as it was in noise draw {replica + 1}, in which {len(changed):,} of {len(after):,} rows changed."
+        )
+        if len(changed):
+            other = int(seen.row_ids[changed[influence.newton_norm[changed].argmax()]])
+            st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
+        return
+    _change(dataset, row_id, after[i], theme)
+
+
+def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> None:
+    """A row beside the same row after noise: a picture, a sentence and the features that moved most."""
+    before, units = dataset.X[row_id], Units(dataset)
+    texts = units.read(row_id, before), units.read(row_id, noisy)
+    data = pd.DataFrame(
+        {
+            "feature": dataset.feature_names,
+            "before": before,
+            "after": noisy,
+            "before, own units": texts[0],
+            "after, own units": texts[1],
+        }
+    )
+    moved, length, image = int(np.abs(noisy - before).argmax()), float(np.linalg.norm(noisy - before)), units.image
+    far = "Noise more than one range of the row beyond it is black or white." if image else "Hovering shows the data's own units."
+    summary = (
+        f"Row {row_id} moved by {words.three(length)}; rows have length 1 at most. The feature that moved most is "
+        f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. {far}"
+    )
+    if image is not None:
+        pixels = image[0] * image[1]
+        fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
+    else:
+        fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
+    charts.chart(fig, "before-after", summary, lambda: data)
+    if image is None:
+        order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
+        tables.table(
+            [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order], ("moved most, own units", "before", "after")
+        )
+
+
+def _one_step(seen: Inspected, theme: Theme) -> None:
+    """What a method that noises no rows adds its noise to, before and after."""
+    cal = seen.calibration
+    st.header("One step before and after noise", anchor=False)
+    st.markdown("**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence.")
+    table = inspected.one_step(seen.spec)
+    if table is None:
+        where = list_mechanisms()[seen.spec.mechanism].noise_enters
+        panels.empty(f"There is no single step to draw. {words.markdown(where)}")
+        return
+    names = dataset_of(seen.spec).feature_names
+    if len(names) != len(table):
+        names = tuple(f"parameter {k + 1}" for k in range(len(table)))
+    before, after = table["before"].to_numpy(), table.drop(columns="before").to_numpy().T
+    fig = noised.step_before_after(before, after, names, theme, title="value of a coordinate")
+    summary = (
+        f"The noise is added to {cal.query}, here at parameters 0. Before noise its length is "
+        f"{words.three(float(np.linalg.norm(before)))}; the noise has length "
+        f"{words.three(float(np.linalg.norm(after - before, axis=1).mean()))} on average over {len(after)} draws."
+    )
+    charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names))

@@ -1,0 +1,72 @@
+"""People found by their feature values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.rows import selection
+from dpviz.dashboard.rows.influence_map import dataset_of
+from dpviz.dashboard.rows.selection import Condition
+from dpviz.experiments.inspected import Inspected
+from dpviz.influence import Influence
+
+
+def draw(seen: Inspected, influence: Influence) -> None:
+    """People by their feature values."""
+    with st.expander("Find people by their values"):
+        frame = dataset_of(seen.spec).frame
+        columns = st.multiselect("Columns", [str(c) for c in frame], max_selections=4, placeholder="for example age")
+        conditions = []
+        for name in columns:
+            series = frame[name]
+            tests = selection.tests_of(series)
+            left, right = st.columns(2)
+            test = left.selectbox(f"{name}: test", tests, key=f"find-test-{name}")
+            if tests is selection.NUMBER_TESTS:
+                value = right.text_input(f"{name}: value", f"{float(series.median()):.6g}", key=f"find-value-{name}")
+            elif test == "contains" or series.nunique() > 200:
+                value = right.text_input(f"{name}: text", key=f"find-text-{name}")
+            else:
+                value = right.selectbox(f"{name}: value", sorted(series.astype(str).unique()), key=f"find-level-{name}")
+            conditions.append(Condition(name, str(test), str(value)))
+        if not conditions:
+            st.caption("Choose columns; people who meet all conditions are listed by influence.")
+            return
+        try:
+            found = np.flatnonzero(selection.matching(frame.iloc[seen.row_ids], conditions))
+        except InvalidInput as problem:
+            st.warning(
+                f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
+            )
+            return
+        _found(seen, influence, frame, found)
+
+
+def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
+    n = len(seen.row_ids)
+    if not len(found):
+        panels.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
+        return
+    found = found[np.argsort(-influence.newton_norm[found], kind="stable")]
+    ids = seen.row_ids[found]
+    st.markdown(
+        f"{len(found):,} of {n:,} training rows, by influence"
+        + (", the first 200 shown." if len(found) > 200 else ".")
+        + " A tick at the left chooses the person."
+    )
+    shown = frame.iloc[ids[:200]].copy()
+    shown.insert(0, "influence", influence.newton_norm[found[:200]])
+    shown.insert(0, "row id", ids[:200])
+    selection.remember_shown(selection.FOUND, ids)
+    tables.frame(
+        shown,
+        key=selection.FOUND,
+        hide_index=True,
+        selection_mode="single-row",
+        on_select=lambda: selection.from_table(selection.FOUND),
+    )
+    st.button("Make them the group", on_click=selection.set_group, args=(ids,))

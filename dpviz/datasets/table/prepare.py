@@ -1,0 +1,292 @@
+"""From a table and its spec to a dataset: label, features, gaps, and what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.common.words import Words
+from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.columns import better_not, categorical_block, number_block, positives, why_not, word
+from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
+from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
+from dpviz.datasets.table.lost import Lost
+from dpviz.datasets.table.spec import TableSpec
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A dataset and how it was made.
+
+    Attributes:
+        dataset: its `notes`, `lost` and `looked_at` say what was done.
+        left_out: columns that were not used, with the reason.
+        dropped: number of rows left out because of gaps.
+    """
+
+    dataset: Dataset
+    left_out: Mapping[str, str]
+    dropped: int
+
+
+def prepare(
+    frame: pd.DataFrame,
+    spec: TableSpec,
+    *,
+    name: str,
+    source: str,
+    intercept: bool = True,
+    limits: Limits | None = None,
+    notes: tuple[Words, ...] = (),
+    every_column: bool = False,
+    room: Callable[[int, int], None] = lambda rows, features: None,
+    **words: Any,
+) -> Prepared:
+    """The dataset that a table and a spec make.
+
+    Args:
+        frame: as from `read_csv`: floats or categories, NaN for gaps.
+        name: the dataset's name.
+        notes: what was done before, put in front of what is done here.
+        every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
+        room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
+        words: further attributes of the dataset, such as description or label_names.
+
+    Raises:
+        InvalidInput: naming the column, what is wrong, and what to do.
+    """
+    limits = limits or Limits.from_environment()
+    said, lost = list[Words](notes), list[Lost]()
+    target = one_of("target", spec.target, [str(c) for c in frame.columns])
+    features, left_out = _features(frame, spec, every_column)
+    lost += _columns_lost(frame, spec, left_out)
+    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said, lost)
+    y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
+    label_names = words.pop("label_names", label_names)
+    blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
+    said += _repeats(used)
+    room(len(used), len(names) + intercept)
+    x, norms = unit_rows_of(blocks, intercept)
+    words = {"description": f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"} | words
+    dataset = build(
+        name=name,
+        x=x,
+        norms=norms,
+        y=y,
+        feature_names=[*names, INTERCEPT] if intercept else names,
+        frame=_shown(used[features], target, y, label_names),
+        beside=frame.loc[used.index, list(left_out)].reset_index(drop=True) if left_out else None,
+        intercept=False,  # it is there already
+        source=source,
+        label_names=label_names,
+        notes=tuple(said),
+        looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
+        lost=tuple(lost),
+        encoder=Encoder(tuple(columns)),
+        **words,
+    )
+    return Prepared(dataset, left_out, dropped)
+
+
+def _repeats(used: pd.DataFrame) -> list[Words]:
+    repeats = int(used.duplicated().sum())
+    words: Words = f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only."
+    return [words] if repeats else []
+
+
+def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
+    """The features as they were before encoding, with the two labels beside them."""
+    labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
+    return features.assign(**{_label_column(list(features.columns), target): labels})
+
+
+def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
+    """What the table loses with the columns that are not used."""
+    found = []
+    for column, reason in left_out.items():
+        chosen = column in spec.drop or spec.columns is not None
+        sentence: Words = f"{column} is not used: {reason}."
+        found.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+    return found
+
+
+def _label_column(features: Sequence[str], target: str) -> str:
+    """A name for the column of labels that no feature has."""
+    last = "label" if "label" not in features else f"label ({target})"
+    while last in features:
+        last += "'"
+    return last
+
+
+def _blocks(
+    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words], lost: list[Lost]
+) -> tuple[list[Block], list[str], list[Column], list[str]]:
+    """(values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
+    blocks: list[Block] = []
+    names: list[str] = []
+    columns: list[Column] = []
+    looked_at: list[str] = []
+    widths: dict[str, int] = {}
+    for column in features:
+        filled = spec.defaults.get(column) if spec.missing == "default" else None
+        if is_number(used[column]) and column not in spec.categories:
+            values, read = number_block(column, used[column], spec.ranges.get(column), lost)
+            blocks.append(values)
+            labels = [column]
+            low, high = spec.ranges.get(column) or (used[column].min(), used[column].max())
+            columns.append(Column(column, NUMBER, float(low), float(high), default=filled))
+        else:
+            if column in spec.ranges:
+                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
+            narrow, labels, read = categorical_block(
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said, lost
+            )
+            blocks.append(narrow)
+            levels = tuple(label[len(column) + 1 :] for label in labels)
+            columns.append(Column(column, CATEGORIES, levels=levels, default=None if filled is None else word(filled)))
+        twin = next((label for label in labels if label in names), None)
+        if twin is not None:
+            raise InvalidInput(
+                "columns",
+                f"two features would be called {show(twin)}, one of them from {show(column)}",
+                "Rename or leave out one.",
+            )
+        names.extend(labels)
+        widths[column] = len(labels)
+        if read:
+            looked_at.append(column)
+        if len(names) > most:
+            raise _too_many(widths, len(features), most)
+    return blocks, names, columns, looked_at
+
+
+def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput:
+    """The error for more than `most` features; `widths` counts those made so far, by column."""
+    widest = max(widths, key=lambda c: widths[c])
+    if widths[widest] == 1:
+        return InvalidInput(
+            "columns",
+            f"{usable:,} of them can be used, one feature each; the limit is {most}",
+            "Choose fewer, or raise DPVIZ_MAX_FEATURES.",
+        )
+    return InvalidInput(
+        "columns",
+        f"need more than {most} features; {show(widest)} alone needs {widths[widest]}",
+        "Leave out that column, declare fewer categories, or raise DPVIZ_MAX_FEATURES.",
+    )
+
+
+def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple[list[str], dict[str, str]]:
+    known = [str(c) for c in frame.columns]
+    declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
+    for field_name, given in declared.items():
+        for column in given:
+            one_of(f"{field_name}[{show(column)}]", column, known)
+    left_out: dict[str, str] = {}
+    if spec.columns is not None and spec.drop:
+        raise InvalidInput("drop", "is given together with columns", "Give one of them.")
+    if spec.target in spec.drop:
+        raise InvalidInput("drop", f"names the label {spec.target!r}", "Leave it out.")
+    if spec.columns is None:
+        features = []
+        for column in known:
+            if column == spec.target:
+                continue
+            reason = _reason(frame[column], spec, every_column)
+            if reason is None:
+                features.append(column)
+            else:
+                left_out[column] = reason
+    else:
+        features = list(spec.columns)
+        for column in features:
+            one_of("columns", column, known)
+            if column == spec.target:
+                raise InvalidInput("columns", f"the label {column!r} is among the features", "Leave it out.")
+            reason = why_not(frame[column], declared=column in spec.categories)
+            if reason is not None:
+                raise InvalidInput(column, reason, "Leave this column out.")
+        if len(set(features)) < len(features):
+            raise InvalidInput("columns", "a column is given twice", "Give each column once.")
+        for column in known:
+            if column not in features and column != spec.target:
+                reason = default_reason(frame[column], spec)
+                left_out[column] = f"not chosen; it {reason}" if reason else "not chosen"
+    if not features and spec.columns is not None:
+        raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
+    if not features:
+        why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
+        raise InvalidInput(
+            "columns", f"none can be used as a feature ({why})", "Choose columns with numbers or a few categories."
+        )
+    return features, left_out
+
+
+def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | None:
+    column = str(series.name)
+    if column in spec.drop:
+        return "dropped by the settings"
+    return why_not(series, declared=column in spec.categories) if every_column else default_reason(series, spec)
+
+
+def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
+    """Why a column is not a feature where nobody chose, or None."""
+    column = str(series.name)
+    reason = why_not(series, declared=column in spec.categories)
+    if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:
+        return reason  # what is declared about is wanted
+    return better_not(series if spec.missing == "drop" else series.dropna())
+
+
+def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str) -> int:
+    """Rows without a gap in the label or in any of these columns."""
+    return int(frame[[*columns, target]].notna().all(axis=1).sum())
+
+
+def _without_gaps(
+    used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words], lost: list[Lost]
+) -> tuple[pd.DataFrame, int]:
+    one_of("missing", spec.missing, ("drop", "default"))
+    gaps = used.isna()
+    if spec.missing == "default":
+        used = used.copy()
+        for column in used.columns:
+            count = int(gaps[column].sum())
+            if column == target or not count:
+                continue
+            if column not in spec.defaults:
+                raise InvalidInput(column, f"has {count:,} gaps and no default", "Declare a default, or drop rows with gaps.")
+            value = spec.defaults[column]
+            if is_number(used[column]):
+                used[column] = used[column].fillna(number(f"defaults[{show(column)}]", value))
+            else:
+                text = word(value)
+                if text not in used[column].cat.categories:
+                    used[column] = used[column].cat.add_categories([text])
+                used[column] = used[column].fillna(text)
+            notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
+        gaps = used.isna()
+    complete = ~gaps.any(axis=1)
+    dropped = int((~complete).sum())
+    if dropped == len(used):
+        worst = str(gaps.sum().idxmax())
+        raise InvalidInput(
+            "missing",
+            f"every row has a gap in the columns used, most of them in {show(worst)}",
+            "Leave out the columns with gaps, or declare defaults.",
+        )
+    if dropped:
+        counts = gaps.sum().sort_values(ascending=False, kind="stable")
+        columns = ", ".join(f"{column} {int(count):,}" for column, count in counts.items() if count)
+        said: Words = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
+        lost.append(Lost("rows", "", dropped, said))
+        used = used[complete].reset_index(drop=True)
+    return used, dropped
