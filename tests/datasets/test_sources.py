@@ -319,7 +319,7 @@ def test_all_uploads_together_are_bounded() -> None:
 
 def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     before = uploads.held()
-    monkeypatch.setattr("dpviz.datasets.table.spec.unit_rows_of", None)  # calling it would fail in another way
+    monkeypatch.setattr("dpviz.datasets.table.prepare.unit_rows_of", None)  # calling it would fail in another way
     table = read_csv(csv(12_000))
     with pytest.raises(dpviz.InvalidInput, match="needs about 2 MB"):
         Upload(table, TableSpec("label"), limits=Limits(uploads_megabytes=1))

@@ -12,7 +12,7 @@ from dpviz.dashboard.data.upload import describe, spec_of
 from dpviz.datasets import Dataset
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
-from dpviz.datasets.table.spec import classes
+from dpviz.datasets.table.columns import classes
 
 #: file name, content, rows and labels that are trained on, how many features, and what is lost
 FORMS = {
