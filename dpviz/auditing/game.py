@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.auditing.judging import Game, declared_mu, judge
+from dpviz.auditing.judging import Game, declares_gaussian, judge
 from dpviz.auditing.pairs import Pair, differing_row
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
@@ -146,8 +146,7 @@ def _prepare(
     _check_relation(mechanism, calibration, problem, neighbour, row)
     versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
     sides = (_known_start(problem, seed), _known_start(neighbour, seed))
-    mu = declared_mu(mechanism, problem.setting, calibration)
-    line = None if mu is None else _line(mechanism, calibration, sides, seed)
+    line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
     allowed = allowed_accuracy(mechanism, problem.setting, calibration)
     return Game(mechanism, calibration, sides, row, versions, runs, seed, score, confidence, allowed, line)
 

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import Distributions, Score, choose, fitters
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
-from dpviz.models import Setting
+from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.events import Gaussian, steps_of
 from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
 
 Floats = NDArray[np.float64]
@@ -105,7 +103,7 @@ def judge(game: Game, first: Floats, second: Floats, distributions: Distribution
         counts=best.counts,
         counts_confidence=best.level,
         middle=middle,
-        assumption=_assumption(game, exact),
+        assumption=_assumption(game.calibration, exact),
         allowed=game.allowed,
         curve=roc(best.first, best.second, game.confidence),
         cloud=_cloud(first, second, best.score, exact),
@@ -146,18 +144,14 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
     return _Attack(name, score, count_errors(a, b, cut), level, count_errors(a, b, middle), a, b)
 
 
-def declared_mu(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float | None:
-    """mu of all that is released, where that is Gaussian noise on full batches and mu is what the budget allows; or None."""
-    event = mechanism.released(setting, calibration) if isinstance(mechanism, DeclaresEvent) else None
-    steps = steps_of(event) if event is not None else ()
-    if len(steps) != 1 or steps[0].sampling != "full" or not isinstance(steps[0].event, Gaussian):
-        return None
-    mu = steps[0].mu
+def declares_gaussian(calibration: Calibration) -> bool:
+    """Whether the calibration declares mu-GDP with the mu that its budget allows."""
+    mu = calibration.details.get("mu")
     claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
-    return mu if any(c and abs(mu / c - 1) < 1e-6 for c in claims) else None
+    return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
 
 
-def _assumption(game: Game, distributions: Distributions | None) -> str:
+def _assumption(calibration: Calibration, distributions: Distributions | None) -> str:
     """Why the trade-off may be taken for a Gaussian one."""
     known = None if distributions is None else (distributions.first, distributions.second)
     if known is not None and known[0].family == "gaussian" and known[0].scale[0] == known[1].scale[0]:
@@ -165,8 +159,8 @@ def _assumption(game: Game, distributions: Distributions | None) -> str:
             "Both sides are Gaussian with one covariance around fixed centres: the distribution is declared and the outputs "
             "follow it."
         )
-    mu = declared_mu(game.mechanism, game.sides[0].setting, game.calibration)
-    if mu is not None:
+    if declares_gaussian(calibration):
+        mu = calibration.details["mu"]
         return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {mu:.4g}."
     return ""
 
