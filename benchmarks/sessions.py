@@ -1,0 +1,301 @@
+"""Many people at one server: how long each of them waits for a page, and what is left when all have gone.
+
+    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0]
+
+Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
+moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
+draw themselves again (jobs under way) are asked for as a browser would. A wait is the time from a change to the end of the
+page's script; `--slow` is the share of people who use the slowest methods on 10,000 rows. It prints the median, the 95th
+percentile and the longest wait by kind, errors shown on pages, and the files and threads of the server before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
+SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
+DATASETS = ("teaching", "breast-cancer", "census-2000")
+PAGES = ("Influence_and_noise", "Trade-off", "Privacy_accounting", "Sensitivity_and_rates", "Data", "Guarantees", "Audit")
+THINKS = 8.0  # seconds on average between two changes
+PATIENCE = 120.0  # seconds after which a page counts as lost
+GONE = 200.0  # seconds in which everything of people who left has to be gone
+
+
+@dataclass
+class Waits:
+    """What people met: seconds by kind of change, and errors."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: list[str] = field(default_factory=list)
+    cuts: int = 0
+    kept: int = 0  # connections that were cut and found their session again
+
+
+class Person:
+    """One session, as a browser would lead it."""
+
+    def __init__(self, address: str, chance: random.Random, waits: Waits, slow: bool) -> None:
+        self._address, self._chance, self._waits, self._slow = address, chance, waits, slow
+        self._query: dict[str, str] = {}
+        self._page, self._session = "", ""
+        self._socket: ClientConnection | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+        self._again: dict[str, asyncio.Task[None]] = {}
+
+    async def live(self, until: float) -> None:
+        """Comes, uses the app, and leaves."""
+        await self._connect()
+        try:
+            await self._change(
+                "opened", {"dataset": "census-10000", "mechanism": self._chance.choice(SLOW)} if self._slow else {}
+            )
+            while time.monotonic() < until:
+                await asyncio.sleep(self._chance.expovariate(1 / THINKS))
+                await self._next()
+        finally:
+            await self._leave()
+
+    async def _next(self) -> None:
+        chance = self._chance.random()
+        moved = f"{self._chance.choice(range(2, 60)) / 10:g}"
+        if chance < 0.03:
+            await self._cut()
+        elif self._page and chance < 0.5:
+            self._page = ""
+            await self._change("back to the first page", self._query)
+        elif chance < 0.7:
+            await self._change("ε, slow method" if self._slow else "ε", self._query | {"epsilon": moved})
+        elif chance < 0.85:
+            method = self._chance.choice(SLOW if self._slow else FAST)
+            data = "census-10000" if self._slow else self._chance.choice(DATASETS)
+            await self._change(
+                "method, slow one" if self._slow else "method", {"mechanism": method, "dataset": data, "epsilon": moved}
+            )
+        else:
+            self._page = self._chance.choice(PAGES)
+            await self._change(f"page {self._page}" + (", slow method" if self._slow else ""), self._query)
+
+    async def _change(self, kind: str, query: dict[str, str]) -> None:
+        self._query = query
+        self._stop_asking()
+        start = time.monotonic()
+        self._over.clear()
+        await self._ask()
+        try:
+            await asyncio.wait_for(self._over.wait(), PATIENCE)
+        except TimeoutError:
+            self._waits.errors.append(f"{kind}: no page after {PATIENCE:g} s ({self._query})")
+        self._waits.seconds[kind].append(time.monotonic() - start)
+
+    async def _ask(self, fragment: str = "") -> None:
+        message = BackMsg()
+        message.rerun_script.query_string = urlencode(self._query)
+        message.rerun_script.page_name = self._page
+        message.rerun_script.fragment_id = fragment
+        message.rerun_script.is_auto_rerun = bool(fragment)
+        if self._socket is not None:
+            await self._socket.send(message.SerializeToString())
+
+    async def _connect(self) -> None:
+        known = [Subprotocol(text) for text in ("streamlit", "PLACEHOLDER", self._session) if text]
+        stream = self._address.replace("http", "ws") + "/_stcore/stream"
+        self._socket = await connect(
+            stream, origin=self._address, subprotocols=known, max_size=None, proxy=None, ping_interval=None
+        )
+        self._reader = asyncio.create_task(self._read(self._socket))
+
+    async def _read(self, stream: ClientConnection) -> None:
+        try:
+            async for payload in stream:
+                message = ForwardMsg()
+                message.ParseFromString(bytes(payload) if not isinstance(payload, str) else payload.encode())
+                self._heard(message)
+        except ConnectionClosed:
+            pass
+
+    def _heard(self, message: Any) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            if not message.metadata.run.fragment_ids:
+                self._stop_asking()
+            came = message.new_session.initialize.session_id
+            if self._session and came == self._session:
+                self._waits.kept += 1
+            self._session = ""  # as a browser does, once it has the session again
+            self._known = came
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            if message.delta.new_element.WhichOneof("type") == "exception":
+                self._waits.errors.append(f"{message.delta.new_element.exception.message[:200]} ({self._query} {self._page})")
+        elif kind == "auto_rerun":
+            part, every = message.auto_rerun.fragment_id, message.auto_rerun.interval
+            if part not in self._again:
+                self._again[part] = asyncio.create_task(self._repeat(part, every))
+        elif kind == "stop_auto_rerun":
+            for part in message.stop_auto_rerun.fragment_ids:
+                if part in self._again:
+                    self._again.pop(part).cancel()
+        elif kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+            self._over.set()
+
+    def _stop_asking(self) -> None:
+        for task in self._again.values():
+            task.cancel()
+        self._again.clear()
+
+    async def _repeat(self, part: str, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            await self._ask(part)
+
+    async def _cut(self) -> None:
+        """The connection breaks, and the browser connects again a moment later."""
+        self._waits.cuts += 1
+        known = self._known
+        await self._leave()
+        self._session = known
+        await asyncio.sleep(self._chance.uniform(0.5, 5.0))
+        await self._connect()
+        await self._change("after a cut connection", self._query)
+
+    async def _leave(self) -> None:
+        self._stop_asking()
+        if self._socket is not None:
+            await self._socket.close()
+        if self._reader is not None:
+            await self._reader
+
+
+async def visit(address: str, people: int, seconds: float, seed: int, slow: float) -> Waits:
+    """So many people for so long; they come within the first tenth of the time."""
+    chance, waits = random.Random(seed), Waits()
+    until = time.monotonic() + seconds
+
+    async def one(k: int) -> None:
+        person = Person(address, random.Random(chance.random()), waits, k < slow * people)
+        await asyncio.sleep(chance.uniform(0, seconds / 10))
+        await person.live(until)
+
+    await asyncio.gather(*(one(k) for k in range(people)))
+    return waits
+
+
+class Server:
+    """The app in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser"]
+        root = str(Path(__file__).resolve().parents[1])
+        self._log = (folder / "log").open("wb")
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": root, "DPVIZ_CACHE": str(folder)},
+            stderr=self._log,
+            stdout=self._log,
+        )
+        end = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert self._process.poll() is None, "the server stopped"
+            assert time.monotonic() < end, "the server does not answer"
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=PATIENCE).close()
+        except OSError:
+            return False
+        return True
+
+    def counted(self) -> dict[str, int]:
+        """Open files, threads and resident megabytes."""
+        here = Path(f"/proc/{self._process.pid}")
+        pages = int((here / "statm").read_text().split()[1])
+        count = {name: len(list((here / part).iterdir())) for name, part in (("files", "fd"), ("threads", "task"))}
+        return count | {"megabytes": pages * os.sysconf("SC_PAGE_SIZE") >> 20}
+
+    def after_all_left(self, most: dict[str, int] | None = None) -> dict[str, int]:
+        """What there is when sessions that were left are closed, or no more files and threads than `most`."""
+        end = time.monotonic() + GONE
+        while time.monotonic() < end:
+            time.sleep(2.0)
+            now = self.counted()
+            if most is not None and all(now[name] <= most[name] for name in ("files", "threads")):
+                break
+        return self.counted()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+        self._log.close()
+
+
+def line(name: str, seconds: Sequence[float]) -> str:
+    """One line of the table."""
+    middle, late = np.quantile(seconds, [0.5, 0.95])
+    return f"{name:45}{len(seconds):7}{middle:8.2f}{late:8.2f}{max(seconds):8.2f}"
+
+
+def report(waits: Waits) -> None:
+    """The table."""
+    print(f"{'waits in seconds':45}{'number':>7}{'median':>8}{'95 %':>8}{'worst':>8}")
+    for kind, seconds in sorted(waits.seconds.items()):
+        print(line(kind, seconds))
+    print(line("all", [s for seconds in waits.seconds.values() for s in seconds]))
+    print(f"{waits.cuts} connections cut, {waits.kept} found their session again; {len(waits.errors)} errors")
+    for error in waits.errors[:10]:
+        print(f"  {error}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option, default in (("people", 30), ("seed", 0)):
+        parser.add_argument(f"--{option}", type=int, default=default)
+    for option, value in (("minutes", 3.0), ("slow", 0.2)):
+        parser.add_argument(f"--{option}", type=float, default=value)
+    parser.add_argument("--leave", action="store_true", help="wait until all that people left has gone, twice three minutes")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        server = Server(Path(work))
+        try:
+            start = None
+            if given.leave:
+                asyncio.run(visit(server.address, 1, 1.0, given.seed, 0.0))
+                start = server.after_all_left()
+                print(f"after a first visitor: {start}")
+            report(asyncio.run(visit(server.address, given.people, 60 * given.minutes, given.seed, given.slow)))
+            print(f"at the end: {server.counted()}")
+            if start is not None:
+                print(f"after all had left: {server.after_all_left(start)}")
+            said = (Path(work) / "log").read_text(errors="replace")
+            print(f"the log has {said.count('Traceback')} tracebacks")
+        finally:
+            server.stop()
