@@ -124,7 +124,7 @@ class Person:
         known = [Subprotocol(text) for text in ("streamlit", "PLACEHOLDER", self._session) if text]
         stream = self._address.replace("http", "ws") + "/_stcore/stream"
         self._socket = await connect(
-            stream, origin=self._address, subprotocols=known, max_size=None, proxy=None, ping_interval=None
+            stream, origin=self._address, subprotocols=known, max_size=None, proxy=None, ping_interval=None, open_timeout=PATIENCE
         )
         self._reader = asyncio.create_task(self._read(self._socket))
 
@@ -190,13 +190,13 @@ class Person:
 
 
 async def visit(address: str, people: int, seconds: float, seed: int, slow: float) -> Waits:
-    """So many people for so long; they come within the first tenth of the time."""
+    """So many people for so long; they come within the first quarter of the time."""
     chance, waits = random.Random(seed), Waits()
     until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
         person = Person(address, random.Random(chance.random()), waits, k < slow * people)
-        await asyncio.sleep(chance.uniform(0, seconds / 10))
+        await asyncio.sleep(chance.uniform(0, seconds / 4))
         await person.live(until)
 
     await asyncio.gather(*(one(k) for k in range(people)))

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import guarantee, progress
+from dpviz.dashboard.kit import guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
+from dpviz.dashboard.work import in_front
 from dpviz.experiments import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
@@ -17,12 +18,12 @@ chosen_run = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
     spec = selection.run_of(own, chosen_run)
 reports = st.container()
-seen = progress.working(spec, inspected.inspect)
+seen = in_front.computed(spec, inspected.inspect, "rows")
 if seen is not None:
     influence = inspected.row_influence(spec)
     chosen = selection.choose(own, seen, influence.newton_norm)
     kept = pinned.beside(spec)
-    a = None if kept is None else progress.working(kept, inspected.inspect, "pinned")
+    a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned")
     with answer:
         influence_map.headline(seen, influence)
         influence_map.guessing_note(seen)

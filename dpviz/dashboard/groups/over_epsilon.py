@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import cached_runs, in_front
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
 from dpviz.experiments.releases import Release, Releases, releases
@@ -67,7 +67,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
         return Seen(done, single(done), report(made, chosen), len(made.refused), a, kept)
 
-    return progress.working(spec, work, "groups")
+    return in_front.computed(spec, work, "groups")
 
 
 def controls(own: Group) -> None:

@@ -44,6 +44,11 @@ def go_on() -> None:
         st.rerun()
 
 
+def moving() -> bool:
+    """Whether ε is being moved."""
+    return bool(st.session_state.get(_LEFT))
+
+
 def stop() -> None:
     """Stays at the present ε."""
     st.session_state[_LEFT], st.session_state[_SHOWN] = (), None

@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 import numpy as np
 import streamlit as st
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import guessing, links, metric, sidebar
-from dpviz.dashboard.work import cached_runs, look_ahead
+from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
+from dpviz.dashboard.work import cached_runs, in_front, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import planes
 from dpviz.experiments.spec import RunSpec
@@ -21,14 +22,36 @@ from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
 
+_SHOWN = "dpviz.shown"  # the run that was shown last
+
 
 def run(spec: RunSpec) -> Outcome | None:
-    """The outcome of a run; None where there is none, said so."""
+    """The outcome of a run, or that of the run before until it is there; None where there is none, said so."""
+    last = _before()
+    # a page that moves ε by itself shows each value
+    if not playing.moving() and cached_runs.stored(spec) is None:
+        meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
+        if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile):
+            return _measured(last)
     done = progress.working(spec, cached_runs.outcome)
-    if done is None:
+    if done is not None:
+        st.session_state[_SHOWN] = spec
+        look_ahead.prepare(spec, sidebar.EPSILONS)
+    return _measured(done)
+
+
+def _before() -> Outcome | None:
+    """The run that was shown last, where it is still in memory."""
+    spec: RunSpec | None = st.session_state.get(_SHOWN)
+    try:
+        return None if spec is None else cached_runs.stored(spec)
+    except InvalidInput:  # its data has gone
         return None
-    look_ahead.prepare(spec, sidebar.EPSILONS)
-    return done.measured_by(metric.chosen(spec.dataset, spec.intercept).id)
+
+
+def _measured(done: Outcome | None) -> Outcome | None:
+    """In the metric that is chosen."""
+    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
 
 
 def starts() -> None:

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 _lock = threading.Lock()
 _drawing: WeakSet[threading.Thread] = WeakSet()
+_background: WeakSet[threading.Thread] = WeakSet()
 _waiting = 0
 
 
@@ -18,10 +19,19 @@ def drawing_a_page() -> None:
         _drawing.add(threading.current_thread())
 
 
+def in_background() -> None:
+    """Says that this thread works for a job, which would otherwise step aside for itself."""
+    with _lock:
+        _background.add(threading.current_thread())
+
+
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Says that somebody waits for what is computed inside."""
+    """Says that somebody waits for what is computed inside, unless a job computes it."""
     global _waiting
+    if threading.current_thread() in _background:
+        yield
+        return
     with _lock:
         _waiting += 1
     try:

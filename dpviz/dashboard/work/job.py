@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.work import front
 
 
 class State(StrEnum):
@@ -74,9 +75,11 @@ class Job(ABC):
         watchers: sessions that want it; it is paused where none of them is there.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
         low: whether it works only while nobody waits and nothing else is at work.
+        kept: whether the pool keeps it when it is done, because it holds what it has found.
     """
 
     low = False
+    kept = True
 
     def __init__(self, key: str, *, dataset: str = "", series: str = "") -> None:
         self.key, self.dataset, self.series = key, dataset, series
@@ -162,6 +165,7 @@ class Job(ABC):
             self._running()
             self._since = time.monotonic()
 
+        front.in_background()
         end: State | None = State.FAILED
         try:
             self.check()

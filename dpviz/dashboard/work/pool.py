@@ -152,6 +152,8 @@ class Pool:
             self._give_back(job)
             if self._jobs.get(job.key) is job:
                 self._queue(job)  # it was taken up again while it was stopping
+                if job.state is State.DONE and not job.kept:
+                    del self._jobs[job.key]
             self._start()
             self._turn.notify_all()
 

@@ -1,0 +1,111 @@
+"""A run that a page waits for, as a job: one that takes longer than a moment does not hold up the page, nor other people.
+
+What was shown before stays until it is done; the page then draws itself again. Jobs of this kind share the pool's places
+fairly with all others, and one that its reader has moved on from is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+
+from dpviz.common.boundary import Boundary
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import panels, progress
+from dpviz.dashboard.work import watching
+from dpviz.dashboard.work.job import Job, State, Status, Stopped
+from dpviz.dashboard.work.pool import pool
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.spec import RunSpec
+
+PATIENCE = 0.35  # seconds that a page waits for a run before it is drawn without it
+POLL = 0.4  # seconds between two looks at a run under way
+#: what was shown before is paler until the new run is there
+_PALE = "<style>.st-key-headline, .stMain .stPlotlyChart {opacity: .45}</style>"
+
+T = TypeVar("T")
+Compute = Callable[[RunSpec, Monitor], object]
+
+
+class Ahead(Job):
+    """One computation, whose result is kept by whoever computes it.
+
+    Attributes:
+        problem: (cause, fix) where it failed.
+    """
+
+    kept = False
+
+    def __init__(self, key: str, spec: RunSpec, compute: Compute) -> None:
+        super().__init__(key, dataset=spec.dataset)
+        self._spec, self._compute = spec, compute
+        self.problem: tuple[str, str] | None = None
+
+    def work(self, monitor: Monitor) -> State:
+        """Computes it, from the beginning where it was stopped."""
+        with Boundary(f"the run {self.key}", through=(Stopped,)) as work:
+            self._compute(self._spec, monitor)
+        self.problem = work.problem(
+            "Use fewer noise draws or a smaller dataset.", "Change a setting on the left; the others still work."
+        )
+        return State.DONE if self.problem is None else State.FAILED
+
+    def status(self, position: int = 0) -> Status:
+        """How far it is."""
+        left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
+        return Status(self.state, self._share, left, position)
+
+    def discard(self) -> None:
+        """Lets go of nothing: what it has found is in its cache."""
+
+
+def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str = "") -> bool:
+    """Whether a run has been computed; draws progress, a way to cancel, and problems where it has not.
+
+    Args:
+        compute: computes it and keeps it in a cache; called in a thread of its own.
+        name: unique among the computations of a page.
+        meanwhile: what is shown until it is there, in words; "" where nothing is.
+    """
+    key, place = f"{name} of {resolve(spec).key()}", f"dpviz.front.{name}"
+    before: Job | None = st.session_state.get(place)
+    if before is not None and before.key == key and before.state is State.DONE:
+        return True
+    job = watching.watch(Ahead(key, spec, compute), place)
+    if not watching.over(job):
+        job.wait(PATIENCE)
+    if job.state is State.DONE:
+        return True
+    if job.state is State.FAILED and job.problem is not None:
+        pool().remove(job)  # the next look tries again
+        del st.session_state[place]
+        panels.failed(*job.problem)
+        return False
+    if watching.over(job):
+        with st.container(border=True):
+            st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
+            st.button("Start again", on_click=watching.again, args=(job,), key=f"again-{name}")
+        return False
+    if meanwhile:
+        st.html(_PALE)
+    with st.container(key=f"working-{name}" if meanwhile else f"first-{name}"):
+        watching.live(job, lambda: _progress(job, name, meanwhile), every=POLL)
+    return False
+
+
+def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
+    """What `compute` makes of a run and keeps in a cache; None until it is there."""
+    return progress.working(spec, compute, name) if ready(spec, compute, name) else None
+
+
+def _progress(job: Job, name: str, meanwhile: str) -> None:
+    if watching.over(job):
+        return  # the page is about to be drawn again
+    with st.container(border=True):
+        status = watching.status(job)
+        st.progress(status.done, watching.text(status, f"Training: {status.done:.0%}"))
+        if meanwhile:
+            st.caption(meanwhile)
+        st.button("Cancel", on_click=watching.cancel, args=(job,), key=f"cancel-{name}")

@@ -1,0 +1,117 @@
+"""A run that takes longer than a moment: the page is there, shows the run before, and draws the new one when it is done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT, until
+
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.one_run import views
+from dpviz.dashboard.work import cached_runs, in_front, pool
+from dpviz.experiments.spec import RunSpec
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Runs in the background wait in their monitor until they are let go."""
+    go, real = threading.Event(), cached_runs.compute_in_background
+
+    def slow(spec: RunSpec, monitor: Monitor) -> None:
+        while not go.wait(0.01):
+            monitor(0.25)
+        real(spec, monitor)
+
+    monkeypatch.setattr(in_front, "PATIENCE", 0.0)
+    monkeypatch.setattr(cached_runs, "compute_in_background", slow)
+    cached_runs.clear()
+    pool.pool().clear()
+    yield go.set
+    go.set()
+    pool.pool().clear()
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
+    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
+        page.query_params[key] = value
+    return page.run()
+
+
+def said(page: AppTest) -> str:
+    assert not page.exception
+    return "\n".join(part.value for part in [*page.markdown, *page.caption, *page.error]).replace("\\", "")
+
+
+def done(page: AppTest) -> AppTest:
+    until(lambda: all(job.over or job.low or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs")
+    return page.run()
+
+
+def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
+    first = cached_runs.outcome(RunSpec("teaching", seeds=2))
+    page = opened()
+    assert "At ε = 1 " in said(page)
+    assert page.select_slider(key="epsilon").set_value(2.0).run()
+    assert "At ε = 1 " in said(page)
+    assert "Until then the page shows the run before" in said(page)
+    assert page.button(key="cancel-run").label == "Cancel"
+    held()
+    assert "At ε = 2 " in said(done(page))
+    assert "the run before" not in said(page)
+    assert cached_runs.stored(first.spec) is first
+
+
+def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:
+    page = opened()
+    assert "the model is right" not in said(page)
+    page.button(key="cancel-run").click().run()
+    assert "**Cancelled.**" in said(page)
+    held()
+    page.button(key="again-run").click().run()
+    assert "the model is right" in said(done(page))
+    assert not pool.pool()._jobs, "it is in its cache, and needs no job any more"
+
+
+def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
+    page = opened()
+    (left,) = pool.pool()._jobs.values()
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert left.state.stopped
+    held()
+    assert "At ε = 2 " in said(done(page))
+
+
+def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_front, "PATIENCE", LIMIT)
+
+    def refuse(spec: RunSpec, monitor: Monitor) -> None:
+        raise InvalidInput("epsilon", "is too small for this", "Take a larger one.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(views.cached_runs, "compute_in_background", refuse)
+        page = opened()
+        assert "epsilon: is too small for this" in said(page)
+    held()
+    assert "the model is right" in said(page.run())
+
+
+def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:
+    page_waits: list[bool] = []
+
+    def work(spec: RunSpec, monitor: Monitor) -> None:
+        cached_runs.clear()
+        cached_runs.outcome(spec, lambda share: page_waits.append(in_front.pool()._somebody_waits()))
+
+    job = in_front.Ahead("x", RunSpec("teaching", mechanism="dp-gd", seeds=2), work)
+    pool.pool().submit(job, "me")
+    assert job.wait(LIMIT)
+    assert job.problem is None
+    pool.pool().clear()
