@@ -5,15 +5,20 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
 from dpviz.datasets.catalogue import only_here
 from dpviz.experiments import cluster
 from dpviz.experiments.cell import Cell, problems, seconds
 from dpviz.experiments.store import CellStore
+
+#: times in a row that worker processes may be killed before anything is finished
+DEATHS = 3
 
 __all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds"]
 
@@ -33,7 +38,8 @@ def run_cells(
         monitor: told the share of all cells that is done; raises to cancel.
 
     Raises:
-        InvalidInput: a cell cannot be computed, or a cluster was lost (`cluster.ClusterLost`).
+        InvalidInput: a cell cannot be computed, worker processes were killed again and again, or a cluster was lost
+            (`cluster.ClusterLost`).
     """
     for table in attempts(cells, store=store, n_jobs=n_jobs, monitor=monitor):
         for _, problem in problems(table):
@@ -93,7 +99,20 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
             monitor(k + 1)
         return
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
-    tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in cells)
-    for k, (cell, table) in enumerate(zip(cells, tables, strict=True)):
-        monitor(k + 1)
-        yield cell, table, True
+    left, deaths = list(cells), 0
+    while left:
+        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in left)
+        try:
+            for table in tables:
+                cell = left.pop(0)
+                deaths = 0
+                monitor(len(cells) - len(left))
+                yield cell, table, True
+        except BrokenProcessPool as broken:  # the next call gets new workers
+            deaths += 1
+            if deaths == DEATHS:
+                raise InvalidInput(
+                    "workers",
+                    f"were killed {deaths} times in a row, perhaps for lack of memory; {len(left)} parts are missing",
+                    "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
+                ) from broken

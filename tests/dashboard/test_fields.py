@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from dpviz import dashboard
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
@@ -238,3 +240,10 @@ def test_only_fields_keep_settings_in_the_address() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 given = [k.value.value for k in node.keywords if k.arg == "key" and isinstance(k.value, ast.Constant)]
                 assert not keys & set(given), path
+
+
+def test_no_two_modules_keep_different_things_under_one_key_of_the_session() -> None:
+    rooms = Path(dashboard.__file__).parent.rglob("*.py")
+    keys = [key for path in rooms for key in re.findall(r'= "(dpviz\.[a-z_-]+)"', path.read_text(encoding="utf-8"))]
+    assert len(keys) > 10
+    assert sorted(set(keys)) == sorted(keys)

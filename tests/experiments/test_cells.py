@@ -7,6 +7,8 @@ import errno
 import hashlib
 import io
 import os
+import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +17,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments import cell
+from dpviz.experiments import cell, cells
 from dpviz.experiments.cells import Cell, CellStore, attempts, problems, run_cells, seconds
+from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3)
@@ -217,3 +221,30 @@ def test_a_dataset_under_another_spelling_is_found_again(tmp_path: Path) -> None
     assert store.get(short) is not None
     assert store.get(full) is not None
     assert not store.notices
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+def test_a_worker_that_is_killed_costs_time_and_nothing_else() -> None:
+    spec = SweepSpec("teaching", mechanisms={"output-gaussian": {}, "amp": {}}, epsilons=(0.5, 2.0), seeds=12)
+    killed: list[int] = []
+
+    def kill_one(done: float) -> None:
+        if not killed and done > 0:
+            killed.append(next(iter(get_reusable_executor()._processes)))
+            os.kill(killed[0], signal.SIGKILL)
+
+    tables = list(attempts(spec.cells(), n_jobs=2, monitor=kill_one))
+    assert killed
+    whole = list(attempts(spec.cells()))
+    assert [len(t) for t in tables] == [len(t) for t in whole]
+    pd.testing.assert_frame_equal(pd.concat(tables), pd.concat(whole))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+def test_workers_that_are_killed_again_and_again_end_the_work_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_attempt", lambda cell: os.kill(os.getpid(), signal.SIGKILL))
+    spec = SweepSpec("teaching", mechanisms={"output-gaussian": {}}, epsilons=(0.5,), seeds=12)
+    with pytest.raises(InvalidInput, match=r"workers: were killed 3 times in a row, perhaps for lack of memory; \d+ parts"):
+        list(attempts(spec.cells(), n_jobs=2))

@@ -51,7 +51,9 @@ def said(page: AppTest) -> str:
 
 
 def done(page: AppTest) -> AppTest:
-    until(lambda: all(job.over or job.low or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs")
+    until(
+        lambda: all(job.over or job.low or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs"
+    )
     return page.run()
 
 

@@ -22,7 +22,7 @@ from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
 
-_SHOWN = "dpviz.shown"  # the run that was shown last
+_SHOWN = "dpviz.run-shown"  # the run that was shown last
 
 
 def run(spec: RunSpec) -> Outcome | None:
