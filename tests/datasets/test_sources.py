@@ -163,6 +163,13 @@ def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) ->
         dpviz.load_dataset("data/vast.csv")
 
 
+def test_a_file_that_says_it_is_empty_is_not_opened(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (data / "kernel.csv").touch()  # a link to /proc/kmsg is such a file, and reading it never ends
+    monkeypatch.setattr(Path, "open", lambda *args, **kw: pytest.fail("it was opened"))
+    with pytest.raises(dpviz.InvalidInput, match="empty"):
+        dpviz.load_dataset("data/kernel.csv")
+
+
 def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data / "people.csv"
     path.write_bytes(csv())

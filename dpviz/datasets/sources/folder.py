@@ -141,7 +141,7 @@ def file_stamp(path: Path) -> Hashable:
     try:
         info = path.stat()
         known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-        small = info.st_size <= Limits.from_environment().megabytes * 1_000_000  # a larger one is refused unread
+        small = 0 < info.st_size <= Limits.from_environment().megabytes * 1_000_000  # others are refused unread
         if small and abs(time.time() - info.st_mtime) < _RACY_SECONDS:
             with path.open("rb") as file:
                 return (*known, hashlib.file_digest(file, "sha256").hexdigest())
@@ -161,6 +161,8 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
             before = path.stat()
             if before.st_size > limits.megabytes * 1_000_000:
                 raise too_large(before.st_size, limits)
+            if before.st_size == 0:  # the kernel's own files say so too, and some make their reader wait for ever
+                return b""
             with path.open("rb") as file:
                 content = file.read(limits.megabytes * 1_000_000 + 1)
             after = path.stat()
@@ -169,6 +171,13 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
     except OSError as error:
         raise _unreadable(path, error) from error
     raise InvalidInput(path.name, "changes while it is read", "Wait until it is written, then choose it again.")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:
@@ -181,7 +190,7 @@ def sidecar_of(path: Path | None) -> dict[str, Any]:
     Raises:
         InvalidInput: the file cannot be read or is not TOML.
     """
-    if path is None:
+    if path is None or not _size(path):  # an empty one is not opened: see `file_bytes`
         return {}
     return toml.read(path, path.name, "Correct the file; data/README.md has an example.")
 
