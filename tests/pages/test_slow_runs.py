@@ -65,6 +65,9 @@ def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None
     assert "At ε = 1 " in said(page)
     assert "Until then the page shows the run before" in said(page)
     assert page.button(key="cancel-run").label == "Cancel"
+    report = page.session_state["dpviz.recorder"]
+    assert not report.badges, "a report would show one run and name another"
+    assert [type(part).__name__ for part in report.parts.values()] == ["Text"]
     held()
     assert "At ε = 2 " in said(done(page))
     assert "the run before" not in said(page)

@@ -13,7 +13,7 @@ from dpviz.common.words import Words
 from dpviz.dashboard.kit import words
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
-from dpviz.reporting import Document, address, python_call, render, shell_call
+from dpviz.reporting import Document, Text, address, python_call, render, shell_call
 from dpviz.reporting.document import Part
 
 _KEY = "dpviz.recorder"
@@ -32,6 +32,7 @@ class Recorder:
     title: Words
     parts: dict[str, Part] = field(default_factory=dict)
     badges: list[Words] = field(default_factory=list)
+    closed: bool = False
 
     def html(self, spec: RunSpec, dataset: str) -> str:
         """The report."""
@@ -61,14 +62,24 @@ def begin(title: str) -> None:
 def keep(name: str, part: Part) -> None:
     """Remembers something that was drawn; nothing happens outside a page."""
     found: Recorder | None = st.session_state.get(_KEY)
-    if found is not None:
+    if found is not None and not found.closed:
         found.parts[name] = part
+
+
+def close(why: Words) -> None:
+    """Takes nothing more of this page, which shows another run than its controls say; a report says why it is empty."""
+    found: Recorder | None = st.session_state.get(_KEY)
+    if found is not None:
+        found.parts.clear()
+        found.badges.clear()
+        found.parts["closed"] = Text(why)
+        found.closed = True
 
 
 def badge(text: str) -> None:
     """Remembers the label of a guarantee."""
     found: Recorder | None = st.session_state.get(_KEY)
-    if found is not None:
+    if found is not None and not found.closed:
         found.badges.append(text)
 
 

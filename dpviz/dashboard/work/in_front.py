@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, progress
+from dpviz.dashboard.kit import panels, progress, recorder
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.dashboard.work.pool import pool
@@ -88,6 +88,7 @@ def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str 
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
             st.button("Start again", on_click=watching.again, args=(job,), key=f"again-{name}")
         return False
+    recorder.close("This run was still being computed when the report was saved. Save it again.")
     if meanwhile:
         st.html(_PALE)
     with st.container(key=f"working-{name}" if meanwhile else f"first-{name}"):
