@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import hashlib
 import io
+import multiprocessing
 import os
 import signal
 import sys
@@ -17,7 +18,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from joblib.externals.loky import get_reusable_executor
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -231,7 +231,7 @@ def test_a_worker_that_is_killed_costs_time_and_nothing_else() -> None:
 
     def kill_one(done: float) -> None:
         if not killed and done > 0:
-            killed.append(next(iter(get_reusable_executor()._processes)))
+            killed.extend(child.pid for child in multiprocessing.active_children()[:1] if child.pid is not None)
             os.kill(killed[0], signal.SIGKILL)
 
     tables = list(attempts(spec.cells(), n_jobs=2, monitor=kill_one))

@@ -128,7 +128,7 @@ def test_groups_are_followed_by_every_panel() -> None:
     assert not page.exception
     strength = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).newton_norm
     best = ids[40 + int(strength[40:80].argmax())]
-    assert page.text_input(key="own.row").placeholder == f"{best} (the most influential of the group)"
+    assert page.text_input(key="own.row").placeholder == f"{best}"
     assert "Of the 40 rows of the group" in said(page)
     assert "40 rows of the group, retrained exactly" in said(page)
     assert "All 40 rows of the group" in said(page)
