@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,9 +166,17 @@ def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) ->
 
 def test_a_file_that_says_it_is_empty_is_not_opened(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (data / "kernel.csv").touch()  # a link to /proc/kmsg is such a file, and reading it never ends
-    monkeypatch.setattr(Path, "open", lambda *args, **kw: pytest.fail("it was opened"))
+    real = Path.open
+    opened: list[str] = []
+
+    def noted(path: Path, *args: Any, **kw: Any) -> Any:
+        opened.append(path.name)
+        return real(path, *args, **kw)
+
+    monkeypatch.setattr(Path, "open", noted)
     with pytest.raises(dpviz.InvalidInput, match="empty"):
         dpviz.load_dataset("data/kernel.csv")
+    assert "kernel.csv" not in opened
 
 
 def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
