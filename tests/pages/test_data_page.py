@@ -60,6 +60,11 @@ def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     page = opened(dataset="iris")
     assert "iris has 150 rows and 5 features; 120 rows are trained on" in text(page)
     assert "66.7" in text(page)
+    # at best d/(n eps)^2, as the problems are strongly convex
+    assert (
+        f"of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left out): at ε = 1 that is {5 / 120**2:.3g}"
+        in text(page)
+    )
     for remote in REMOTE.values():
         assert remote.title in text(page)
     assert "IPUMS-BR" in text(page)

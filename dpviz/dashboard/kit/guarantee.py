@@ -8,6 +8,12 @@ from dpviz.dashboard.kit import glossary, recorder, words
 from dpviz.mechanisms import Calibration
 
 ABOUT = "About this guarantee"
+#: what every proof here takes for granted
+ALWAYS = (
+    "The proof takes noise to be real numbers. Training draws it in floating point, which can leak (Mironov 2012); models that "
+    "dpviz release writes get hardened noise.",
+    "Scaling, ranges and categories must be public or chosen without looking at the rows.",
+)
 
 
 def badge(cal: Calibration, *, fold: bool = True) -> None:
@@ -26,7 +32,8 @@ def badge(cal: Calibration, *, fold: bool = True) -> None:
     st.caption(words.markdown(said), help=glossary.explain(words.guarantee(cal), said))
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
-    if cal.notes:
+    notes = (*cal.notes, *(ALWAYS if cal.proved_budget is not None else ()))
+    if notes:
         with st.expander(ABOUT) if fold else st.container():
-            for note in cal.notes:
+            for note in notes:
                 st.markdown(f"- {words.markdown(note)}")
