@@ -25,3 +25,4 @@ if seen is not None:
     with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
         scores.draw(seen.outcome, own["threshold"], theme)
     guarantee.badge(seen.outcome.calibration)
+    over_epsilon.how(spec, over_epsilon.grouping(own))

@@ -43,4 +43,4 @@ if found is not None:
 with st.expander("What each paper would add, and what is needed"):
     comparison.papers(spec)
 if found is not None:
-    comparison.how(calibration, options)
+    comparison.how(spec, mechanism, options)

@@ -1,14 +1,19 @@
-"""`dpviz report`: one run as a self-contained HTML file, or as a notebook."""
+"""`dpviz report`: any page as a self-contained HTML file, or a run as a notebook."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from dpviz.cli import one_run
+from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
+
+if TYPE_CHECKING:
+    from dpviz.experiments.spec import RunSpec
 
 FORMATS = (".html", ".ipynb")
 
@@ -17,10 +22,13 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser(
         "report",
-        help="write a run as one HTML file that works offline, or as a notebook",
-        description="The run is a link of the app, a table, or options as for `dpviz run`.",
+        help="write a page as one HTML file that works offline, or a run as a notebook",
+        description="The page is that of a link of the app, or --page with a table or options as for `dpviz run`; without one, "
+        "the report is about the run itself.",
     )
     one_run.add(made)
+    made.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
+    made.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
     made.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
     made.add_argument("--out", required=True, metavar="FILE", help="a .html or .ipynb file")
     made.set_defaults(command=run)
@@ -32,11 +40,22 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.reporting.notebook import notebook_of
 
     out = Path(options.out)
-    if out.suffix.lower() not in FORMATS:
+    kind = out.suffix.lower()
+    if kind not in FORMATS:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
-    text = render(report_of(spec, link=link, metric=options.metric)) if out.suffix.lower() == ".html" else notebook_of(spec)
+    page = options.page or (urlsplit(link).path.strip("/") if link else "")
+    if page and kind != ".html":
+        raise InvalidInput("--out", "a notebook is about the run, not about a page", "Leave the page out, or write a .html file.")
+    bar = Bar()
+    if page:
+        text = _page(spec, page, link, options, bar)
+    elif kind == ".html":
+        text = render(report_of(spec, bar, link=link, metric=options.metric))
+    else:
+        text = notebook_of(spec)
+    bar.end()
     try:
         files.write(out, text.encode())
     except OSError as error:
@@ -45,3 +64,17 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     print(f"{out}: {len(text.encode()) / 1e6:.1f} MB")
     return 0
+
+
+def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar: Bar) -> str:
+    """The report of a page: what it shows at the run's address, with what the link says beside the run."""
+    from dpviz.cli.main import app_script
+    from dpviz.dashboard.shell import headless
+
+    query = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)) | spec.to_query()
+    if options.metric:
+        query["metric"] = options.metric
+    script = app_script()
+    found = headless.drawn(script, headless.page_of(script, name), query, bar)
+    assert found.run is not None  # every page has the controls of a run
+    return found.html(*found.run, rows=options.rows, link=link)

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from dpviz.datasets.sources import own, uploads
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.sweep import SweepSpec
 
 
 def python_call(spec: RunSpec) -> str:
@@ -25,6 +26,26 @@ def with_spec(spec: RunSpec, code: str, *imports: str) -> str:
         imports: lines before it.
     """
     return "\n".join(["import dpviz", *imports, "", f"{_rows(spec.dataset)}spec = {_constructor(spec)}", code])
+
+
+def sweep_call(sweep: SweepSpec) -> str:
+    """The call that repeats a sweep: what differs from the default, and always dataset, mechanisms and budgets."""
+    always = ("dataset", "mechanisms", "epsilons")
+    values = {f.name: getattr(sweep, f.name) for f in fields(sweep)} | {
+        "mechanisms": sweep.named,
+        "epsilons": list(sweep.epsilons),
+    }
+    given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(SweepSpec, name)}
+    if _table(sweep.dataset) is not None:
+        given["dataset"] = "rows"
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    return f"import dpviz\n\n{_rows(sweep.dataset)}table = dpviz.run_sweep(dpviz.SweepSpec({call}))\ntable"
+
+
+def dataset_call(name: str, intercept: bool, scaling: str) -> str:
+    """The call that gives a dataset's rows as they are trained on."""
+    rows = _rows(name) or f"rows = dpviz.load_dataset({name!r}, intercept={intercept}, scaling={scaling!r})\n"
+    return f"import dpviz\n\n{rows}rows.X, rows.y"
 
 
 def _constructor(spec: RunSpec) -> str:

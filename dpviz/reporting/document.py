@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -43,12 +43,17 @@ class Chart:
     Attributes:
         figure: a plotly figure of `dpviz.figures`.
         words: what a reader sees in it, with numbers.
-        table: its data, folded below.
+        table: its data, folded below, or what makes it when the report is written.
     """
 
     figure: Any
     words: Words
-    table: pd.DataFrame | None = None
+    table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
+
+    @property
+    def data(self) -> pd.DataFrame | None:
+        """Its data; None where there is none."""
+        return self.table() if callable(self.table) else self.table
 
 
 Part: TypeAlias = Text | Table | Chart
@@ -99,9 +104,11 @@ def render(document: Document, *, date: datetime | None = None) -> str:
             picture = offline.drawing(part.figure, f"picture-{drawn}")
             if drawn == 1:
                 picture = offline.library() + picture
-            table = None if part.table is None else _html(part.table)
-            more = "" if part.table is None else _more(part.table)
-            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
+            data = part.data
+            table = None if data is None else _html(data)
+            more = "" if data is None else _more(data)
+            points = _html(offline.points(part.figure)) if data is None else ""
+            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more, "drawn": points})
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     return environment.from_string(template).render(
         document=document,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, guarantee, panels, tables, words
+from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
@@ -27,6 +27,7 @@ from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
+from dpviz.reporting.calls import shell_call
 
 
 def compare_choice(spec: RunSpec) -> Field[str]:
@@ -75,14 +76,11 @@ def headline(released: Event, cal: Calibration, found: Sequence[Option]) -> None
     largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     step = only_step(released)
     what = f"{step.count} releases of sensitivity" if step.count > 1 else "one release of sensitivity"
-    with st.container(key="headline"):
-        st.markdown(
-            words.markdown(
-                f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
-                f"({smallest.name}); {largest.name} needs "
-                f"{words.three(largest.sigma / smallest.sigma)} times as much, for {what} {words.three(step.sensitivity)}."
-            )
-        )
+    panels.headline(
+        f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
+        f"({smallest.name}); {largest.name} needs "
+        f"{words.three(largest.sigma / smallest.sigma)} times as much, for {what} {words.three(step.sensitivity)}."
+    )
 
 
 def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option], ghost: Calibration | None) -> None:
@@ -138,7 +136,7 @@ def promised(spec: RunSpec, cal: Calibration) -> None:
         links.examine(spec.mechanism)
 
 
-def how(cal: Calibration, found: Sequence[Option]) -> None:
+def how(spec: RunSpec, mechanism: Mechanism, found: Sequence[Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in found:
@@ -154,12 +152,13 @@ def how(cal: Calibration, found: Sequence[Option]) -> None:
             "For one Gaussian the first is exact. For sampled batches and random sensitivities the second is "
             "used at many points of δ(ε)."
         )
-        st.code(
-            f"from dpviz.privacy.accounting import side_by_side\n\nside_by_side.options(spec.build().releases(setting), "
-            f"dpviz.Budget({cal.budget.epsilon:g}, "
-            f"{cal.budget.delta:g}))",
-            language="python",
+        repeat.python_of(
+            spec,
+            f"found = accounted(spec, {mechanism.id!r})\nside_by_side.options(found.released, found.calibration.budget)",
+            "from dpviz.experiments.noise_comparison import accounted",
+            "from dpviz.privacy.accounting import side_by_side",
         )
+        repeat.shell(shell_call(spec, "accounting"))
 
 
 def _options_table(found: Sequence[Option]) -> pd.DataFrame:

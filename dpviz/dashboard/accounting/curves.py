@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, words
+from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -53,9 +53,12 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
             r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
             r"R(\alpha)+\ln\frac{\alpha-1}{\alpha}-\frac{\ln\delta+\ln\alpha}{\alpha-1}\ \text{(Canonne, Kamath, Steinke 2020)}"
         )
-        st.code(
-            "from dpviz.privacy.accounting import tables\n\ntables.renyi_curve(event, delta).table",
-            language="python",
+        repeat.python_of(
+            spec,
+            f"found = accounted(spec, {mechanism.id!r})\n"
+            "tables.renyi_curve(found.released, found.calibration.budget.delta).table",
+            "from dpviz.experiments.noise_comparison import accounted",
+            "from dpviz.privacy.accounting import tables",
         )
 
 

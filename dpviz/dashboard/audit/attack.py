@@ -15,7 +15,7 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import KINDS
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, words
+from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
@@ -90,11 +90,10 @@ def headline(task: tasks.Task[Any], spec: RunSpec) -> None:
     """What the attacker achieved, in one sentence, redrawn while it goes on."""
 
     def draw() -> None:
-        with st.container(key="headline"):
-            if task.results:
-                st.markdown(words.markdown(sentence(task.results[-1][1], task.over)))
-            else:
-                st.markdown("The attacker trains models on two datasets that differ in one row.")
+        if task.results:
+            panels.headline(sentence(task.results[-1][1], task.over))
+        else:
+            panels.headline("The attacker trains models on two datasets that differ in one row.")
 
     watching.live(task, draw, every=1.0)
 
@@ -293,8 +292,8 @@ def _how(spec: RunSpec, asked: Asked) -> None:
             "the attack is "
             "never counted. The largest of the two forms is taken. A bound above the claim refutes it; one below says nothing."
         )
-        st.code(_call(spec, asked), language="python", wrap_lines=True)
-        st.code(_shell(spec, asked), language="bash", wrap_lines=True)
+        repeat.python(_call(spec, asked))
+        repeat.shell(_shell(spec, asked))
 
 
 def _call(spec: RunSpec, asked: Asked) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.claims.verdicts import Shown, submit
-from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
@@ -37,8 +37,7 @@ def headline(shown: Sequence[Shown]) -> None:
     parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := found.count(o))]
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
-    with st.container(key="headline"):
-        st.markdown(f"{claims}, {said}." if found else f"{claims}, none was tested yet: test them below.")
+    panels.headline(f"{claims}, {said}." if found else f"{claims}, none was tested yet: test them below.")
     st.caption(words.markdown(f"{origin(shown)} {KEPT}".strip()))
 
 
@@ -150,4 +149,4 @@ def _finding(found: Finding, theme: Theme) -> None:
         )
     st.caption(words.markdown(f"Rule: {verdict.rule}"))
     st.caption(words.markdown(f"{verdict.seeds} {found.seconds:.1f} s, engine {found.engine}."))
-    st.code(found.command, language="bash")
+    repeat.shell(found.command)

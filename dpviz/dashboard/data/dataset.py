@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import session
 from dpviz.datasets import Dataset
 from dpviz.datasets.base import train_size
@@ -22,6 +22,7 @@ from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
+from dpviz.reporting.calls import dataset_call
 
 _SHOWN = 8
 _SCALING_FORMULAS = {
@@ -74,8 +75,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
         f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. "
         f"Privacy costs {glance(n, dataset.d)}."
     )
-    with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
+    panels.headline(sentence)
     st.caption(
         words.markdown(
             f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
@@ -149,13 +149,12 @@ def story(dataset: Dataset) -> None:
         if dataset.intercept:
             st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
             st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
-        if held is None:
-            how = f"intercept={dataset.intercept}, scaling={dataset.scaling!r}"
-            call = f"import dpviz\n\ndata = dpviz.load_dataset({dataset.name!r}, {how})\ndata.X, data.y"
-            st.code(call, language="python")
-        else:
+        repeat.python(dataset_call(dataset.name, dataset.intercept, dataset.scaling))
+        if held is not None:
             stem = "the file's name"
-            st.markdown(f"To repeat it from Python, put the file into the data folder, with this beside it as {stem}.toml:")
+            st.markdown(
+                f"To have it in the list of datasets, put the file into the data folder, with this beside it as {stem}.toml:"
+            )
             st.code(held.spec.to_toml(), language="toml")
 
 

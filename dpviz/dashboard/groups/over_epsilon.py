@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, in_front
@@ -20,6 +21,7 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, look
 from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting.calls import shell_call
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -97,8 +99,7 @@ def headline(seen: Seen, measure: str) -> None:
             f"{start} {name} is {words.percent(there[worst])} for “{worst}” and {words.percent(there[best])} for “{best}”: "
             f"{words.part(gap)} points apart, {words.part(base)} without privacy."
         )
-    with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
+    panels.headline(sentence)
     if seen.a is not None and seen.kept is not None:
         other = seen.a.curves(measure).set_index("group")["mean"][seen.a.compared].dropna()
         apart = f"{words.part(float(other.max() - other.min()))} points apart" if len(other) > 1 else "nothing to compare"
@@ -192,6 +193,21 @@ def table(seen: Seen) -> None:
         "Sizes and measures of groups are read from private rows, without noise. No ε covers them; release them only with a "
         "privacy budget of their own."
     )
+
+
+def how(spec: RunSpec, chosen: Grouping) -> None:
+    """The calls that repeat the groups' numbers."""
+    with st.expander("How is this computed?"):
+        st.markdown("Every measure is counted on the group's test rows, for each noise draw, and then averaged.")
+        cuts = f", {chosen.cuts!r}" if chosen.cuts else ""
+        repeat.python_of(
+            spec,
+            f"made = releases(spec, [spec.epsilon])\ngroups.report(made, groups.Grouping({chosen.column!r}{cuts})).curves()",
+            "from dpviz.experiments import groups",
+            "from dpviz.experiments.releases import releases",
+        )
+        flags = [f"--group={chosen.column}", *([f"--cuts={','.join(map(str, chosen.cuts))}"] if chosen.cuts else [])]
+        repeat.shell(f"{shell_call(spec, 'groups')} {shlex.join(flags)}")
 
 
 def _share(value: Any) -> str:

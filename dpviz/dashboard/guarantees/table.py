@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
@@ -28,6 +28,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
+from dpviz.reporting.calls import shell_call
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
 REFUTED = "refuted by audit"
@@ -116,8 +117,7 @@ def headline(found: Sequence[Line]) -> None:
         f"{counts[2]} {'is' if counts[2] == 1 else 'are'} only claimed" if counts[2] else "",
         f"audits refute {counts[3]}" if counts[3] else "",
     ]
-    with st.container(key="headline"):
-        st.markdown(", ".join(part for part in parts if part) + ".")
+    panels.headline(", ".join(part for part in parts if part) + ".")
 
 
 def beside(found: Sequence[Line], ghost: Outcome) -> None:
@@ -208,6 +208,14 @@ def rows(found: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | None
         columns.append("Against A")
     tables.table(made, columns)
     st.markdown("\n".join(f"{k}. {words.markdown(note)}" for k, note in enumerate(notes, 1)))
+
+
+def how(spec: RunSpec) -> None:
+    """The calls that repeat the table."""
+    with st.expander("How is this computed?"):
+        st.markdown("Every method is calibrated for the budget on the left, with its default hyperparameters, and then trained.")
+        repeat.python_of(spec, "list(guarantees.watch(spec))[-1].metrics", "from dpviz.experiments import guarantees")
+        repeat.shell(f"{shell_call(spec, 'guarantees')} --metric=accuracy")
 
 
 def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:

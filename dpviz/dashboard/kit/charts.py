@@ -44,6 +44,7 @@ def chart(
     *,
     on_select: Callable[[], None] | None = None,
     clicks: bool | Callable[[list[str]], None] = False,
+    rows: bool = False,
 ) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
@@ -54,11 +55,12 @@ def chart(
         on_select: called after a click, box or lasso, with the event in `st.session_state[key]`.
         clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
             needs dragmode "pan" or "zoom".
+        rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
 
     Returns:
         The customdata of the points that are clicked now, as text.
     """
-    recorder.keep(key, Chart(figure, summary))
+    recorder.keep(key, Chart(figure, summary, data), rows=rows)
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False,

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
+from dpviz.common.words import Words
+from dpviz.dashboard.kit import recorder, words
+
+
+def headline(*sentences: Words, badge: Words = "", without_rows: Words | None = None) -> None:
+    """The page's answer in large type, a line for each sentence; reports open with it.
+
+    Args:
+        badge: shown behind it, in Markdown.
+        without_rows: what a report says that shows no real row; the same where the answer names none.
+    """
+    said = " ".join(sentences)
+    recorder.answer(said, said if without_rows is None else without_rows)
+    with st.container(key="headline"):
+        st.markdown(" ".join(filter(None, ["  \n".join(map(words.markdown, sentences)), badge])))
 
 
 def failed(cause: str, fix: str) -> None:

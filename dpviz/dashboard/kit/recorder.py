@@ -1,22 +1,28 @@
 """What a page has drawn, kept until it is drawn again, so that one button makes a report of any page.
 
-Charts, small tables and badges are recorded where they are drawn (`charts`, `tables`, `guarantee`). Tables of real rows are not.
+The answer, charts, small tables, badges and code are recorded where they are drawn (`panels`, `charts`, `tables`, `guarantee`,
+`repeat`). Long tables of real rows are not, and what shows single real rows is written only where that is asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
 from dpviz.common.words import Words
 from dpviz.dashboard.kit import words
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.reporting import Document, Text, address, python_call, render, shell_call
 from dpviz.reporting.document import Part
 
 _KEY = "dpviz.recorder"
+WITH_ROWS = "dpviz.report-rows"
+_LEFT_OUT: Words = "Pictures and tables of single real rows are left out of this report; it holds them where they are asked for."
+_LANGUAGES = {"python": "Python", "bash": "Shell"}
 
 
 @dataclass(eq=False)
@@ -25,62 +31,121 @@ class Recorder:
 
     Attributes:
         title: of the page.
+        answers: the page's answer, and the same without naming a row.
         parts: what was drawn, by a name that is unique on the page; a fragment that is drawn again replaces its own.
+        of_rows: names of the parts that show single real rows.
         badges: labels of guarantees.
+        code: (language, code) that repeats what the page shows.
+        run: the run that its controls stand for, and what people call its dataset; None before they are drawn.
     """
 
     title: Words
+    answers: tuple[Words, Words] | None = None
     parts: dict[str, Part] = field(default_factory=dict)
+    of_rows: set[str] = field(default_factory=set)
     badges: list[Words] = field(default_factory=list)
     closed: bool = False
+    code: list[tuple[str, str]] = field(default_factory=list)
+    run: tuple[RunSpec, str] | None = None
 
-    def html(self, spec: RunSpec, dataset: str) -> str:
-        """The report."""
+    def document(self, spec: RunSpec, dataset: str, *, rows: bool = False, link: str = "") -> Document:
+        """The report.
+
+        Args:
+            dataset: what people call it.
+            rows: whether views of single real rows go into it.
+            link: where the page is found; the part of the address that holds the run by default.
+        """
         label = get_mechanism(spec.mechanism).label
-        return render(
-            Document(
-                question=self.title,
-                sentence=f"{label} on {dataset}, ε = {words.three(spec.epsilon)}.",
-                badges=list(dict.fromkeys(self.badges)),
-                parts=list(self.parts.values()),
-                repeat=[("Python", python_call(spec)), ("Shell", shell_call(spec))],
-                settings=list(spec.to_dict().items()),
-                link=address(spec),
-            )
+        said = None if self.answers is None else self.answers[0 if rows else 1]
+        parts = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
+        if self.of_rows and not rows:
+            parts.append(Text(_LEFT_OUT))
+        resolved = resolve(spec)
+        repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
+        return Document(
+            question=self.title,
+            sentence=said or f"{label} on {dataset}, ε = {words.three(spec.epsilon)}.",
+            badges=list(dict.fromkeys(self.badges)),
+            parts=parts,
+            repeat=list(dict.fromkeys(repeat)),
+            settings=[*(resolved.spec.to_dict() | {"delta": resolved.budget.delta}).items()],
+            link=link or address(spec),
         )
+
+    def html(self, spec: RunSpec, dataset: str, *, rows: bool = False, link: str = "") -> str:
+        """The report as one file; see `document`."""
+        return render(self.document(spec, dataset, rows=rows, link=link))
 
 
 def begin(title: str) -> None:
     """Forgets what was drawn before; call at the start of every page."""
-    before: Recorder | None = st.session_state.get(_KEY)
+    before = _found()
     if before is not None:  # the server keeps a button's function for a while, and with it what was made of rows that may be gone
-        before.parts.clear()
-        before.badges.clear()
+        before.answers = None
+        for kept in (before.parts, before.of_rows, before.badges, before.code):
+            kept.clear()
     st.session_state[_KEY] = Recorder(title)
 
 
-def keep(name: str, part: Part) -> None:
-    """Remembers something that was drawn; nothing happens outside a page."""
+def _found() -> Recorder | None:
     found: Recorder | None = st.session_state.get(_KEY)
+    return found
+
+
+def recorded(state: Any) -> Recorder:
+    """What a page's session has recorded.
+
+    Args:
+        state: of the session.
+    """
+    found: Recorder = state[_KEY]
+    return found
+
+
+def answer(said: Words, without_rows: Words) -> None:
+    """Remembers the page's answer; nothing happens outside a page."""
+    found = _found()
+    if found is not None and not found.closed:
+        found.answers = (said, without_rows)
+
+
+def keep(name: str, part: Part, *, rows: bool = False) -> None:
+    """Remembers something that was drawn.
+
+    Args:
+        rows: whether it shows single real rows.
+    """
+    found = _found()
     if found is not None and not found.closed:
         found.parts[name] = part
+        if rows:
+            found.of_rows.add(name)
 
 
 def close(why: Words) -> None:
     """Takes nothing more of this page, which shows another run than its controls say; a report says why it is empty."""
-    found: Recorder | None = st.session_state.get(_KEY)
+    found = _found()
     if found is not None:
-        found.parts.clear()
-        found.badges.clear()
+        found.answers = None
+        for kept in (found.parts, found.of_rows, found.badges, found.code):
+            kept.clear()
         found.parts["closed"] = Text(why)
         found.closed = True
 
 
 def badge(text: str) -> None:
     """Remembers the label of a guarantee."""
-    found: Recorder | None = st.session_state.get(_KEY)
+    found = _found()
     if found is not None and not found.closed:
         found.badges.append(text)
+
+
+def code(text: str, language: str) -> None:
+    """Remembers code that repeats what the page shows."""
+    found = _found()
+    if found is not None and not found.closed and language in _LANGUAGES:
+        found.code.append((_LANGUAGES[language], text))
 
 
 def button(spec: RunSpec, dataset: str) -> None:
@@ -89,11 +154,15 @@ def button(spec: RunSpec, dataset: str) -> None:
     Args:
         dataset: what people call it.
     """
-    found: Recorder | None = st.session_state.get(_KEY)
+    found = _found()
     if found is not None:
+        found.run = (spec, dataset)
+        rows = st.toggle(
+            "Reports show real rows", key=WITH_ROWS, help="They reveal data. Without it, views of single rows are left out."
+        )
         st.download_button(
             "Save a report (HTML)",
-            lambda: found.html(spec, dataset),
+            lambda: found.html(spec, dataset, rows=rows),
             file_name="dpviz-report.html",
             mime="text/html",
             key="dpviz.report",

@@ -6,9 +6,26 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import recorder, words
 from dpviz.experiments.spec import RunSpec
-from dpviz.reporting.calls import address, python_call, shell_call
+from dpviz.reporting.calls import address, python_call, shell_call, with_spec
+
+
+def python(code: str) -> None:
+    """Python code that repeats what the page shows. It must run as it stands; a test runs all of it."""
+    recorder.code(code, "python")
+    st.code(code, language="python", wrap_lines=True)
+
+
+def python_of(spec: RunSpec, code: str, *imports: str) -> None:
+    """The same about a run: `code` may use `spec`."""
+    python(with_spec(spec, code, *imports))
+
+
+def shell(code: str) -> None:
+    """A command that repeats what the page shows."""
+    recorder.code(code, "bash")
+    st.code(code, language="bash", wrap_lines=True)
 
 
 def computed(spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = ()) -> None:
@@ -19,9 +36,9 @@ def computed(spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str]
         for source in sources:
             st.markdown(words.markdown(source))
         st.markdown("The same numbers from Python:")
-        st.code(python_call(spec), language="python", wrap_lines=True)
+        python(python_call(spec))
         st.markdown("From a shell:")
-        st.code(shell_call(spec), language="bash", wrap_lines=True)
+        shell(shell_call(spec))
         st.markdown(
             "A model from here must not be published: its noise comes from a seed. This trains one with fresh randomness, "
             "which may be published with its card:"

@@ -20,10 +20,14 @@ _NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*(?:$|[;,\t\r
 _FORMULA = re.compile(rf"(^\ *|[;,\t\r\n]\s*)(?!{_NUMBER})([{_STARTS}])")
 
 
-def table(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> None:
-    """A small table as plain HTML, readable by a screen reader; text is shown as it is."""
+def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: bool = False) -> None:
+    """A small table as plain HTML, readable by a screen reader; text is shown as it is.
+
+    Args:
+        real: whether it speaks of single real rows; reports leave it out unless they are asked for.
+    """
     rows = [list(row) for row in rows]
-    recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))))
+    recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))), rows=real)
     heads = [words.markdown(head) for head in columns]
     shown = pd.DataFrame([[words.markdown(str(v)) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))

@@ -34,8 +34,7 @@ def draw(own: Group, theme: Theme) -> None:
         sheet()
         return
     lesson = next(one for one in LESSONS if one.id == chosen)
-    with st.container(key="headline"):
-        st.markdown(words.markdown(lesson.question))
+    panels.headline(lesson.question)
     with st.container(key="buttons-lesson"):
         links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more)
     with st.form(f"answer-{lesson.id}", border=False):

@@ -114,7 +114,7 @@ def training(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
     right = found.accuracy.mean(axis=1)
     names = [f"step {k} of {found.total}: {words.percent(a)} right" for k, a in zip(found.steps, right, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(enlarged(figure, larger), "training", _said(found))
+    charts.chart(enlarged(figure, larger), "training", _said(found), rows=True)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 

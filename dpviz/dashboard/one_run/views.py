@@ -66,8 +66,7 @@ def headline(done: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
     sentence = words.headline(done.spec.epsilon, done.cost, done.calibration, done.attack)
     colour = words.LABELS[done.calibration.status][2]
-    with st.container(key="headline"):
-        st.markdown(f"{words.markdown(sentence)} :{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
+    panels.headline(sentence, badge=f":{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
     guessing.say(done)
 
 
@@ -232,7 +231,7 @@ def lines(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | Non
         f"model; each thin line is one noise draw.{bends} {crossed} of {len(done.theta)} draws cut the picture"
         + ("." if crossed == len(done.theta) else "; the others call every point the same.")
     )
-    charts.chart(enlarged(fig, larger), "lines", summary, lambda: found.dataset.frame.reset_index(names="row id"))
+    charts.chart(enlarged(fig, larger), "lines", summary, lambda: found.dataset.frame.reset_index(names="row id"), rows=True)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 

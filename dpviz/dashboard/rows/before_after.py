@@ -81,11 +81,13 @@ def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> N
         fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
     else:
         fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
-    charts.chart(fig, "before-after", summary, lambda: data)
+    charts.chart(fig, "before-after", summary, lambda: data, rows=True)
     if image is None:
         order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
         tables.table(
-            [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order], ("moved most, own units", "before", "after")
+            [(dataset.feature_names[j], texts[0][j], texts[1][j]) for j in order],
+            ("moved most, own units", "before", "after"),
+            real=True,
         )
 
 

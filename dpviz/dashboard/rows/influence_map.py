@@ -45,8 +45,8 @@ def headline(seen: Inspected, influence: Influence) -> None:
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
     sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {received(seen, brief=True)}."
-    with st.container(key="headline"):
-        st.markdown(words.markdown(sentence))
+    brief = received(seen, brief=True)
+    panels.headline(sentence, without_rows=f"{brief[:1].upper()}{brief[1:]}.")
     with st.container(horizontal=True, vertical_alignment="center"):
         panels.not_private("Computed from real rows, without noise. No ε covers it.")
 
@@ -144,7 +144,7 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
         f"Newton step{rough}).{size} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
         "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
     )
-    charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map)
+    charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map, rows=True)
     if chosen.group.any():
         group(seen, influence, chosen)
 

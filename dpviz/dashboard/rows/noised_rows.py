@@ -96,7 +96,7 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     if chosen.group.any():
         summary += f" Of the {int(chosen.group.sum()):,} rows of the group {int(view.passes[chosen.group].sum()):,} pass."
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
-    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view))
+    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view), rows=True)
     for note in view.notes:
         st.caption(words.markdown(note))
 
@@ -195,7 +195,7 @@ def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> N
         influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
     )
     data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
-    charts.chart(fig, "idea-rows", summary, lambda: data)
+    charts.chart(fig, "idea-rows", summary, lambda: data, rows=True)
     method = inspected.sharing(seen.spec, share)
     if method is None:
         return

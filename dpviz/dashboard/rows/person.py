@@ -43,10 +43,10 @@ def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, a: I
     ]
     heads = [f"Row {seen.row_ids[i]}", label_of(seen, i)]
     if a is None:
-        tables.table(lines, heads)
+        tables.table(lines, heads, real=True)
         return
     theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, i))
-    tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"))
+    tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"), real=True)
 
 
 def _who(seen: Inspected, i: int) -> str:
@@ -104,7 +104,7 @@ def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> N
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     lines = [*_verdict(seen, people), *_influence(seen, influence, people), *_noise(seen, people), *_privacy(seen, people)]
     heads = [f"row {seen.row_ids[i]}" for i in people]
-    tables.table([(name, *values) for name, values in lines], ("", *heads))
+    tables.table([(name, *values) for name, values in lines], ("", *heads), real=True)
     st.caption(
         "Attack: somebody who knows all other rows and sees the model guesses whether this row was there; a coin toss is "
         "right 50 % of the time. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
@@ -119,7 +119,9 @@ def readable(seen: Inspected, chosen: Chosen) -> None:
     frame = dataset_of(seen.spec).frame
     heads = [f"row {seen.row_ids[i]}" for i in people]
     st.subheader("The row in the data's own units", anchor=False)
-    tables.table([(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads))
+    tables.table(
+        [(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads), real=True
+    )
 
 
 def _most_influential() -> None:

@@ -16,6 +16,7 @@ from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import derivatives_of, get_model
+from dpviz.reporting.calls import shell_call
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
             "certificate of the exact value": truth.certificate,
         }
     )
-    charts.chart(fig, "validation", summary, lambda: data)
+    charts.chart(fig, "validation", summary, lambda: data, rows=True)
 
 
 def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
@@ -128,10 +129,10 @@ def how(seen: Inspected) -> None:
         sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
     repeat.computed(seen.spec, formulas, sources)
     with st.expander("Influence and retraining from Python"):
-        st.code(
-            "influence = dpviz.influence_of(dpviz.setup_for(result.spec).problem)\n"
+        repeat.python_of(
+            seen.spec,
+            "influence = dpviz.influence_of(spec)\n"
             "influence.frame()  # one row per training row\n"
             "influence.leave_one_out([0, 1]).norm",
-            language="python",
-            wrap_lines=True,
         )
+        repeat.shell(f"{shell_call(seen.spec, 'influence')} --retrain")

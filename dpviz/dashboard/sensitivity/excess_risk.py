@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
@@ -196,8 +196,8 @@ def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
             r"\tfrac L2\,\mathbb E\lVert b\rVert^2,\qquad (1-\tfrac\mu "
             r"L)^T(F_0-F^*)+\tfrac{d\sigma^2}{2\mu}\bigl(1-(1-\tfrac\mu L)^T\bigr)"
         )
-        call = f"from dpviz.experiments import excess_risk\n\nexcess_risk.excess_over_{over.key}(spec, {list(grid)})"
-        st.code(call, language="python")
+        call = f"excess_risk.excess_over_{over.key}(spec, {list(grid)})"
+        repeat.python_of(spec, call, "from dpviz.experiments import excess_risk")
 
 
 def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:

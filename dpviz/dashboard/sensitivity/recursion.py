@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, guarantee, panels, words
+from dpviz.dashboard.kit import charts, guarantee, panels, repeat, words
 from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell import fields, links, pinned
 from dpviz.dashboard.shell.fields import Field
@@ -24,6 +24,7 @@ from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGau
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
 from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.reporting.calls import shell_call
 
 RECURSION = (
     r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
@@ -80,7 +81,9 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     with st.expander("One pass under the magnifier"):
         _one_pass(trace, theme)
     _formula(
-        RECURSION, "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours]."
+        spec,
+        RECURSION,
+        "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours].",
     )
 
 
@@ -163,8 +166,7 @@ def headline(spec: RunSpec) -> None:
         said = f"{label}: no bound is known for what one row changes"
     elif np.isfinite(more):
         said += f"; with ten times the rows {words.three(more)}"
-    with st.container(key="headline"):
-        st.markdown(words.markdown(said) + ".")
+    panels.headline(f"{said}.")
     kept = pinned.PINNED.value()
     if kept is not None:
         a = calibration_of(kept).sensitivity
@@ -240,10 +242,10 @@ def promised(spec: RunSpec) -> None:
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting, mechanism = setting_of(spec), spec.build()
-    _how_measured(mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else (), setting)
+    _how_measured(mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec)
 
 
-def _how_measured(bounds: tuple[Bound, ...], setting: Setting) -> None:
+def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) -> None:
     """Formulas of the bounds, the kinds of neighbours, and the call."""
     with st.expander("How is this computed?"):
         for b in bounds:
@@ -251,15 +253,17 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting) -> None:
             st.latex(b.formula)
         for kind in observed.kinds_of(setting):
             st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
-        st.code(
-            "from dpviz.experiments.observed import observed_sensitivity\nfrom dpviz.experiments.setup import setup_for\n\n"
-            "observed_sensitivity(setup_for(spec).problem, spec.build(), 8).largest()",
-            language="python",
+        repeat.python_of(
+            spec,
+            "observed_sensitivity(dpviz.setup_for(spec).problem, spec.build(), 8).largest()",
+            "from dpviz.experiments.observed import observed_sensitivity",
         )
+        repeat.shell(shell_call(spec, "calibrate"))
 
 
-def _formula(latex: str, source: str) -> None:
+def _formula(spec: RunSpec, latex: str, source: str) -> None:
     with st.expander("How is this computed?"):
         st.latex(latex)
         st.markdown(words.markdown(source))
-        st.code("mechanism.sensitivity_trace(setting).value[-1].max()", language="python")
+        code = "spec.build().sensitivity_trace(setting_of(spec)).value[-1].max()"
+        repeat.python_of(spec, code, "from dpviz.experiments.setup import setting_of")

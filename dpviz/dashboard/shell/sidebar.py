@@ -15,6 +15,7 @@ from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.catalogue import cautions
+from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
@@ -219,6 +220,8 @@ def dataset_label(name: str) -> str:
     """What people call a dataset."""
     if uploads.is_upload(name):
         return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
+    if own_rows.is_own(name):
+        return "Your own rows"
     if name.startswith(FOLDER):
         return f"{name.removeprefix(FOLDER)} (data folder)"
     base, _, size = name.partition("-")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.settings import BANDS, TITLES
@@ -22,6 +22,7 @@ from dpviz.figures import curves as figure
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
+from dpviz.reporting.calls import sweep_call
 
 _OLD = "dpviz.picture"
 
@@ -30,23 +31,21 @@ def headline(view: running.View) -> None:
     """The answers to both questions, a sentence each."""
     table = view.table()
     target = view.wanted(table)
-    with st.container(key="headline"):
-        if not len(table):
-            st.markdown("The first numbers are on their way.")
-            return
-        measure = view.choices.metric
-        if no_value(view, table):
-            why = words.NO_VALUE[measure.needs]
-            st.markdown(words.markdown(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar."))
-            return
-        first, least = best_at(view), least_for(view, target)
-        floor, names = view.baselines(table)[1], labels()
-        interval = None if least is None else view.interval(least.mechanism, target)
-        said = (
-            words.best_at(first, names, floor, measure),
-            words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
-        )
-        st.markdown("  \n".join(map(words.markdown, said)))
+    if not len(table):
+        panels.headline("The first numbers are on their way.")
+        return
+    measure = view.choices.metric
+    if no_value(view, table):
+        why = words.NO_VALUE[measure.needs]
+        panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.")
+        return
+    first, least = best_at(view), least_for(view, target)
+    floor, names = view.baselines(table)[1], labels()
+    interval = None if least is None else view.interval(least.mechanism, target)
+    panels.headline(
+        words.best_at(first, names, floor, measure),
+        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
+    )
 
 
 def no_value(view: running.View, table: pd.DataFrame) -> bool:
@@ -333,11 +332,9 @@ def how(view: running.View) -> None:
             )
             st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
         st.markdown("The same numbers from a shell, with the settings saved above:")
-        st.code("dpviz sweep dpviz-sweep.toml --out sweep.csv", language="bash")
+        repeat.shell("dpviz sweep dpviz-sweep.toml --out sweep.csv")
         st.markdown("and from Python:")
-        st.code(
-            'import dpviz\n\ndpviz.run_sweep(dpviz.SweepSpec.from_toml("dpviz-sweep.toml"))', language="python", wrap_lines=True
-        )
+        repeat.python(sweep_call(view.sweep))
 
 
 def labels() -> dict[str, str]:

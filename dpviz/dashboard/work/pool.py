@@ -115,6 +115,11 @@ class Pool:
                 del self._jobs[job.key]
             self._stop(job, State.CANCELLED)
 
+    def jobs(self) -> list[Job]:
+        """All jobs that are known."""
+        with self._turn:
+            return list(self._jobs.values())
+
     def position(self, job: Job) -> int:
         """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
         with self._turn:

@@ -1,0 +1,81 @@
+"""A page drawn without a browser, so that the shell can write its report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from streamlit import logger
+from streamlit.testing.v1 import AppTest
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit.recorder import Recorder, recorded
+from dpviz.dashboard.shell import links
+from dpviz.dashboard.work.pool import pool
+
+_LIMIT = 86_400.0  # seconds: whoever waits presses Ctrl-C
+_LOOK = 0.2  # seconds between two looks at background work
+_DRAW = 20.0  # seconds between two drawings meanwhile; work that nobody looks at is paused after 60 s
+
+
+def page_of(script: Path, path: str) -> Path:
+    """The page that the path of a link, or a page's name, stands for; the first page for "".
+
+    Args:
+        script: app.py.
+
+    Raises:
+        InvalidInput: there is no such page.
+    """
+    name = unquote(path).strip("/").rpartition("/")[2].replace("_", " ").strip().lower()
+    found = {links.title(one.stem).lower(): one for one in sorted((script.parent / "pages").glob("*.py"))}
+    found[links.FIRST.lower()] = script
+    if not name:
+        return script
+    if name not in found:
+        known = ", ".join(links.title(one.stem) for one in found.values() if one != script)
+        raise InvalidInput("page", f"there is no page {name!r}", f"There are {links.FIRST}, {known}.")
+    return found[name]
+
+
+def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor = silent) -> Recorder:
+    """What a page shows when all its background work is over.
+
+    Args:
+        script: app.py.
+        page: the page's file.
+        query: the address; what it says wrongly is left out, with a remark on standard error by the page's own rules.
+        monitor: told of progress; raises to cancel.
+
+    Raises:
+        InvalidInput: the page cannot be drawn.
+    """
+    logger.set_log_level("CRITICAL")  # it would say that there is no browser
+    test = AppTest.from_file(str(script), default_timeout=_LIMIT)
+    if page != script:
+        test.switch_page(str(page))
+    for key, value in query.items():
+        test.query_params[key] = value
+    while True:
+        test.run()
+        if test.exception:
+            raise InvalidInput("page", f"it cannot be drawn: {test.exception[0].message}", "Open it in the app.")
+        if not _waited(monitor):
+            return recorded(test.session_state)
+
+
+def _waited(monitor: Monitor) -> bool:
+    """Whether there was background work that somebody wants; returns when it is over, or when it is time to draw again."""
+    start, waited = time.monotonic(), False
+    while True:
+        jobs = [job for job in pool().jobs() if not job.low]
+        if all(job.over for job in jobs):
+            return waited
+        waited = True
+        monitor(sum(job.status(0).done for job in jobs) / len(jobs))
+        if time.monotonic() - start > _DRAW:
+            return True
+        time.sleep(_LOOK)
