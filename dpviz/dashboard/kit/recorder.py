@@ -14,6 +14,7 @@ import streamlit as st
 from dpviz.common.words import Words
 from dpviz.dashboard.kit import words
 from dpviz.experiments.resolve import resolve
+from dpviz.experiments.setup import calibration_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.reporting import Document, Text, address, python_call, render, shell_call
@@ -66,7 +67,7 @@ class Recorder:
         return Document(
             question=self.title,
             sentence=said or f"{label} on {dataset}, ε = {words.three(spec.epsilon)}.",
-            badges=list(dict.fromkeys(self.badges)),
+            badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec))],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
             settings=[*(resolved.spec.to_dict() | {"delta": resolved.budget.delta}).items()],
