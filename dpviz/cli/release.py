@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.cli import one_run
+from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 
@@ -43,6 +44,7 @@ def _release(options: argparse.Namespace) -> int:
     runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
     if 0 < runs < 40:
         raise InvalidInput("--audit", f"needs at least 40 trainings, got {runs}", "Give 1000, for example.")
+    bar = Bar()
     made = release(
         one_run.run_spec(options),
         all_rows=options.all_rows,
@@ -50,7 +52,9 @@ def _release(options: argparse.Namespace) -> int:
         ranges_from_data=options.ranges_from_data,
         tried=tried,
         audit_runs=runs,
+        monitor=bar,
     )
+    bar.end()
     made.save(out)
     cal = made.calibration
     print(f"{out / 'model.json'}: {made.spec.mechanism}, {cal.status.value}; proved: {cal.proved_budget or 'nothing'}")

@@ -43,6 +43,7 @@ def card(
         audited: an audit of the method, None where none was made.
     """
     built = spec.build()
+    setting = get_model(spec.model).setting(rows, dataset.d, spec.lam)
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
@@ -66,8 +67,10 @@ def card(
         "Method": [
             f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
             "",
-            *[f"- {name} = {getattr(built, name)}" for name in built.knobs()],
+            *[f"- {name} = {built.value(name, setting, cal.budget)}" for name in built.knobs()],
             f"- lam = {spec.lam:g}",
+            f"- intercept = {spec.intercept}",
+            f"- row_scaling = {spec.row_scaling}",
         ],
         "Choice of the settings": [_selection(cal, tried)],
         "Audit": [_audit(audited)],

@@ -18,6 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpviz
 from dpviz import PrivacyWarning, PrivateClassifier
 from dpviz.common.validate import InvalidInput
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.audit_bounds import Residuals, gaussian_claim
 
 
 def expected(estimator: PrivateClassifier) -> dict[str, str]:
@@ -204,3 +207,25 @@ def test_a_label_in_the_place_of_a_model() -> None:
     x, y = rows(401)
     model = PrivateClassifier("majority", private=True, random_state=0).fit(x, y)
     assert len(set(model.predict(x))) == 1
+
+
+def test_an_audit_referees_the_budget_that_classes_share() -> None:
+    """The noise of all models together, measured, against the sensitivity of all models together and the whole budget."""
+    rng = np.random.default_rng(1)
+    n, d, fits, lam = 60, 12, 130, 0.1
+    x = rng.normal(size=(n, d))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = np.arange(n) % 3
+    model = PrivateClassifier("output-gaussian", epsilon=2.0, delta=1e-3, lam=lam, fit_intercept=False, random_state=0)
+    centres = [Problem(Rows(x, np.where(y == k, 1.0, -1.0)), get_model("logistic"), lam).optimum for k in range(3)]
+    noise = np.array([model.set_params(random_state=s).fit(x, y).coef_ - centres for s in range(fits)])
+    one = dpviz.calibrate("output-gaussian", n=n, d=d, epsilon=2.0, delta=1e-3, lam=lam).sensitivity
+    claimed = gaussian_claim(model.guarantee_.proved)
+    assert claimed is not None
+
+    def chance(scale: float) -> float:
+        measured = Residuals(np.sqrt(3) * one, float((scale * noise**2).sum()), noise.size)
+        return measured.p_value(claimed)
+
+    assert chance(1.0) > 0.05
+    assert chance(0.95**2) < 0.05  # the control: noise that is 5 % too small is seen, so the division is exact too

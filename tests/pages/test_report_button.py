@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
 #: page -> least number of charts in its report, and what its answer says
 ANSWERS = {
     "One private model": (4, "At ε = 1"),
-    "Trade-off": (1, "At ε = 1"),
+    "Trade-off": (1, "ε = 1"),
     "Groups and scores": (2, "points apart"),
-    "Sensitivity and rates": (2, "sensitivity"),
+    "Sensitivity and rates": (2, "one row changes"),
     "Influence and noise": (0, "oise"),
     "Privacy accounting": (5, "the tightest proof needs σ"),
     "Guarantees": (1, "are proved"),
@@ -73,7 +74,7 @@ def test_the_shell_writes_what_a_page_shows_and_its_code_runs(
     assert said in document.sentence
     assert document.badges
     assert html.count("<figcaption>") >= charts
-    assert not any(word in html for word in ("Traceback", "could not be computed"))
+    assert not any(word in re.sub(r"<script.*?</script>", "", html, flags=re.S) for word in ("Traceback", "cannot be"))
     for language, code in document.repeat:
         if language == "Python":
             exec(code, {})

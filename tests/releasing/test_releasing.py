@@ -69,7 +69,14 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
         "Mironov 2012",
         "80 rows",
         "Balle",
-        "No seed" if False else "λ",
+        "λ",
+        "- refined = False",
+        "- row_scaling = unit",
+        f"dpviz {dpviz.__version__}",
+        "Claimed: ",
+        "Accountant: ",
+        "Preprocessing looked at no row",
+        "Audit",
     ):
         assert part in card
     with pytest.raises(InvalidInput, match="holds a model already"):
@@ -177,3 +184,11 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["predict", str(tmp_path), str(tmp_path / "new.csv")]) == 2
     assert main(["release", "--dataset=census-100", "--mechanism=pidp-sgd", f"--out={tmp_path / 'other'}"]) == 2
     assert not (tmp_path / "other").exists()
+
+
+def test_the_card_names_what_automatic_hyperparameters_became() -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", mechanism="dp-gd", lam=0.1))
+    setting = dpviz.setup_for(made.spec).problem.setting
+    steps = made.spec.build().value("steps", setting, made.calibration.budget)
+    assert steps > 0
+    assert f"- steps = {steps}\n" in made.card

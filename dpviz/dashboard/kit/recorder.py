@@ -63,6 +63,8 @@ class Recorder:
         if self.of_rows and not rows:
             parts.append(Text(_LEFT_OUT))
         resolved = resolve(spec)
+        settings = resolved.spec.to_dict() | {"delta": resolved.budget.delta}
+        knobs = {f"{spec.mechanism}.{name}": value for name, value in settings.pop("params").items()}
         repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
         return Document(
             question=self.title,
@@ -70,7 +72,7 @@ class Recorder:
             badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec))],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
-            settings=[*(resolved.spec.to_dict() | {"delta": resolved.budget.delta}).items()],
+            settings=[*(settings | knobs).items()],
             link=link or address(spec),
         )
 

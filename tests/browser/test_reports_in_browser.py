@@ -1,0 +1,63 @@
+"""Reports of all pages in Chromium with the network off: they ask for nothing, draw every picture and print it whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.dashboard.shell import headless, links
+
+ROOT = Path(__file__).parents[2]
+PAGES = [links.FIRST, *(links.title(path.stem) for path in sorted((ROOT / "pages").glob("*.py")))]
+QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
+#: width of the text on A4 paper in CSS pixels: 180 mm
+PAPER = 680
+
+
+@pytest.mark.long
+def test_reports_work_offline_and_print_whole(chromium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    view = context.new_page()
+    asked: list[str] = []
+    wrong: list[str] = []
+    view.on("request", lambda request: asked.append(request.url))
+    view.on("pageerror", lambda error: wrong.append(str(error)))
+    view.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    for name in PAGES:
+        found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
+        assert found.run is not None
+        file = tmp_path / "report.html"
+        html = found.html(*found.run)
+        file.write_text(html)
+        view.goto(file.as_uri())
+        pictures = html.count("<figcaption>")
+        view.wait_for_function(f"document.querySelectorAll('.js-plotly-plot .main-svg').length >= {pictures}")
+        assert view.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+        view.emulate_media(media="print")
+        widest = view.evaluate(
+            "Math.max(0, ...[...document.querySelectorAll('.js-plotly-plot')].map(one => one.getBoundingClientRect().width))"
+        )
+        assert widest <= PAPER, (name, widest)
+        view.emulate_media(media="screen")
+        assert len(view.pdf(prefer_css_page_size=True)) > 10_000
+        assert wrong == [], name
+        assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob"}, name
+    context.close()
+
+
+@pytest.mark.long
+def test_without_javascript_the_numbers_are_there(chromium: Any, tmp_path: Path) -> None:
+    found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", "Audit"), QUERY)
+    assert found.run is not None
+    file = tmp_path / "report.html"
+    file.write_text(found.html(*found.run))
+    context = chromium.new_context(offline=True, java_script_enabled=False)
+    view = context.new_page()
+    view.goto(file.as_uri())
+    said = view.locator("main").inner_text()
+    assert "This picture is drawn by JavaScript, which is off here." in said
+    assert "false_positive" in said or "alarms" in said
+    context.close()
