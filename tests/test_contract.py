@@ -152,7 +152,8 @@ def test_record_covers_every_training_row(cls: type[Mechanism]) -> None:
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=cls.id, seeds=2))
     table = result.instances
     assert list(table.index) == list(result.setup.split.train)
-    assert np.isfinite(table.drop(columns=["visits", "rule_margin"]).to_numpy(float)).all()
+    # NaN where a method clips no gradients, has no rule, or counts no visits
+    assert np.isfinite(table.drop(columns=["visits", "rule_margin", "clipped"]).to_numpy(float)).all()
     assert (table["times_noised"] >= 0).all()
 
 
