@@ -36,7 +36,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
 .modebar {display: none !important}
 @page {size: A4; margin: 12mm}
-.stMainBlockContainer {padding: 0; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: wrap}
+.stMainBlockContainer {padding: 0 24px; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: nowrap !important}
+.stColumn {min-width: 0 !important} .stExpander:has(details:not([open])) {display: none}
 .stPlotlyChart, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
 height: auto !important}}
