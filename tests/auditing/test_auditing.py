@@ -260,6 +260,7 @@ def test_with_and_without_a_row_is_a_pair_for_both_relations() -> None:
         without(problem, 30)
 
 
+@pytest.mark.long
 def test_methods_can_be_audited_under_both_relations() -> None:
     """The pair follows what the calibration speaks about, also where a hyperparameter decides that."""
     asked = 0

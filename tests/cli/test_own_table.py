@@ -66,6 +66,7 @@ def test_every_way_gives_the_same_rows_and_numbers(
     assert accuracy(["mine.csv"], capsys) == expected
 
 
+@pytest.mark.long
 def test_a_sweep_of_ones_own_rows(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["mine.csv", *FLAGS, "--mechanisms", "output-gaussian", "--epsilons", "1", "--seeds", "2", "--no-cache", "--json"]
     assert main(["sweep", *arguments]) == 0

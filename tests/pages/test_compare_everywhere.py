@@ -32,7 +32,7 @@ def pictures(page: AppTest) -> str:
     return "\n".join(json.dumps(json.loads(spec), separators=(",", ":"), ensure_ascii=False) for spec in found)
 
 
-@pytest.mark.parametrize("name", mostly_long(PAGES, "Trade-off", "Privacy_accounting"))
+@pytest.mark.parametrize("name", mostly_long(PAGES, "Trade-off"))
 def test_a_stays_on_every_page(name: str) -> None:
     column, mark = PAGES[name]
     query = {"mechanism": "output-gaussian", "epsilon": "2", "pinned": pinned.PINNED.write(A)}

@@ -105,7 +105,7 @@ def test_delta_is_never_below_the_integral_and_within_a_2000th_of_epsilon(
     assert log_delta(Pair(direction, q, 1 / z), count, epsilon * 0.999, FLOOR) > most
 
 
-@pytest.mark.parametrize("case", CASES[::3])
+@pytest.mark.parametrize("case", [CASES[0], *(pytest.param(case, marks=pytest.mark.long) for case in CASES[3::3])])
 def test_the_integral_does_not_depend_on_its_steps(case: tuple[str, float, float, int, float]) -> None:
     assert Referee(*case[:4], fine=2.0).log_delta(case[4]) == pytest.approx(Referee(*case[:4]).log_delta(case[4]), abs=1e-8)
 

@@ -81,7 +81,7 @@ def theirs(q: float, z: float, count: int) -> RdpAccountant:
     return accountant.compose(da.PoissonSampledDpEvent(q, da.GaussianDpEvent(z)), count)
 
 
-@pytest.mark.parametrize("q", mostly_long([1e-4, 1e-3, 0.01, 0.1, 0.9], 1e-4, 0.01, 0.9))
+@pytest.mark.parametrize("q", mostly_long([1e-4, 1e-3, 0.01, 0.1, 0.9], 0.01))
 @pytest.mark.parametrize("z", [0.3, 0.5, 0.8, 1.5, 6.0])
 def test_epsilon_is_at_most_that_of_dp_accounting(q: float, z: float) -> None:
     logging.getLogger().setLevel(logging.ERROR)
