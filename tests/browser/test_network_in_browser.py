@@ -52,9 +52,8 @@ def test_the_width_goes_along_and_back(reader: Make) -> None:
     one.settled()
     assert model_of(page) == "mlp-5"
     page.get_by_role("link", name="Privacy accounting", exact=True).click()
-    page.wait_for_function(
-        "() => location.pathname.length > 1 && document.querySelector('h1')?.innerText === 'Privacy accounting'"
-    )
+    page.wait_for_function("() => location.pathname.includes('Privacy_accounting')")
+    page.get_by_text("One sensitivity, many proofs").wait_for()
     one.settled()
     assert model_of(page) == "mlp-5"
     page.get_by_text("Advanced").click()
