@@ -291,7 +291,7 @@ def take_away(view: running.View) -> None:
         tables.download(view.table, "draws", "Save every draw (CSV)")
         st.download_button(
             "Save the settings (TOML)",
-            view.sweep.to_toml(),
+            view.sweep.to_toml,  # made when pressed: a file made now is gone with the next run of the page
             "dpviz-sweep.toml",
             "application/toml",
             type="tertiary",
