@@ -28,14 +28,15 @@ def check(dataset: str, model: str, name: str, epsilons: tuple[float, ...] = EPS
     found = measured(dataset, model, name, epsilons, seeds)
     two_rows = 2 / len(setup_for(dpviz.RunSpec(dataset)).split.test)
     mean, spread = found["mean"].to_numpy(), found["spread"].to_numpy()
-    floor = found["majority"].iloc[0]
+    floor, without = found["majority"].iloc[0], found["non_private"].iloc[0]
     if name not in LOCAL and (name, dataset) not in NOISE_ALONE:
         assert mean[-1] >= floor - max(spread[-1], two_rows, 0.005), found
     for k in range(1, len(mean)):
         best = int(np.argmax(mean[: k + 1]))
         # the larger of the two spreads, or two rows of a small test set; below the majority there is nothing to lose
         least = max(spread[k], spread[best], two_rows, 0.02)
-        assert mean[k] >= mean[best] - least or mean[best] <= floor, found
+        # a draw that is luckily above the model without privacy is nothing that a larger budget could keep
+        assert mean[k] >= min(mean[best], without) - least or mean[best] <= floor, found
 
 
 @pytest.mark.long

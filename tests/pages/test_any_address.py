@@ -16,14 +16,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import PAGES, ROOT
+from support_pages import PAGES
 
 import dpviz
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool
 
 COUNT = int(os.environ.get("DPVIZ_ADDRESSES", "8"))
-FILES = {"first": ROOT / "app.py"} | PAGES
+FILES = {name or "first": path for name, path in PAGES.items()}
 VALUES = (
     "",
     " ",

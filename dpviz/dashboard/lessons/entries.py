@@ -136,7 +136,7 @@ LESSONS = (
             seeds=1,
         ),
         question="PIDP-SGD draws 200 times from 320 points. How many different points receive noise?",
-        answer=22.0,
+        answer=13.0,
         unit="points",
         measure=answers.rows_with_noise,
         explanation="The rule gives noise to the tenth of the rows that have the largest influence. Only rows that are drawn can "
