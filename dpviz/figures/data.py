@@ -58,14 +58,14 @@ def row_norms(norms: Floats, theme: Theme) -> go.Figure:
         "y": counts,
         "width": edges[1] - edges[0],
         "marker": {"color": theme.majority},
-        "hovertemplate": "length %{x:.3f}: %{y:,} rows<extra></extra>",
+        "hovertemplate": "norm %{x:.3f}: %{y:,} rows<extra></extra>",
     }
     return figure(
         theme,
         [bars],
         height=260,
         margin=margin(left=84, top=10),
-        x={"title": "length of a row", "range": [0, 1.03]},
+        x={"title": "row norm", "range": [0, 1.03]},
         y={"title": "rows"},
     )
 

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that received noise") -> go.Figure:
-    """How many rows met noise in each round: mean over the noise draws, and their range.
+    """How many rows received noise in each round: mean over the noise draws, and their range.
 
     Args:
         timeline: (S, rounds).

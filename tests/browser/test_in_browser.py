@@ -30,7 +30,6 @@ def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
     assert page.title().startswith("dpviz")
 
 
-@pytest.mark.long
 def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=breast-cancer")

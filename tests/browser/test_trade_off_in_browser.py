@@ -126,6 +126,7 @@ def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Mak
     assert all(after[name] == at for name, at in there.items())
 
 
+@pytest.mark.long
 def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     one = reader()
     page = open_page(one, QUICK)

@@ -99,14 +99,14 @@ def balance(dataset: Dataset, theme: Theme) -> None:
 
 def lengths(dataset: Dataset, theme: Theme) -> None:
     """Row norms."""
-    st.header("Length of the rows", anchor=False)
+    st.header("Row norms", anchor=False)
     norms = np.linalg.norm(dataset.X, axis=1)
     summary = (
-        f"All rows lie in the unit ball: lengths from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
+        f"All rows lie in the unit ball: norms from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
         "One person can move a gradient no further."
     )
     charts.chart(
-        data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "length": norms})
+        data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "norm": norms})
     )
 
 

@@ -1,4 +1,4 @@
-"""The trade-off page: a sweep as a job, its picture, the curve read backwards, and its numbers."""
+"""The trade-off page: a sweep as a job, its picture, the ε needed for an accuracy, and its numbers."""
 
 from __future__ import annotations
 
