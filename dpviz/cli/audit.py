@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plays the game and prints what it shows. Returns 0, also where a claim is refuted."""
-    from dpviz.auditing.runs import KINDS, audit_run, pair_of
+    from dpviz.auditing.runs import KINDS, watch_run
     from dpviz.experiments.resolve import resolve
 
     spec = one_run.run_spec(options)
@@ -48,9 +48,10 @@ def run(options: argparse.Namespace) -> int:
     if not 0 < confidence < 1:
         raise InvalidInput("--confidence", f"must lie between 0 and 1, got {confidence:g}", "For example: 0.95.")
     bar = Bar()
-    result = audit_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar)
+    game = watch_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar, looks=1)
+    *_, (pair, result) = game
     bar.end()
-    values = {"run": answers.run(resolve(spec)), "pair": kind or WORST, "pair_in_words": pair_of(spec, kind, row, other).why}
+    values = {"run": answers.run(resolve(spec)), "pair": kind or WORST, "pair_in_words": pair.why}
     answers.give(options, _lines(result, values), values | _values(result))
     return 0
 

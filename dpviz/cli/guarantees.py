@@ -14,13 +14,7 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser("guarantees", help="how far every method is proved at one budget")
     one_run.add(made)
-    made.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="train every method, and print what it achieves beside, for example accuracy; may be repeated",
-    )
+    metrics.add(made, "train every method, and print what it achieves beside, for example accuracy; may be repeated")
     answers.add(made)
     made.set_defaults(command=run)
 

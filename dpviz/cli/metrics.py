@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpviz.experiments.metrics import Metric
+
+
+def add(parser: Any, meaning: str) -> None:
+    """Adds `--metric`, which may be repeated, with what it does in a command."""
+    parser.add_argument("--metric", action="append", default=[], metavar="ID", help=meaning)
 
 
 def chosen(names: Sequence[str]) -> list[Metric]:

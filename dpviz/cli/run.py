@@ -18,13 +18,7 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser("run", help="train once and print the numbers")
     one_run.add(made)
-    made.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="a measure of usefulness beside accuracy, for example roc-auc, or all; may be repeated",
-    )
+    metrics.add(made, "a measure of usefulness beside accuracy, for example roc-auc, or all; may be repeated")
     answers.add(made)
     made.set_defaults(command=run)
 

@@ -66,12 +66,8 @@ def add(commands: Any) -> None:
     sweep.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
     )
-    sweep.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated",
+    metrics.add(
+        sweep, "print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated"
     )
     sweep.add_argument("--out", metavar="FILE", help="a .csv or .parquet file; CSV on standard output where it is left out")
     sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
