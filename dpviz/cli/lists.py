@@ -20,6 +20,7 @@ def add(commands: Any) -> None:
     datasets.set_defaults(command=_datasets)
     fetch = commands.add_parser("fetch", help="download a dataset once")
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
+    answers.add(fetch)
     fetch.set_defaults(command=_fetch)
     mechanisms = commands.add_parser("mechanisms", help="list the mechanisms and their knobs")
     answers.add(mechanisms)
@@ -42,6 +43,9 @@ def _fetch(options: argparse.Namespace) -> int:
     finally:
         if shown:
             print(file=sys.stderr)
+    if options.json:
+        answers.document({"name": name, "variant": REMOTE[name].variant, "rows": REMOTE[name].rows}, "fetch")
+        return 0
     print(f"{name}: {REMOTE[name].variant} is on this machine now.")
     return 0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli import one_run
+from dpviz.cli import answers, one_run
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -28,11 +29,13 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"
     )
+    answers.add(made)
     made.set_defaults(command=_release)
 
     predict = commands.add_parser("predict", help="predict the labels of new rows with a released model")
     predict.add_argument("model", metavar="FOLDER", help="a folder that `dpviz release` wrote")
     predict.add_argument("rows", metavar="TABLE.csv", help="new rows; - reads standard input")
+    answers.add(predict)
     predict.set_defaults(command=_predict)
 
 
@@ -56,9 +59,24 @@ def _release(options: argparse.Namespace) -> int:
     )
     bar.end()
     made.save(out)
-    cal = made.calibration
-    print(f"{out / 'model.json'}: {made.spec.mechanism}, {cal.status.value}; proved: {cal.proved_budget or 'nothing'}")
-    print(f"{out / 'card.md'}: what to know before it is published")
+    cal, model, card = made.calibration, out / "model.json", out / "card.md"
+    if options.json:
+        settings = {name: value for name, value in made.spec.to_dict().items() if name not in ("seed", "seeds")}
+        values = {
+            "run": settings | {"delta": cal.budget.delta},
+            "guarantee": answers.guarantee(cal),
+            "model": model,
+            "card": card,
+            "training_rows": made.rows,
+            "hardened_sampler": made.hardened,
+            "tried": made.tried,
+            "looked_at": made.dataset.looked_at,
+            "audit": None if made.audited is None else made.audited.verdict,
+        }
+        answers.document(values, "release")
+        return 0
+    print(f"{model}: {made.spec.mechanism}, {cal.status.value}; proved: {cal.proved_budget or 'nothing'}")
+    print(f"{card}: what to know before it is published")
     return 0
 
 
@@ -71,9 +89,10 @@ def _predict(options: argparse.Namespace) -> int:
     frame = own.rows_in(None if piped else Path(options.rows), sys.stdin.buffer.read() if piped else None)
     said: list[str] = []
     labels = model.predict(frame, said)
+    if options.json:
+        answers.document({"classes": model.classes, "predictions": labels, "notes": said}, "predict")
+        return 0
     for note in said:
         print(f"dpviz: {note}", file=sys.stderr)
-    print("prediction")
-    for label in labels:
-        print(label)
+    csv.writer(sys.stdout, lineterminator="\n").writerows([["prediction"], *([label] for label in labels)])
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dpviz.cli import one_run
+from dpviz.cli import answers, one_run
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
@@ -31,11 +31,13 @@ def add(commands: Any) -> None:
     made.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
     made.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
     made.add_argument("--out", required=True, metavar="FILE", help="a .html or .ipynb file")
+    answers.add(made)
     made.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Writes the file. Returns 0."""
+    from dpviz.experiments.resolve import resolve
     from dpviz.reporting import render, report_of
     from dpviz.reporting.notebook import notebook_of
 
@@ -62,7 +64,11 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput(
             "--out", f"cannot be written: {error.strerror}", "Name a file in a folder that can be written."
         ) from error
-    print(f"{out}: {len(text.encode()) / 1e6:.1f} MB")
+    size = len(text.encode())
+    if options.json:
+        answers.document({"run": answers.run(resolve(spec)), "out": out, "bytes": size}, "report")
+        return 0
+    print(f"{out}: {size / 1e6:.1f} MB")
     return 0
 
 

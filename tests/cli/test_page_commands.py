@@ -14,6 +14,7 @@ import pytest
 import dpviz
 from dpviz.cli import answers
 from dpviz.cli.main import COMMANDS, main
+from dpviz.datasets.sources import remote
 
 ROOT = Path(__file__).parents[2]
 RUN = ["--dataset", "teaching", "--mechanism", "output-gaussian", "--seeds", "2"]
@@ -34,6 +35,10 @@ KEYS = {
     "mechanisms": "mechanisms",
     "datasets": "datasets to_fetch",
     "sweep --epsilons 1 --no-cache": "sweep missing rows",
+    "release --out model": "run guarantee model card training_rows hardened_sampler tried looked_at audit",
+    "predict model new.csv": "classes predictions notes",
+    "report --out a.html": "run out bytes",
+    "fetch adult": "name variant rows",
 }
 
 
@@ -50,15 +55,26 @@ def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 def given(command: str) -> list[str]:
     name, *rest = command.split()
-    if name in ("claims", "mechanisms", "datasets") or "--n" in rest:
+    if name in ("claims", "mechanisms", "datasets", "predict", "fetch") or "--n" in rest:
         return [name, *rest]
     if name == "sweep":
         return [name, "--dataset", "teaching", "--mechanisms", "output-gaussian", "--seeds", "2", *rest]
     return [name, *RUN, *rest]
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and no downloads."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(remote, "download", lambda name, progress: None)
+    return tmp_path
+
+
 @pytest.mark.parametrize("command", KEYS)
-def test_json_is_one_document_with_stable_keys(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_with_stable_keys(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if command.startswith("predict"):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(folder / "model")
+        dpviz.load_dataset("teaching").frame.to_csv(folder / "new.csv", index=False)
     found = document(given(command), capsys)
     assert list(found) == ["command", "version", "schema", *KEYS[command].split()]
     assert (found["command"], found["version"], found["schema"]) == (command.split()[0], dpviz.__version__, 1)
@@ -164,3 +180,7 @@ def test_every_command_has_help_and_loads_nothing_heavy_for_it() -> None:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert out.stdout.strip() == "[]"
     assert len(COMMANDS) == len(set(COMMANDS))
+
+
+def test_every_command_but_the_app_has_json() -> None:
+    assert {command.split()[0] for command in KEYS} == set(COMMANDS) - {"app"}
