@@ -19,6 +19,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms.calibration import Calibration
+from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
 from dpviz.models import Ability, Setting
@@ -86,7 +87,8 @@ class Mechanism(ABC):
         citation: author, venue, year, and the algorithm and theorem followed.
         noise_enters: one sentence: what the noise is added to.
         neighbouring: relation of the guarantee.
-        guarantee: one sentence: what is guaranteed and how far it is proved.
+        guarantee: one sentence: what is guaranteed and how far it is proved; `supposes` is added to what a class declares.
+        supposes: conditions of the guarantee (`dpviz.mechanisms.conditions`); empty where nothing is protected.
         rate: LaTeX of the published utility rate, or "" where the publication has none.
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.
@@ -102,6 +104,7 @@ class Mechanism(ABC):
     noise_enters: ClassVar[Words]
     neighbouring: ClassVar[Neighbouring] = Neighbouring.REPLACE_ONE
     guarantee: ClassVar[Words]
+    supposes: ClassVar[tuple[Words, ...]] = ()
     rate: ClassVar[Words] = ""
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
@@ -114,6 +117,8 @@ class Mechanism(ABC):
         super().__init_subclass__(**kwargs)
         if "family" in vars(cls) and cls.family not in FAMILIES:
             raise TypeError(f"{cls.__name__}.family must be one of {FAMILIES}")
+        if "guarantee" in vars(cls):
+            cls.guarantee = with_conditions(cls.guarantee, cls.supposes)
         cls.order = FAMILIES.index(cls.family) if hasattr(cls, "family") else 0
 
     order: ClassVar[int] = 0

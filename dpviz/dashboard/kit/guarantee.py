@@ -12,7 +12,8 @@ ABOUT = "About this guarantee"
 ALWAYS = (
     "The proof takes noise to be real numbers. Training draws it in floating point, which can leak (Mironov 2012); models that "
     "dpviz release writes get hardened noise.",
-    "Scaling, ranges and categories must be public or chosen without looking at the rows.",
+    "Scaling, ranges and categories must be public or chosen without looking at the rows; so must the number of rows where the "
+    "noise depends on it.",
 )
 
 

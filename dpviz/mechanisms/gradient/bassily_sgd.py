@@ -11,6 +11,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -43,6 +44,7 @@ class BassilySGD(PoissonSGD):
     guarantee = (
         "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than that needs."
     )
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log^2(n/\delta)\log(1/\delta)}{n\Delta\varepsilon^2}\right)"
 
     mode: str = knob(

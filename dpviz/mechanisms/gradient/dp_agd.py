@@ -14,6 +14,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting, line_losses_of
@@ -46,6 +47,7 @@ class DPAGD(ProtectsQuery):
         "Every full-batch gradient (Gaussian) and every choice of a step length (Gumbel noise on the losses of the candidates)."
     )
     guarantee = "ρ-zCDP and hence (ε, δ)-DP, proved; the number of steps follows from the data and is covered."
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     splits: int = knob(
         30,

@@ -23,6 +23,7 @@ from dpviz.mechanisms.capabilities import (
     PublicSteps,
     ReleasesGaussians,
 )
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
@@ -46,6 +47,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
     guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
     published_form: ClassVar = {"noise": "published"}
     forgets_start: ClassVar = {"steps": 100, "step_size": 1.0}

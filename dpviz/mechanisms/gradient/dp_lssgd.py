@@ -9,6 +9,7 @@ import numpy as np
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import LONGEST_STEP, EqualSteps, Plan
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
@@ -33,6 +34,7 @@ class DPLSSGD(EqualSteps):
     label = "DP-LSSGD"
     citation = "Wang, Gu, Boedihardjo, Wang, Barekat, Osher, MSML 2020 (DP-LSSGD); noise as in DP-SGD, not by its Theorem 1"
     guarantee = "(ε, δ)-DP, proved: smoothing is post-processing of DP-SGD's noisy gradients, so the same accountant applies."
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G\sqrt{G^2 p\log(1/\delta)}}{n\varepsilon}\right)"
 
     smoothing: float = knob(1.0, "Smoothing", "s; 0 is DP-SGD, larger smooths more.", low=0.0, high=10.0)

@@ -18,6 +18,7 @@ import numpy as np
 from dpviz.common.random import Batches, shuffled_batches
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ROUNDING, EqualSteps, Plan
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -42,6 +43,7 @@ class DPSGD(EqualSteps):
         "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians, and two hops where a row is replaced. Batches of a "
         "fresh order every epoch: proved for replaced rows, by exact composition of one Gaussian release an epoch."
     )
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     batches: str = knob(
         "poisson",

@@ -15,6 +15,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
 from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
@@ -55,6 +56,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     guarantee = (
         "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its range of ε is empty in practice."
     )
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\lambda\varepsilon^2}\right)"
 
     published_form: ClassVar = {"noise": "published"}

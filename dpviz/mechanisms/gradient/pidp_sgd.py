@@ -14,6 +14,7 @@ from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesShare
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Setting
@@ -48,6 +49,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         "Claimed to be (ε, δ)-DP as written; the proof does not hold and the start is not private. The intended readings "
         "give no privacy: rows that pass are used without noise."
     )
+    supposes = (BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}\right)"
 
     rounds: int = knob(

@@ -16,6 +16,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
@@ -53,6 +54,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
         "full-length gradients costs."
     )
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     row_rule = (
         "A rule decides who takes part: a row is in the sum until the squares of its gradients have used up its budget. "

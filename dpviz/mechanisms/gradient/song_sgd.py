@@ -13,6 +13,7 @@ from dpviz.common.random import generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -36,6 +37,7 @@ class SongSGD(ProtectsQuery):
         "No noise is put on a row of its own, so rows count as visited and not as noised."
     )
     guarantee = "ε-DP, proved: each row is in one batch of a pass, and passes add up."
+    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     pure = True
 
     batch: int = knob(

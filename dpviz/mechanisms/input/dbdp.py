@@ -11,6 +11,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
     LABELS,
     ONCE,
@@ -49,6 +50,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
+    supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     steps: int = steps_knob("Mini-batch steps T", "100, or 50 below 10,000 rows, where the noise leaves time for no more")

@@ -20,6 +20,7 @@ from dpviz.mechanisms.base import (
     knob,
 )
 from dpviz.mechanisms.capabilities import NoisesRows
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.input.shared import LABELS
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Rows, Setting, feature_noise_of
@@ -51,6 +52,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         "Claimed to be (ε, δ)-DP; the proof does not hold: the start is not private, the rule's decisions are not accounted "
         "for, and rows that pass are used, and published, without noise."
     )
+    supposes = (BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     rounds: int = knob(

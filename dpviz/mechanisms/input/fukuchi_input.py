@@ -13,6 +13,7 @@ from dpviz.common.threads import map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -47,9 +48,10 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     )
     noise_enters = "Every row, once, before it leaves its owner: its label times its features, and its products of features."
     guarantee = (
-        "(ε, δ)-DP of the model and of the summed reports, labels included, proved for rows in the unit ball; each single "
+        "(ε, δ)-DP of the model and of the summed reports, labels included, proved; each single "
         "report is locally private with √n times the Gaussian parameter μ, a far larger ε. Everybody must add honest noise."
     )
+    supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{p\,G^2(\log(16/\delta)+\varepsilon)}{L\,n\,\varepsilon}\right)"
     needs_linear = True
 

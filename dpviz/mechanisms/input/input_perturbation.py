@@ -15,6 +15,7 @@ from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
     AT_ONCE,
     LABELS,
@@ -56,6 +57,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     )
     noise_enters = "The features of every training row, once, before training; labels stay as they are."
     guarantee = "Claimed to be (ε, δ)-DP; the proof does not hold, and no proof covers a changed label."
+    supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
     steps: int = steps_knob(

@@ -13,6 +13,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.mechanisms.local.shared import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -51,6 +52,7 @@ class LDPDuchi(LocalMechanism):
         "ε-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."
     )
+    supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
     pure = True
 

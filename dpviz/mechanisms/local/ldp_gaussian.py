@@ -12,6 +12,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.mechanisms.local.shared import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -43,6 +44,7 @@ class LDPGaussian(LocalMechanism):
         "(ε, δ)-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."
     )
+    supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
 
     floor: float = knob(
         0.1, "Noise floor", "Smallest curvature that the surrogate trusts.", low=0.01, high=10.0, log=True, unit="noise edge"

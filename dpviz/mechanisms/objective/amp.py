@@ -12,6 +12,7 @@ from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.shared import (
     QUERY,
     ObjectivePerturbation,
@@ -37,7 +38,8 @@ class AMP(ObjectivePerturbation):
     label = "Approximate minima perturbation"
     citation = "Iyengar, Near, Song, Thakkar, Thakurta, Wang, IEEE S&P 2019, Algorithm 1; output noise corrected here"
     noise_enters = "The objective, by one random linear term, and the finished parameters, by a little Gaussian noise."
-    guarantee = "(ε, δ)-DP, proved for margin losses and rows in the unit ball; the minimiser may be approximate."
+    guarantee = "(ε, δ)-DP, proved for margin losses; the minimiser may be approximate."
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, PUBLIC_N)
 
     published_form: ClassVar = {"noise": "published"}
 

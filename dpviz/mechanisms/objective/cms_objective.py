@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.shared import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -21,7 +22,8 @@ class CMSObjective(ObjectivePerturbation):
     id = "cms-objective"
     label = "Objective perturbation (CMS)"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 2 and Theorem 9; the tighter slack is ours"
-    guarantee = "ε-DP, proved for margin losses with bounded slope and curvature, rows in the unit ball and an exact minimiser."
+    guarantee = "ε-DP, proved for margin losses with bounded slope and curvature."
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)}{\lambda n^2\varepsilon^2}\right)"
     pure = True
 

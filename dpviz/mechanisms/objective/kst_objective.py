@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, at_most, gradient_bound, kink_notes
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -21,9 +22,10 @@ class KSTObjective(GaussianObjective):
     label = "Objective perturbation (KST)"
     citation = "Kifer, Smith, Thakurta, COLT 2012, Algorithm 1; proof for margin losses completed here"
     guarantee = (
-        "(ε, δ)-DP, proved for margin losses whose slope has one sign, with an exact minimiser. The published proof treats "
+        "(ε, δ)-DP, proved for margin losses whose slope has one sign. The published proof treats "
         "the gradients as fixed while they depend on the noise; ours does not."
     )
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{\|b\|^2}{n^2\Delta}+\Delta\,\|\hat\theta\|^2\right)"
 
     relation: str = knob(

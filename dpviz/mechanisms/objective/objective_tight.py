@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, gradient_bound, kink_notes, regularisation
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -22,7 +23,8 @@ class ObjectiveTight(GaussianObjective):
         "Calibration derived here; method: Kifer, Smith, Thakurta, COLT 2012, Algorithm 1; "
         "add/remove form also in Redberg, Koskela, Wang, NeurIPS 2023"
     )
-    guarantee = "(ε, δ)-DP, proved for margin losses, rows in the unit ball and an exact minimiser."
+    guarantee = "(ε, δ)-DP, proved for margin losses."
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
 
     relation: str = knob("replace-one", "Neighbours", "Which datasets are told apart.", options=[r.value for r in Neighbouring])
     bound: str = knob(

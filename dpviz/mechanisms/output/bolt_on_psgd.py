@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
 from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -39,7 +40,8 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
     family = "output"
     citation = "Wu, Li, Kumar, Chaudhuri, Jha, Naughton, SIGMOD 2017, Algorithms 1 and 2"
     noise_enters = "The finished parameters: one draw is added to the last iterate of permutation-based SGD."
-    guarantee = "(ε, δ)-DP or ε-DP, proved for convex smooth losses with bounded steps; holds for every permutation."
+    guarantee = "(ε, δ)-DP or ε-DP, proved for bounded steps; holds for every permutation."
+    supposes = (CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{G^2+\log n}{n}+\frac{m}{n\varepsilon}\right)"
     needs_strong_convexity = True
     needs_linear = True

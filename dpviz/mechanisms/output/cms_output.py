@@ -9,6 +9,7 @@ import numpy as np
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
@@ -31,7 +32,8 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory
     family = "output"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 1 and Theorem 6"
     noise_enters = "The finished parameters: one draw with a Gamma-distributed length is added to the minimiser."
-    guarantee = "ε-DP, proved for strongly convex objectives, rows in the unit ball and a minimiser of stated accuracy."
+    guarantee = "ε-DP, proved: a replaced row moves the minimum by a bounded length."
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, ACCURATE_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)\,(L+\lambda)}{\lambda^2 n^2\varepsilon^2}\right)"
     pure = True
     needs_strong_convexity = True

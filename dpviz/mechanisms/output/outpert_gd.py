@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -37,7 +38,8 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     family = "output"
     citation = "Zhang, Zheng, Mou, Wang, IJCAI 2017; sensitivity: Chen, Lee, Kifer, AISTATS 2019, Lemma 2 and Proposition 2"
     noise_enters = "The finished parameters: one Gaussian draw is added to the last iterate of gradient descent."
-    guarantee = "(ε, δ)-DP, proved for strongly convex smooth objectives; no exact minimiser is needed."
+    guarantee = "(ε, δ)-DP, proved; no exact minimiser is needed."
+    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{L G^2 p\log(1/\delta)}{n^2\varepsilon^2\mu^2}\right)"
     needs_strong_convexity = True
     needs_linear = True

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.cms_output import REFINED
 from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
@@ -32,7 +33,8 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
         "Sensitivity: Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Corollary 8; noise: Balle, Wang, ICML 2018, Theorem 8"
     )
     noise_enters = "The finished parameters: one Gaussian draw is added to the minimiser."
-    guarantee = "(ε, δ)-DP, proved for strongly convex objectives, rows in the unit ball and a minimiser of stated accuracy."
+    guarantee = "(ε, δ)-DP, proved: a replaced row moves the minimum by a bounded length."
+    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, ACCURATE_MINIMUM, PUBLIC_N)
     needs_strong_convexity = True
 
     # off for the reason given at cms-output: 2G/(n lam) is the number that readers know

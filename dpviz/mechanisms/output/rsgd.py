@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.shared import Permuted
 
 
@@ -14,7 +15,5 @@ class RSGD(Permuted):
     id = "rsgd"
     label = "RSGD (permuted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, section 4.2, Algorithm 2 and Lemma 3"
-    guarantee = (
-        "(ε, δ)-DP, proved for strongly convex smooth objectives; the secret permutation makes the sensitivity random, "
-        "which lowers the noise a little."
-    )
+    guarantee = "(ε, δ)-DP, proved; the secret permutation makes the sensitivity random, which lowers the noise a little."
+    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.shared import Permuted
 
 
@@ -16,9 +17,9 @@ class RSGDAR(Permuted):
     label = "RSGD-AR (averaged, restarted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 3 and Proposition 3"
     guarantee = (
-        "(ε, δ)-DP, proved for strongly convex smooth objectives; averaging lowers the sensitivity that restarts raise, "
-        "and the secret permutation makes it random."
+        "(ε, δ)-DP, proved; averaging lowers the sensitivity that restarts raise, and the secret permutation makes it random."
     )
+    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
 
     step_size: float = knob(
         0.0,

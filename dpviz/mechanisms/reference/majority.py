@@ -10,6 +10,7 @@ from dpviz.common.random import generator
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, ProtectsQuery
+from dpviz.mechanisms.conditions import BOUNDED_LABELS
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon
@@ -26,6 +27,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
     citation = "Baseline of Chen, Lee, Kifer, AISTATS 2019, section 5; the private count is ours"
     noise_enters = "Nowhere by default; the private version adds Laplace noise to the difference of the label counts."
     guarantee = "None by default; ε-DP with the private switch on (Laplace noise of scale 2/ε on a count of sensitivity 2)."
+    supposes = (BOUNDED_LABELS,)
     pure = True
 
     private: bool = knob(False, "Private count", "Add Laplace noise to the difference of the label counts, for pure ε-DP.")

@@ -1,0 +1,46 @@
+"""Conditions of privacy guarantees as short texts: bounded rows, convexity, exact minimum, public n, floating-point noise.
+
+A mechanism lists those that its proof needs in `Mechanism.supposes`; its `guarantee` then ends with them.
+"""
+
+from __future__ import annotations
+
+from dpviz.common.words import Words
+
+__all__ = [
+    "ACCURATE_MINIMUM",
+    "BOUNDED_LABELS",
+    "BOUNDED_ROWS",
+    "CLIPPED_OR_BOUNDED",
+    "CONVEX",
+    "EXACT_MINIMUM",
+    "PUBLIC_N",
+    "PUBLIC_N_IF_SHUFFLED",
+    "PUBLIC_RANGES",
+    "REAL_NOISE",
+    "SINGLE_PRECISION",
+    "SMOOTH",
+    "STRONGLY_CONVEX",
+    "with_conditions",
+]
+
+BOUNDED_ROWS: Words = "rows in the unit ball"
+CLIPPED_OR_BOUNDED: Words = "gradients clipped, or bounded by rows in the unit ball"
+BOUNDED_LABELS: Words = "labels of -1 and +1"
+CONVEX: Words = "convex objective"
+STRONGLY_CONVEX: Words = "strongly convex objective"
+EXACT_MINIMUM: Words = "exact minimum"
+ACCURATE_MINIMUM: Words = "minimum of stated accuracy"
+PUBLIC_N: Words = "public number of rows"
+PUBLIC_N_IF_SHUFFLED: Words = "public number of rows if reports are shuffled"
+PUBLIC_RANGES: Words = "public ranges and categories"
+REAL_NOISE: Words = "real-valued noise (training draws floating-point numbers)"
+SINGLE_PRECISION: Words = "exact arithmetic (parts run in single precision)"
+SMOOTH: Words = "smooth loss"
+
+
+def with_conditions(guarantee: Words, supposes: tuple[Words, ...]) -> Words:
+    """The guarantee followed by its conditions; those of every noisy method come last. As it is where `supposes` is empty."""
+    if not supposes:
+        return guarantee
+    return f"{guarantee} Conditions: {'; '.join((*supposes, PUBLIC_RANGES, REAL_NOISE))}."
