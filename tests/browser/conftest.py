@@ -164,8 +164,12 @@ class Reader:
         return self.page
 
     def settled(self) -> None:
-        """Waits for a picture, for script and run to have finished, and for all pictures to be drawn."""
+        """Waits for a picture, and until the page is quiet."""
         self.page.wait_for_selector(".js-plotly-plot .main-svg")
+        self.quiet()
+
+    def quiet(self) -> None:
+        """Waits for script and run to have finished, and for all pictures to be drawn."""
         self.page.wait_for_function(
             "() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')"
             " && !document.querySelector('[class*=st-key-working-] [data-testid=stProgress], [class*=st-key-first-]')"
