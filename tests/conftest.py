@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from streamlit.components.v2 import manifest_scanner
 from support import LIMIT
 from threadpoolctl import threadpool_limits
 
@@ -22,6 +24,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processor
 threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))  # and for what was imported before
 for name in ("DPVIZ_MAX_SECONDS", "DPVIZ_MAX_FETCH_SECONDS", "DPVIZ_SILENCE_SECONDS"):  # a busy machine is not a silent one
     os.environ[name] = f"{LIMIT:.0f}"
+# every page opened without a browser has Streamlit read what each installed package says of itself: most of the page's time
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(params=["logistic", "svm"])
