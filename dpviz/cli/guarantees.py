@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     measured: Mapping[str, pd.DataFrame] = {}
     if chosen:
         bar = Bar()
-        *_, last = guarantees.watch(spec, bar)
+        *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen])
         bar.end()
         found, measured = last.found, last.metrics
     else:

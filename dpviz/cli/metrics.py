@@ -20,8 +20,10 @@ def chosen(names: Sequence[str]) -> list[Metric]:
     Raises:
         InvalidInput: for an unknown one.
     """
-    from dpviz.common.validate import one_of
-    from dpviz.experiments.metrics import METRICS
+    from dpviz.common.validate import InvalidInput
+    from dpviz.experiments.metrics import get_metric, with_all
 
-    chosen = dict.fromkeys(METRICS if "all" in names else names)
-    return [METRICS[one_of("--metric", name, METRICS)] for name in chosen]
+    try:
+        return list(dict.fromkeys(map(get_metric, with_all([n for n in names if n != "all"]) if "all" in names else names)))
+    except InvalidInput as problem:
+        raise InvalidInput("--metric", problem.cause, problem.fix) from None

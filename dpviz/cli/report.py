@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dpviz.cli import answers, one_run
+from dpviz.cli import answers, metrics, one_run
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
@@ -79,7 +79,7 @@ def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar:
 
     query = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)) | spec.to_query()
     if options.metric:
-        query["metric"] = options.metric
+        query["metric"] = metrics.chosen([options.metric])[0].id
     script = app_script()
     found = headless.drawn(script, headless.page_of(script, name), query, bar)
     assert found.run is not None  # every page has the controls of a run

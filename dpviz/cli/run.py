@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser("run", help="train once and print the numbers")
     one_run.add(made)
-    metrics.add(made, "a measure of usefulness beside accuracy, for example roc-auc, or all; may be repeated")
+    metrics.add(made, "a measure beside accuracy, for example roc-auc, recall@precision=0.6, or all; may be repeated")
     answers.add(made)
     made.set_defaults(command=run)
 
@@ -86,7 +86,7 @@ def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
 
 
 def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
-    values, base = result.metrics[metric.column], result.setup.baselines[metric.column]
+    values, base = (table[metric.column] for table in (result.metrics_in([metric.id]), result.setup.baselines_in([metric.id])))
     beside = {str(name).replace("-", "_"): value for name, value in base.items()}
     mean = values.mean(skipna=False)
     return {"mean": mean, "draws": values.tolist(), **beside, "higher_is_better": metric.higher_is_better}
@@ -113,7 +113,7 @@ def _rare(result: Result) -> list[tuple[str, str]]:
 
 def _measured(result: Result, metric: Metric) -> str:
     """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
-    values, base = result.metrics[metric.column], result.setup.baselines[metric.column]
+    values, base = (table[metric.column] for table in (result.metrics_in([metric.id]), result.setup.baselines_in([metric.id])))
     if values.isna().any():
         private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
     else:

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
     out = _target(options.out)
     wanted = metrics.chosen(options.metric)
     spec = spec_of(options)
+    if wanted:
+        spec = replace(spec, metrics=[*spec.metrics, *(metric.id for metric in wanted)])
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
     bar = Bar(not options.quiet)

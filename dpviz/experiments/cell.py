@@ -19,17 +19,24 @@ from dpviz.experiments.spec import RunSpec
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of work: a run at several epsilons, for some of its replicas."""
+    """One unit of work: a run at several epsilons, for some of its replicas.
+
+    Attributes:
+        metrics: ids of further metrics in its table, those with levels of their own.
+    """
 
     spec: RunSpec
     epsilons: tuple[float, ...]
     replicas: range
+    metrics: tuple[str, ...] = ()
 
     def key(self) -> str:
         """SHA-256 of all that decides the numbers; the name of the cell's file."""
         values = json.loads(resolve(self.spec).key())
         del values["epsilon"], values["seeds"]
         values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
+        if self.metrics:
+            values["metrics"] = self.metrics
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def compute(self, monitor: Monitor = silent) -> pd.DataFrame:
@@ -39,8 +46,9 @@ class Cell:
             InvalidInput: the mechanism refuses one of the budgets, or diverges.
         """
         results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
-        measure_together(results)
-        return pd.concat([tidy(result) for result in results], ignore_index=True)
+        measured = measure_together(results, self.metrics)
+        tables = [tidy(result, table, self.metrics) for result, table in zip(results, measured, strict=True)]
+        return pd.concat(tables, ignore_index=True)
 
     def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.

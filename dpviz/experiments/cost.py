@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.common.validate import one_of
-from dpviz.experiments.metrics import METRICS, Metric, measure, measure_models
+from dpviz.experiments.metrics import METRICS, Metric, get_metric, measure, measure_models
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
@@ -164,20 +163,20 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
         cost: from `split_cost`, with its twin.
         theta: (S, m) released parameters.
         labels: (S,) labels where a label was released in the place of a model.
-        metric: a key of `METRICS`.
+        metric: an id (`get_metric`).
     """
-    wanted = METRICS[one_of("metric", metric, METRICS)]
-    if cost.metric is wanted or cost.twin is None:
+    wanted = get_metric(metric)
+    if cost.metric == wanted or cost.twin is None:
         return cost
     setup = setup_for(spec)
     model, test = setup.problem.model, setup.test
 
     def of(theta: Floats, labels: Floats | None = None) -> Floats:
-        return measure_models(model, theta, test, labels, [metric])[wanted.column].to_numpy(float)
+        return measure_models(model, theta, test, labels, [wanted.id])[wanted.column].to_numpy(float)
 
     ordinary = None
     if cost.ordinary is not None and setup.ordinary_scores is not None:
-        ordinary = float(measure(setup.ordinary_scores[None], test.y, [metric])[metric][0])
+        ordinary = float(measure(setup.ordinary_scores[None], test.y, [wanted.id])[wanted.id][0])
     label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
     optimum = setup.problem.optimum[None]
     return Cost(

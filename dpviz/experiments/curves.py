@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from dpviz.common.validate import InvalidInput, one_of
-from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.metrics import METRICS, metric_of_column
 
 Floats = NDArray[np.float64]
 
@@ -29,12 +29,22 @@ RESAMPLES = 999
 _READ_OFF, _TAILS = 199, (0.025, 0.975)
 
 
+def rises(quantity: str) -> bool:
+    """Whether more of a quantity is better: one of `QUANTITIES`, or the column of a metric with a level of its own.
+
+    Raises:
+        InvalidInput: neither of them.
+    """
+    metric = metric_of_column(quantity)
+    return QUANTITIES[one_of("quantity", quantity, QUANTITIES)] if metric is None else metric.higher_is_better
+
+
 def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
     """One row per mechanism and epsilon, in the order in which mechanisms appear, epsilon rising.
 
     Args:
         table: rows as from `dpviz.run_sweep`; a part of them will do.
-        quantity: a key of `QUANTITIES`.
+        quantity: see `rises`.
         band: "draws" for the 10 % and 90 % quantiles over the noise draws (what one training gives), "mean" for a 95 %
             percentile bootstrap interval of the mean over the draws (how well the line is known).
 
@@ -42,7 +52,7 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
         Columns: mechanism, epsilon, mean, low, high, draws, exact, status, neighbouring, claimed_epsilon,
         proved_epsilon. `exact` says that `mean` is the closed form over all noise draws; its "mean" band has no width.
     """
-    one_of("quantity", quantity, QUANTITIES)
+    rises(quantity)
     one_of("band", band, BANDS)
     rows = []
     for (mechanism, epsilon), part in table.groupby(["mechanism", "epsilon"], sort=False):
@@ -182,7 +192,7 @@ def needed_interval(
         The ends, None for an end at which the target is not reached; None in place of both where the means are exact over
         the noise, or fewer than two draws are there.
     """
-    rising, part = QUANTITIES[one_of("quantity", quantity, QUANTITIES)], table[table["mechanism"] == mechanism]
+    rising, part = rises(quantity), table[table["mechanism"] == mechanism]
     if part.empty or closed_form(part, quantity) is not None:
         return None
     draws = part.pivot_table(index="seed", columns="epsilon", values=quantity).dropna()

@@ -70,13 +70,14 @@ def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
 
 
-def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS) -> Grid:
+def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS, metrics: tuple[str, ...] = ()) -> Grid:
     """The cells of a grid.
 
     Args:
         spec: the run around whose settings the grid is laid; its epsilon and data are kept.
         first, second: two different names of `declared`.
         seeds: noise draws of each cell, at most those of the spec.
+        metrics: further metrics that the tables hold, with levels of their own.
 
     Raises:
         InvalidInput: unknown or equal names.
@@ -87,10 +88,16 @@ def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int 
     if first == second:
         raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(known)}.")
     both = (values(spec, first, steps), values(spec, second, steps))
-    return lay(spec, (first, second), both, seeds)
+    return lay(spec, (first, second), both, seeds, metrics)
 
 
-def lay(spec: RunSpec, names: tuple[str, str], both: tuple[tuple[Any, ...], tuple[Any, ...]], seeds: int = SEEDS) -> Grid:
+def lay(
+    spec: RunSpec,
+    names: tuple[str, str],
+    both: tuple[tuple[Any, ...], tuple[Any, ...]],
+    seeds: int = SEEDS,
+    metrics: tuple[str, ...] = (),
+) -> Grid:
     """A grid over given values of two settings."""
     cells, refused = [], []
     places = [(i, j) for i in range(len(both[0])) for j in range(len(both[1]))]
@@ -101,7 +108,7 @@ def lay(spec: RunSpec, names: tuple[str, str], both: tuple[tuple[Any, ...], tupl
         except InvalidInput as problem:
             refused.append(problem)
             continue
-        cells.append((i, j, Cell(changed, (spec.epsilon,), range(min(seeds, spec.seeds)))))
+        cells.append((i, j, Cell(changed, (spec.epsilon,), range(min(seeds, spec.seeds)), metrics)))
     return Grid(names, both, tuple(cells), tuple(refused))
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.metrics import METRICS, with_all
 from dpviz.experiments.no_better import NoBetter, guessing
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons
@@ -71,18 +71,21 @@ class Measured:
     poor: Mapping[str, NoBetter] = field(default_factory=dict)
 
 
-def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
+def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ()) -> Iterator[Measured]:
     """The guarantees of all mechanisms, then the metrics of one mechanism after the other; yields what is known so far.
 
     Args:
         spec: as for `guarantees`.
         monitor: told of progress; raises to cancel.
+        metrics: ids of further metrics than all standard ones, with levels of their own.
     """
     found, shared = guarantees(spec), setup_for(spec)
     known: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
     poor: dict[str, NoBetter] = {}
-    yield Measured(found, known, shared.baselines, exact)
+    wanted = with_all(metrics)
+    baselines = shared.baselines_in(wanted) if metrics else shared.baselines
+    yield Measured(found, known, baselines, exact)
     for k, one in enumerate(found):
         if one.calibration is None:
             continue
@@ -91,10 +94,10 @@ def watch(spec: RunSpec, monitor: Monitor = silent) -> Iterator[Measured]:
             (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
-        known = known | {one.spec.mechanism: result.metrics}
+        known = known | {one.spec.mechanism: result.metrics_in(wanted)}
         means = {name: result.expected(name) for name in METRICS}
         exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
         why = guessing(result)
         if why is not None:
             poor = poor | {one.spec.mechanism: why}
-        yield Measured(found, known, shared.baselines, exact, poor)
+        yield Measured(found, known, baselines, exact, poor)

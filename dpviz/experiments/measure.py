@@ -6,6 +6,7 @@ tests of the papers' claims all come here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import prob_positive
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.metrics import measure_models
+from dpviz.experiments.metrics import METRICS, measure_models
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
 from dpviz.models import Rows
 from dpviz.models.problem import Problem, accuracy
@@ -67,10 +68,10 @@ class Trained:
             return self._of_the_label(rows)
         return accuracy(self.problem.model, self._flat, rows).reshape(self.diverged.shape)
 
-    def metrics(self, rows: Rows) -> dict[str, Floats]:
+    def metrics(self, rows: Rows, names: Sequence[str] = tuple(METRICS)) -> dict[str, Floats]:
         """Column of each metric (`Metric.column`) -> (E, S) values on these rows; NaN where it has none."""
         labels = None if self.fit.constant_label is None else self.fit.constant_label.ravel()
-        table = measure_models(self.problem.model, self._flat, rows, labels)
+        table = measure_models(self.problem.model, self._flat, rows, labels, names)
         return {str(name): table[name].to_numpy(float).reshape(self.diverged.shape) for name in table}
 
     def expected_accuracy(self, rows: Rows) -> Floats | None:

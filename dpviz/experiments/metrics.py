@@ -8,7 +8,7 @@ probabilities where the model gives none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import map_streams
-from dpviz.common.validate import InvalidInput, in_range, one_of
+from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
 from dpviz.common.words import Words
 from dpviz.models import Model, Rows
 
@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 17  # scores worked on at once: what is made of them stays in the processor's cache
 PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen
+LEAST_PRECISION = 1e-6
 RARE = 0.1  # share of the rows below which a class is called rare
 _BINS = 15  # of the calibration error (Guo et al. 2017)
 
@@ -45,6 +46,12 @@ class Metric:
     help: Words
     needs: str
     higher_is_better: bool = True
+    level: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """The id without its level: a key of `METRICS`."""
+        return self.id.partition("=")[0]
 
     @property
     def within(self) -> str:
@@ -59,7 +66,27 @@ class Metric:
     @property
     def column(self) -> str:
         """Name of its column in tables."""
-        return self.id.replace("-", "_")
+        return self.id.replace("-", "_").replace("=", "_")
+
+
+def _at_precision(level: float) -> Metric:
+    return Metric(
+        "recall-at-precision",
+        f"Recall at {100 * level:g} % precision",
+        "Largest recall of the positive class at a threshold with at least this precision; 0 where none has it.",
+        "ranks",
+        level=level,
+    )
+
+
+def _at_false_positive_rate(level: float) -> Metric:
+    return Metric(
+        "recall-at-false-positive-rate",
+        f"Recall at {100 * level:g} % false positives",
+        "Largest recall of the positive class at a threshold with at most this false-positive rate.",
+        "ranks",
+        level=level,
+    )
 
 
 METRICS: dict[str, Metric] = {
@@ -80,18 +107,8 @@ METRICS: dict[str, Metric] = {
             "Mean precision over all thresholds, weighted by the recall gained.",
             "ranks",
         ),
-        Metric(
-            "recall-at-precision",
-            f"Recall at {PRECISION:.0%} precision",
-            "Largest recall of the positive class at a threshold with at least this precision; 0 where none has it.",
-            "ranks",
-        ),
-        Metric(
-            "recall-at-false-positive-rate",
-            f"Recall at {FALSE_POSITIVE_RATE:.0%} false positives",
-            "Largest recall of the positive class at a threshold with at most this false-positive rate.",
-            "ranks",
-        ),
+        _at_precision(PRECISION),
+        _at_false_positive_rate(FALSE_POSITIVE_RATE),
         Metric("log-loss", "Log loss", "Mean negative log-probability of the true label.", "probabilities", False),
         Metric("brier", "Brier score", "Mean squared error of the predicted probability.", "probabilities", False),
         Metric(
@@ -105,24 +122,69 @@ METRICS: dict[str, Metric] = {
 }
 
 
+_LEVELS = {
+    "recall-at-precision": ("precision", _at_precision, LEAST_PRECISION),
+    "recall-at-false-positive-rate": ("false-positive rate", _at_false_positive_rate, 0.0),
+}
+_SHORT = {
+    "recall@precision": "recall-at-precision",
+    "recall@fpr": "recall-at-false-positive-rate",
+    "recall@false-positive-rate": "recall-at-false-positive-rate",
+}
+
+
+def get_metric(name: str) -> Metric:
+    """A metric by its id, which may name another level: "recall-at-precision=0.6", or short "recall@precision=0.6".
+
+    Its id has no level where that is the default.
+
+    Raises:
+        InvalidInput: an unknown metric, a level of a measure without, or one outside its range.
+    """
+    given, equals, text = str(name).partition("=")
+    kind = one_of("metric", _SHORT.get(given, given), METRICS)
+    if not equals:
+        return METRICS[kind]
+    if kind not in _LEVELS:
+        raise InvalidInput("metric", f"{kind} has no level", f"Leave out “={text[:20]}”.")
+    what, make, least = _LEVELS[kind]
+    level = in_range(what, number_from_text(what, text), least, 1.0)
+    return METRICS[kind] if level == METRICS[kind].level else replace(make(level), id=f"{kind}={level!r}")
+
+
+def with_all(names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Ids of all metrics, and of those among `names` that have a level of their own."""
+    return (*METRICS, *dict.fromkeys(metric.id for metric in map(get_metric, names) if metric.id not in METRICS))
+
+
+def levels_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Ids of those among `names` that have a level of their own, which tables of all metrics do not hold, in order."""
+    return tuple(sorted(with_all(names)[len(METRICS) :]))
+
+
+def metric_of_column(column: str) -> Metric | None:
+    """The metric whose column of a table this is; None where it is of none."""
+    standard = {metric.column: metric for metric in METRICS.values()}
+    for start in (METRICS[kind].column for kind in _LEVELS):
+        if column.startswith(f"{start}_") and column not in standard:
+            return get_metric(f"{standard[start].id}={column.removeprefix(f'{start}_')}")
+    return standard.get(column)
+
+
 def measure(
     scores: Floats,
     y: Floats,
     metrics: Sequence[str] = tuple(METRICS),
     *,
     probabilities: bool = True,
-    precision: float = PRECISION,
-    false_positive_rate: float = FALSE_POSITIVE_RATE,
 ) -> dict[str, Floats]:
     """Measures of R replicas on n rows.
 
     Args:
         scores: (R, n) finite.
         y: (n,) labels in {-1, +1}.
-        metrics: keys of `METRICS`.
+        metrics: ids (`get_metric`).
         probabilities: whether sigmoid(score) is the model's probability of +1; without it those measures are NaN.
-        precision: of "recall-at-precision", in (0, 1].
-        false_positive_rate: of "recall-at-false-positive-rate", in [0, 1].
 
     Returns:
         Metric id -> (R,), in the order of `metrics`.
@@ -138,32 +200,26 @@ def measure(
         raise InvalidInput("y", "has labels other than -1 and +1", "Encode the labels as -1 and +1.")
     if not np.isfinite(s).all():
         raise InvalidInput("scores", "are not all finite", "Leave out replicas that diverged.")
-    chosen = [one_of("metric", name, METRICS) for name in metrics]
-    levels = {
-        "recall-at-precision": in_range("precision", precision, 1e-9, 1.0),
-        "recall-at-false-positive-rate": in_range("false_positive_rate", false_positive_rate, 0.0, 1.0),
-    }
-    out = {name: np.full(len(s), np.nan) for name in chosen}
+    chosen = [get_metric(name) for name in metrics]
+    out = {metric.id: np.full(len(s), np.nan) for metric in chosen}
     size = max(1, _BLOCK // labels.size)
     for first in range(0, len(s), size):
         rows = slice(first, first + size)
-        for name, values in _block(s[rows], labels > 0, chosen, probabilities, levels).items():
+        for name, values in _block(s[rows], labels > 0, chosen, probabilities).items():
             out[name][rows] = values
     return out
 
 
-def _block(
-    s: Floats, positive: NDArray[np.bool_], chosen: Sequence[str], probabilities: bool, levels: dict[str, float]
-) -> dict[str, Floats]:
-    needed = {METRICS[name].needs for name in chosen}
+def _block(s: Floats, positive: NDArray[np.bool_], chosen: Sequence[Metric], probabilities: bool) -> dict[str, Floats]:
+    needed = {metric.needs for metric in chosen}
     found: dict[str, Floats] = {}
     if "labels" in needed:
         found |= _of_labels(s >= 0, positive)
     if "ranks" in needed and 0 < positive.sum() < positive.size:
-        found |= _of_ranks(s, positive, levels)
+        found |= _of_ranks(s, positive, [metric for metric in chosen if metric.level is not None])
     if "probabilities" in needed and probabilities:
         found |= _of_probabilities(s, positive)
-    return {name: found[name] for name in chosen if name in found}
+    return {metric.id: found[metric.id] for metric in chosen if metric.id in found}
 
 
 def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, Floats]:
@@ -190,7 +246,7 @@ def _ranked(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return keys
 
 
-def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
+def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
     """Measures over all thresholds: one sort for each replica, of scores in 31 bits where these tell all of them apart."""
     keys = _coarse(s, positive)
     apart = ((keys[:, 1:] ^ keys[:, :-1]) > 1).all(axis=1)
@@ -223,7 +279,16 @@ def _coarse(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return keys
 
 
-def _of_distinct(keys: NDArray[np.uint32], levels: dict[str, float], positive: NDArray[np.bool_]) -> dict[str, Floats]:
+def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Metric]) -> dict[str, NDArray[np.bool_]]:
+    """Where each measure of recall at a level is allowed to look."""
+    found = {}
+    for metric in levels:
+        level = 0.0 if metric.level is None else metric.level
+        found[metric.id] = precision >= level if metric.kind == "recall-at-precision" else false_positive_rate <= level
+    return found
+
+
+def _of_distinct(keys: NDArray[np.uint32], levels: Sequence[Metric], positive: NDArray[np.bool_]) -> dict[str, Floats]:
     """The same where no two scores of a replica are equal: the best thresholds lie behind positive rows, only these count."""
     r, n = keys.shape
     total, others = int(positive.sum()), int((~positive).sum())
@@ -231,17 +296,14 @@ def _of_distinct(keys: NDArray[np.uint32], levels: dict[str, float], positive: N
     called = np.flatnonzero((keys & 1).astype(bool)).reshape(r, total) - n * np.arange(r)[:, None] + 1
     misses = called - hits
     precision = hits / called
-    allowed = {
-        "recall-at-precision": precision >= levels["recall-at-precision"],
-        "recall-at-false-positive-rate": misses / others <= levels["recall-at-false-positive-rate"],
-    }
+    allowed = _allowed(precision, misses / others, levels)
     return {
         "roc-auc": (total * others - misses.sum(axis=1)) / (total * others),
         "average-precision": precision.mean(axis=1),
     } | {name: np.where(there, hits, 0).max(axis=1) / total for name, there in allowed.items()}
 
 
-def _of_ties(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -> dict[str, Floats]:
+def _of_ties(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
     """The same where scores may be equal: those that are equal up to their last bit are one threshold."""
     ranked = _ranked(s, positive)
     # the last row of each group of equal scores: a threshold lies behind it
@@ -264,10 +326,7 @@ def _of_ties(s: Floats, positive: NDArray[np.bool_], levels: dict[str, float]) -
     # trapezoid rule: positives and negatives of one threshold have equal scores and count half
     auc = np.add.reduceat(more_misses * (hits - more_hits / 2), first) / (total * others)
     precision = hits / called
-    allowed = {
-        "recall-at-precision": precision >= levels["recall-at-precision"],
-        "recall-at-false-positive-rate": misses / others <= levels["recall-at-false-positive-rate"],
-    }
+    allowed = _allowed(precision, misses / others, levels)
     return {"roc-auc": auc, "average-precision": np.add.reduceat(more_hits * precision, first) / total} | {
         name: np.maximum.reduceat(hits * there, first) / total for name, there in allowed.items()
     }
@@ -302,7 +361,7 @@ def measure_models(
     """
     if labels is not None:
         called = measure(np.asarray(labels, float).reshape(-1, 1).repeat(len(rows), axis=1), rows.y, metrics)
-        tables = [{name: v if METRICS[name].needs == "labels" else np.full(len(v), np.nan) for name, v in called.items()}]
+        tables = [{name: v if get_metric(name).needs == "labels" else np.full(len(v), np.nan) for name, v in called.items()}]
     else:
         size = max(1, _BLOCK // len(rows))
         starts = range(0, len(theta), size)
@@ -312,7 +371,8 @@ def measure_models(
             return measure(scores, rows.y, metrics, probabilities=model.loss.probabilities)
 
         tables = map_streams(block, len(starts), silent)
-    return pd.DataFrame({METRICS[name].column: np.concatenate([t[name] for t in tables]) for name in metrics})
+    chosen = [get_metric(name) for name in metrics]
+    return pd.DataFrame({metric.column: np.concatenate([t[metric.id] for t in tables]) for metric in chosen})
 
 
 def rarer_share(y: Floats) -> float:

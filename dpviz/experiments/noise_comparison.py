@@ -16,6 +16,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.measure import train
+from dpviz.experiments.metrics import with_all
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -76,9 +77,17 @@ def with_releases(spec: RunSpec) -> tuple[str, ...]:
 
 
 def metrics_by_noise(
-    spec: RunSpec, mechanism: Mechanism, calibration: Calibration, scales: Sequence[float], monitor: Monitor = silent
+    spec: RunSpec,
+    mechanism: Mechanism,
+    calibration: Calibration,
+    scales: Sequence[float],
+    monitor: Monitor = silent,
+    metrics: Sequence[str] = (),
 ) -> dict[str, Floats]:
     """A mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`, measured on the test rows.
+
+    Args:
+        metrics: ids of further metrics than all standard ones, with levels of their own.
 
     Returns:
         Column of each metric (`Metric.column`) -> (E, S) values, NaN where it has none.
@@ -86,7 +95,7 @@ def metrics_by_noise(
     shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
     training = Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
-    return train(mechanism, training).metrics(shared.test)
+    return train(mechanism, training).metrics(shared.test, with_all(metrics))
 
 
 @dataclass(frozen=True)

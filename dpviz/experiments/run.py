@@ -15,7 +15,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.measure import train
-from dpviz.experiments.metrics import METRICS, measure_models
+from dpviz.experiments.metrics import METRICS, measure_models, with_all
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -88,7 +88,11 @@ class Result:
         NaN where a metric has no value: measures of ranks and probabilities for a released label, measures of
         probabilities for models without. Computed from private rows and outside every epsilon.
         """
-        return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels)
+        return self.metrics_in(tuple(METRICS))
+
+    def metrics_in(self, metrics: Sequence[str]) -> pd.DataFrame:
+        """`metrics` in these measures only, which may have levels of their own (`get_metric`)."""
+        return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels, metrics)
 
     def expected(self, metric: str) -> float | None:
         """The mean of a metric (its id) over all noise draws in closed form; None where there is none."""
@@ -177,15 +181,21 @@ def run_epsilons(
     ]
 
 
-def measure_together(results: Sequence[Result]) -> None:
-    """Computes `metrics` of results of one setup in one pass, which is faster than one after the other."""
+def measure_together(results: Sequence[Result], metrics: Sequence[str] = ()) -> list[pd.DataFrame]:
+    """Computes `metrics` of results of one setup in one pass, which is faster than one after the other.
+
+    Args:
+        metrics: further ones, with levels of their own.
+
+    Returns:
+        Each result's table of all metrics and of the further ones.
+    """
     first = results[0]
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
-    table = measure_models(first.setup.problem.model, theta, first.setup.test, labels)
+    table = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
     ends = np.cumsum([len(r.theta) for r in results])
-    for result, end in zip(results, ends, strict=True):
-        result.__dict__["metrics"] = table[end - len(result.theta) : end].reset_index(drop=True)
+    return [table[end - len(r.theta) : end].reset_index(drop=True) for r, end in zip(results, ends, strict=True)]
 
 
 def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
@@ -263,11 +273,18 @@ def calibrate(
     return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
 
 
-def tidy(result: Result) -> pd.DataFrame:
-    """One row per seed of a result, with the columns of `dpviz.sweep`."""
+def tidy(result: Result, measured: pd.DataFrame, metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per seed of a result, with the columns of `dpviz.sweep`.
+
+    Args:
+        measured: every metric on the test rows, and the further ones.
+        metrics: ids of the further ones, with levels of their own.
+    """
     spec, cal = result.spec, result.calibration
-    beside = [metric.column for metric in METRICS.values() if metric.id != "accuracy"]
+    beside = [str(name) for name in measured if name != METRICS["accuracy"].column]
     base = result.setup.baselines
+    if metrics:
+        base = pd.concat([base, result.setup.baselines_in(metrics)], axis=1)
     balanced = result.expected_balanced_accuracy
     return pd.DataFrame(
         {
@@ -293,7 +310,7 @@ def tidy(result: Result) -> pd.DataFrame:
             "majority_accuracy": result.majority.accuracy,
             "expected_balanced_accuracy": float("nan") if balanced is None else balanced,
         }
-        | {name: result.metrics[name].to_numpy() for name in beside}
+        | {name: measured[name].to_numpy() for name in beside}
         | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
         | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
     )

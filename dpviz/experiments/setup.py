@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split
 from dpviz.datasets.table.encoding import encode
-from dpviz.experiments.metrics import measure, measure_models
+from dpviz.experiments.metrics import METRICS, measure, measure_models
 from dpviz.experiments.resolve import dataset_of, resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -80,15 +81,19 @@ class Setup:
         """Every metric on the test rows: rows "non-private" and "majority", columns as in `Result.metrics`."""
         return self._baselines(self.test)
 
+    def baselines_in(self, metrics: Sequence[str]) -> pd.DataFrame:
+        """`baselines` in these metrics, which may have levels of their own."""
+        return self._baselines(self.test, metrics)
+
     @cached_property
     def training_baselines(self) -> pd.DataFrame:
         """`baselines` on the training rows."""
         return self._baselines(self.problem.rows)
 
-    def _baselines(self, rows: Rows) -> pd.DataFrame:
+    def _baselines(self, rows: Rows, metrics: Sequence[str] = tuple(METRICS)) -> pd.DataFrame:
         model, theta = self.problem.model, self.problem.optimum[None]
         label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
-        tables = [measure_models(model, theta, rows), measure_models(model, theta, rows, label)]
+        tables = [measure_models(model, theta, rows, None, metrics), measure_models(model, theta, rows, label, metrics)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
 
     @property

@@ -18,13 +18,12 @@ from pyarrow import ArrowException
 from dpviz.common import files
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.cell import Cell
-from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.metrics import METRICS, get_metric
 from dpviz.experiments.resolve import resolve
 
 STORE_BYTES = 1 << 30
-_BESIDE = tuple(metric.column for metric in METRICS.values() if metric.id != "accuracy")
-#: columns of a cell's table, those of `run.tidy`
-COLUMNS = (
+#: columns of a cell's table before those of metrics beside accuracy
+_FIRST = (
     "dataset",
     "model",
     "mechanism",
@@ -46,11 +45,14 @@ COLUMNS = (
     "non_private_accuracy",
     "majority_accuracy",
     "expected_balanced_accuracy",
-    *_BESIDE,
-    *(f"non_private_{name}" for name in _BESIDE),
-    *(f"majority_{name}" for name in _BESIDE),
 )
 _TEXTS = ("dataset", "model", "mechanism", "status", "neighbouring")
+
+
+def columns(cell: Cell) -> tuple[str, ...]:
+    """Columns of a cell's table, those of `run.tidy`."""
+    measured = [metric.column for metric in (*METRICS.values(), *map(get_metric, cell.metrics)) if metric.id != "accuracy"]
+    return (*_FIRST, *(f"{model}{name}" for model in ("", "non_private_", "majority_") for name in measured))
 
 
 class CellStore:
@@ -104,7 +106,7 @@ class CellStore:
         if is_upload(cell.spec.dataset):
             return  # nothing of an upload goes to the disk
         try:
-            files.write(self._path(cell.key()), _encoded(table))
+            files.write(self._path(cell.key()), _encoded(table, cell))
         except OSError as error:
             self._cannot(error)
 
@@ -132,10 +134,10 @@ class CellStore:
                 total -= size
 
 
-def _encoded(table: pd.DataFrame) -> bytes:
+def _encoded(table: pd.DataFrame, cell: Cell) -> bytes:
     """A cell's file: the SHA-256 of the rest in hexadecimal, a line break, the table as Parquet."""
-    if len(table) and tuple(table.columns) != COLUMNS:
-        raise ValueError(f"a cell's table has other columns than COLUMNS: {list(table.columns)}")
+    if len(table) and tuple(table.columns) != columns(cell):
+        raise ValueError(f"a cell's table has other columns than it should: {list(table.columns)}")
     buffer = io.BytesIO()
     table.to_parquet(buffer, index=False)
     payload = buffer.getvalue()
@@ -170,9 +172,10 @@ def _is_table_of(table: pd.DataFrame, cell: Cell) -> bool:
     if not len(table):
         return not open_ones
     spec = resolve(cell.spec).spec  # tables have the dataset's canonical name
+    names = columns(cell)
     return (
-        tuple(table.columns) == COLUMNS
-        and all(is_string_dtype(table[c]) if c in _TEXTS else is_numeric_dtype(table[c]) for c in COLUMNS)
+        tuple(table.columns) == names
+        and all(is_string_dtype(table[c]) if c in _TEXTS else is_numeric_dtype(table[c]) for c in names)
         and sorted(zip(table["epsilon"], table["seed"], strict=True)) == open_ones
         and (table[["dataset", "model", "mechanism"]] == [spec.dataset, spec.model, spec.mechanism]).all(axis=None)
     )

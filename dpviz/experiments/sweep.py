@@ -15,6 +15,7 @@ from dpviz.common import toml
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.cells import Cell, CellStore, run_cells
+from dpviz.experiments.metrics import levels_of
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
@@ -32,6 +33,7 @@ class SweepSpec:
     Attributes:
         mechanisms: ids, or a mapping from id to knobs.
         epsilons: budgets, each > 0, no duplicates; kept in ascending order.
+        metrics: metrics with levels of their own, such as "recall-at-precision=0.6", which get columns beside all others.
         (others as in `RunSpec`)
 
     Raises:
@@ -50,6 +52,7 @@ class SweepSpec:
     intercept: bool = True
     row_scaling: str = "unit"
     folds: int = 0
+    metrics: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         named = _named(self.mechanisms)
@@ -66,12 +69,18 @@ class SweepSpec:
         object.__setattr__(self, "dataset", next(iter(specs.values())).dataset)
         object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
         object.__setattr__(self, "epsilons", tuple(sorted(values)))
+        if not isinstance(self.metrics, list | tuple):
+            fix = 'For example: ["recall-at-precision=0.6"].'
+            raise InvalidInput("metrics", f"must be a list of metrics, got {show(self.metrics)}", fix)
+        object.__setattr__(self, "metrics", levels_of(self.metrics))
 
     @classmethod
-    def around(cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float]) -> SweepSpec:
+    def around(
+        cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float], metrics: Sequence[str] = ()
+    ) -> SweepSpec:
         """A run's data, model, split and seeds with other mechanisms and budgets."""
-        same = {f.name: getattr(spec, f.name) for f in fields(cls) if f.name not in ("mechanisms", "epsilons")}
-        return cls(**same, mechanisms=mechanisms, epsilons=epsilons)
+        same = {f.name: getattr(spec, f.name) for f in fields(cls) if f.name not in ("mechanisms", "epsilons", "metrics")}
+        return cls(**same, mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
 
     def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
         return RunSpec(
@@ -102,7 +111,7 @@ class SweepSpec:
 
     def key(self) -> str:
         """Canonical text of all that decides the sweep's numbers and their order."""
-        return "\n".join([*(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons)])
+        return "\n".join([*(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons), *self.metrics])
 
     def runs(self) -> list[RunSpec]:
         """One run per mechanism, at the smallest epsilon."""
@@ -112,7 +121,7 @@ class SweepSpec:
         """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
         ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
         blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
-        return [Cell(run, tuple(self.epsilons), block) for block in blocks for run in self.runs()]
+        return [Cell(run, tuple(self.epsilons), block, tuple(self.metrics)) for block in blocks for run in self.runs()]
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> SweepSpec:
@@ -131,7 +140,8 @@ class SweepSpec:
     def to_toml(self) -> str:
         """The spec as a TOML document that `from_toml` reads back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return tomli_w.dumps({name: value for name, value in values.items() if value is not None} | {"mechanisms": self.named})
+        given = {name: value for name, value in values.items() if value is not None and value != ()}
+        return tomli_w.dumps(given | {"mechanisms": self.named})
 
 
 def _named(chosen: object) -> dict[str, Any]:

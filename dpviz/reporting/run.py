@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import one_of
 from dpviz.experiments.cost import Cost, in_metric, split_cost
-from dpviz.experiments.metrics import METRICS, Metric, default_metric, rarer_share
+from dpviz.experiments.metrics import Metric, default_metric, get_metric, rarer_share
 from dpviz.experiments.run import Result, run
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, odds
@@ -41,7 +40,7 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
         InvalidInput: the run does not fit what is there, or the metric is not known.
     """
     if metric:
-        one_of("metric", metric, METRICS)
+        metric = get_metric(metric).id
     result = run(spec, monitor)
     cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
     measure = metric or default_metric(result.setup.dataset.y)

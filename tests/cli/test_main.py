@@ -40,6 +40,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("--set steps", "KNOB=VALUE"),
         ("--seeds 0", "seeds"),
         ("--metric auc", "--metric"),
+        ("--metric recall@precision=2", "--metric"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,12 +52,13 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
 
 
 def test_a_run_prints_the_metrics_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["--metric", "roc-auc", "--metric", "f1"]
+    wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
     assert main(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted]) == 0
     lines = {line.split(":")[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "no value" in lines["roc auc"]
     assert "majority no value" in lines["roc auc"]
     assert "higher is better" in lines["f1"]
+    assert "no value" in lines["recall at precision=0.6"]
     assert "log loss" not in lines
 
 

@@ -255,5 +255,10 @@ def test_means_of_the_metrics_asked_for_are_printed_and_the_table_is_the_same(
     for (mechanism, epsilon), mean in means.items():
         assert f"{mechanism} at epsilon = {epsilon:g}: ROC AUC {mean:.4f}" in captured.err
     assert captured.err.count("Brier score") == len(means)
+    assert sweep(f"{FLAGS} --metric recall@fpr=0.3 --quiet") == 0
+    captured = capsys.readouterr()
+    recalls = pd.read_csv(io.StringIO(captured.out))["recall_at_false_positive_rate_0.3"]
+    assert (recalls >= expected["recall_at_false_positive_rate"]).all()
+    assert captured.err.count("recall at 30 % false positives") == len(means)
     assert sweep(f"{FLAGS} --metric auc") == 2
     assert "--metric" in capsys.readouterr().err

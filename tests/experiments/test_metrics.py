@@ -10,7 +10,7 @@ from sklearn import metrics as referee
 
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments import metrics
-from dpviz.experiments.metrics import METRICS, default_metric, measure
+from dpviz.experiments.metrics import METRICS, default_metric, get_metric, levels_of, measure, metric_of_column
 
 
 def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:
@@ -55,11 +55,13 @@ def cases() -> list[tuple[np.ndarray, np.ndarray]]:
     return out
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", [*METRICS, "recall-at-precision=0.6", "recall-at-false-positive-rate=0.1"])
 def test_measures_are_those_of_scikit_learn(name: str) -> None:
+    kind, _, level = name.partition("=")
+    precision, rate = float(level or metrics.PRECISION), float(level or metrics.FALSE_POSITIVE_RATE)
     for y, s in cases():
-        ours = measure(s, y, [name], precision=0.6, false_positive_rate=0.1)[name]
-        theirs = [referred(name, y, row, 0.6, 0.1) for row in s]
+        ours = measure(s, y, [name])[name]
+        theirs = [referred(kind, y, row, precision, rate) for row in s]
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -122,7 +124,37 @@ def test_scores_that_differ_in_their_last_bits_only_and_scores_far_apart_are_ran
     infinite = np.where(y > 0, 1e308, -1e308) * rng.random(300)  # their distance has no finite number
     apart = np.argsort(rng.standard_normal(300)) + 0.3 * y
     s = np.stack([near, outlier, infinite, apart])
-    found = measure(s, y, precision=0.6, false_positive_rate=0.1, probabilities=False)
+    found = measure(s, y, probabilities=False)
     for name in (m for m in METRICS if METRICS[m].needs == "ranks"):
-        theirs = [referred(name, y, row, 0.6, 0.1) for row in s]
+        theirs = [referred(name, y, row, metrics.PRECISION, metrics.FALSE_POSITIVE_RATE) for row in s]
         np.testing.assert_allclose(found[name], theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_a_level_is_part_of_a_metric_s_name() -> None:
+    chosen = get_metric("recall@precision=0.6")
+    assert (chosen.id, chosen.kind, chosen.level) == ("recall-at-precision=0.6", "recall-at-precision", 0.6)
+    assert chosen.label == "Recall at 60 % precision"
+    assert get_metric(chosen.id) == chosen == metric_of_column(chosen.column)
+    assert get_metric("recall@precision=0.5") is METRICS["recall-at-precision"]
+    assert get_metric("recall@fpr=0.01").id == "recall-at-false-positive-rate=0.01"
+    for metric in METRICS.values():
+        assert metric_of_column(metric.column) == get_metric(metric.id) == metric
+    assert levels_of(["roc-auc", "recall@fpr=0.01", "recall@fpr=0.01", "recall@precision=0.5"]) == (
+        "recall-at-false-positive-rate=0.01",
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["recall-at-precision=0", "recall@precision=1.5", "recall@precision=", "recall@fpr=-0.1", "accuracy=0.5"],
+)
+def test_levels_that_mean_nothing_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        get_metric(name)
+
+
+def test_recall_never_rises_with_the_precision_that_is_asked_for() -> None:
+    y, s = cases()[11]
+    levels = [0.05, 0.2, 0.4, 0.6, 0.8, 1.0]
+    found = measure(s, y, [f"recall-at-precision={level}" for level in levels])
+    assert (np.diff(np.stack(list(found.values())), axis=0) <= 0).all()

@@ -186,6 +186,20 @@ def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
     assert sentence(page)
 
 
+def test_the_precision_at_which_recall_is_measured_is_free_and_kept_in_the_address() -> None:
+    page = opened(metric="recall-at-precision=0.7", dataset="teaching", seeds="2")
+    assert any("recall at 70 % precision is" in m.value for m in page.markdown)
+    page.number_input(key="own.metric-level").set_value(62.5).run()
+    assert address(page)["metric"] == "recall-at-precision=0.625"
+    assert any("recall at 62.5 % precision is" in m.value for m in page.markdown)
+    page.number_input(key="own.metric-level").set_value(50.0).run()
+    assert address(page)["metric"] == "recall-at-precision", "the usual level is not written"
+    page.number_input(key="own.metric-level").set_value(0.0).run()
+    assert any("precision" in w.value for w in (*page.warning, *page.error)), "a precision of 0 means nothing"
+    page.selectbox(key="own.metric").set_value("accuracy").run()
+    assert "own.metric-level" not in {one.key for one in page.number_input}
+
+
 def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     rare = SimpleNamespace(y=np.r_[np.ones(5), -np.ones(95)])
     monkeypatch.setattr(metric, "load_dataset", lambda name, intercept: rare)

@@ -15,7 +15,7 @@ from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import noise_comparison
-from dpviz.experiments.metrics import Metric
+from dpviz.experiments.metrics import Metric, levels_of
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -172,18 +172,19 @@ def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibrati
     finite = [o for o in found if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
+    measure = metric.chosen(spec.dataset, spec.intercept)
+    levels = levels_of([measure.id])
     result, _ = tasks.observe(
-        f"accounting {mechanism.id} {scales} {resolve(spec).key()}",
+        " ".join(["accounting", mechanism.id, *levels, str(scales), resolve(spec).key()]),
         "Training with each of these noises",
-        lambda monitor: noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor),
+        lambda monitor: noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor, levels),
         section="accountant-accuracy",
         dataset=spec.dataset,
         ask="" if size < 200_000 else "Train with each of these noises and show what it does to the metric",
     )
-    measure = metric.chosen(spec.dataset, spec.intercept)
     if result is None or len(result[measure.column]) != len(finite):
         return
-    values, levels = result[measure.column], setup_for(spec).baselines[measure.column]
+    values, levels = result[measure.column], setup_for(spec).baselines_in([measure.id])[measure.column]
     base, floor = float(levels["non-private"]), float(levels["majority"])
     if not np.isfinite([*values.ravel(), base]).all():
         panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar.")

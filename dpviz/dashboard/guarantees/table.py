@@ -20,7 +20,7 @@ from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.guarantees import Guaranteed, Measured, watch
-from dpviz.experiments.metrics import METRICS, Metric
+from dpviz.experiments.metrics import METRICS, Metric, levels_of
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import guarantees as pictures
@@ -83,10 +83,12 @@ class Line:
 def start(spec: RunSpec) -> tasks.Task[Measured]:
     """The guarantees of all methods and their metrics, as a task that is at work."""
 
-    def work(monitor: Monitor) -> Iterator[Measured]:
-        return watch(spec, monitor)
+    levels = levels_of([metric.chosen(spec.dataset, spec.intercept).id])
 
-    key = f"guarantees {resolve(spec).key()}"
+    def work(monitor: Monitor) -> Iterator[Measured]:
+        return watch(spec, monitor, levels)
+
+    key = " ".join(["guarantees", *levels, resolve(spec).key()])
     return watching.watch(tasks.Task(key, work, dataset=spec.dataset), "watched.guarantees")
 
 

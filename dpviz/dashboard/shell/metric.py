@@ -2,30 +2,84 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import words
+from dpviz.dashboard.shell import address
 from dpviz.dashboard.shell.fields import Field
 from dpviz.datasets import load_dataset
-from dpviz.experiments.metrics import METRICS, Metric, default_metric, rarer_share
-from dpviz.mechanisms.knobs import Choice
+from dpviz.experiments.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
+from dpviz.mechanisms.knobs import Choice, Form, Pick
 
 KEY = "metric"
 _NAMES = {name: metric.label for name, metric in METRICS.items()}
 _HELP = "How usefulness is measured on the test rows. It is computed from private rows and outside every ε."
-FIELD: Field[str] = Field(KEY, Choice(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0)
+_LEVEL = "own.metric-level"  # the widget that sets it, in percent
+_LEVEL_HELP = {
+    "recall-at-precision": "The smallest precision that is good enough: the share of rows called positive that are positive.",
+    "recall-at-false-positive-rate": "The largest share of negative rows that may be called positive.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Choice):
+    """A metric's id, which may name a level of its own: "recall-at-precision=0.6"."""
+
+    def check(self, name: str, value: object) -> str:
+        return get_metric(str(value)).id
+
+    def in_words(self, value: Any) -> str:
+        return get_metric(str(value)).label
+
+    def form(self, value: Any) -> Form:
+        now = get_metric(str(value)) if value else METRICS["accuracy"]
+        return Pick(tuple(now.id if name == now.kind else name for name in self.options))
+
+
+FIELD: Field[str] = Field(KEY, Measure(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0)
 
 
 def draw(dataset: str, intercept: bool) -> None:
     """The choice, and why its default is not accuracy where one class is rare."""
     share, field = _of(dataset, intercept)
     chosen = field.draw()
+    _level(get_metric(chosen))
     if field.default == chosen != "accuracy":
         st.caption(
             f"The rarer class has {words.percent(share)} of the rows, so the majority label alone is right "
             f"{words.percent(1 - share)}. Balanced accuracy gives both classes the same weight."
         )
+
+
+def _level(measure: Metric) -> None:
+    """The precision or false-positive rate at which recall is measured."""
+    if measure.level is None:
+        return
+    st.session_state[_LEVEL] = 100 * measure.level
+    label = "At a precision of, %" if measure.kind == "recall-at-precision" else "At a false-positive rate of, %"
+    step, format_ = (5.0, "%.4g") if measure.kind == "recall-at-precision" else (1.0, "%.4g")
+    st.number_input(
+        label,
+        0.0,
+        100.0,
+        step=step,
+        format=format_,
+        key=_LEVEL,
+        on_change=_level_changed,
+        args=(measure.kind,),
+        help=_LEVEL_HELP[measure.kind],
+    )
+
+
+def _level_changed(kind: str) -> None:
+    try:
+        FIELD.keep(get_metric(f"{kind}={round(st.session_state[_LEVEL] / 100, 9)!r}").id)
+    except InvalidInput as problem:
+        address.report_typed(problem)
 
 
 def in_address() -> dict[str, str]:
@@ -36,7 +90,7 @@ def in_address() -> dict[str, str]:
 
 def chosen(dataset: str, intercept: bool) -> Metric:
     """The metric in force."""
-    return METRICS[_of(dataset, intercept)[1].value()]
+    return get_metric(_of(dataset, intercept)[1].value())
 
 
 def _of(dataset: str, intercept: bool) -> tuple[float, Field[str]]:

@@ -13,7 +13,7 @@ import streamlit as st
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
-from dpviz.dashboard.trade_off.settings import BANDS, TITLES
+from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
 from dpviz.experiments.no_better import no_better_methods
@@ -146,7 +146,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         lines,
         view.theme,
         quantity=chosen.show,
-        title=TITLES[chosen.show],
+        title=title(chosen.show),
         baselines=baselines,
         odds=odds,
         wanted=target if chosen.show == chosen.metric.column else None,
@@ -218,7 +218,7 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
             " and has no band" if view.choices.band == "mean" else ""
         )
     claims = "; thin lines with open marks are claims that nobody proved" if _unproved(summary) else ""
-    text = f"{TITLES[view.choices.show].capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
+    text = f"{title(view.choices.show).capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
     if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
         text += f" The gap is to {words.minimum(False)}. {words.NO_MINIMUM}"
         if (summary[["mean", "low"]] < 0).any(axis=None):

@@ -13,7 +13,7 @@ from dpviz.dashboard.shell import address, fields, metric
 from dpviz.dashboard.shell.fields import Field, Group, Line, Several
 from dpviz.experiments import curves
 from dpviz.experiments import grid as tuning
-from dpviz.experiments.metrics import METRICS, Metric
+from dpviz.experiments.metrics import METRICS, Metric, levels_of, metric_of_column
 from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, RunSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
@@ -21,16 +21,16 @@ from dpviz.mechanisms.knobs import Choice, Form, Knob, Number, Pick, Switch, Who
 from dpviz.models import get_model
 from dpviz.papers.figures import base
 
-TITLES = {
+_TITLES = {
     "accuracy": "test accuracy",
     "train_accuracy": "training accuracy",
     "optimality_gap": "optimality gap (training)",
     "objective": "objective (training)",
-} | {metric.column: f"test {metric.within}" for metric in METRICS.values() if metric.id != "accuracy"}
+}
 _METRIC = "metric"  # what is shown or tuned for is the sidebar's metric
 _OFFERED = {
     _METRIC: "the metric in the sidebar",
-    **{name: TITLES[name] for name in ("accuracy", "train_accuracy", "optimality_gap", "objective")},
+    **_TITLES,
 }
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 MOST_POINTS = 31
@@ -244,7 +244,18 @@ class Choices:
             InvalidInput: no method, or one that does not fit the model.
         """
         knobs = {**self.knobs, spec.mechanism: dict(spec.params)}
-        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, self.epsilons)
+        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, self.epsilons, self.levels)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The metric's id where it has a level of its own."""
+        return levels_of([self.metric.id])
+
+
+def title(quantity: str) -> str:
+    """The name of a quantity of a sweep's table."""
+    measure = metric_of_column(quantity)
+    return _TITLES[quantity] if measure is None else f"test {measure.within}"
 
 
 def read(own: Group, spec: RunSpec) -> Choices:

@@ -49,7 +49,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
                 )
         with columns[2]:
             settings.BY.draw()
-        made = tuning.grid(spec, *pair)
+        made = tuning.grid(spec, *pair, metrics=chosen.levels)
         with columns[3]:
             st.button(
                 f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair), width="stretch"
@@ -57,7 +57,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
         if job is not None and grid is not None and grid.names == pair:
             # the search stays while the settings that it varies move, and no longer
-            grid = tuning.lay(spec, grid.names, grid.values)
+            grid = tuning.lay(spec, grid.names, grid.values, metrics=chosen.levels)
             if job.key == _key(spec, grid):
                 _live(job, grid, spec, chosen, theme)
         _cost(spec, made)
@@ -125,7 +125,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
     draws = min(tuning.SEEDS, spec.seeds)
     summary = (
-        f"{settings.TITLES[chosen.by].capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
+        f"{settings.title(chosen.by).capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
         f"ε = {words.three(spec.epsilon)}: best {value} with {chosen_words}, worst {worst}. A click on a cell uses it."
     )
     charts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
