@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,23 @@ from dpviz.privacy.budget import Budget
 Floats = np.ndarray
 ALPHA = 1e-6
 BUDGET = Budget(1.0, 1e-5)
-#: details of a calibration that are noise scales of their own
+#: what training reads beside the noise scale and is a noise scale of its own
 SCALES = ("sigma_output", "gumbel_scale", "sigma_c")
+
+
+def with_values(calibration: Calibration, **changed: Callable[[float], float]) -> Calibration:
+    """The same with some of what training reads changed, where it is read at all."""
+    read = calibration.for_training
+    if read is None:
+        return calibration
+    new = {name: change(getattr(read, name)) for name, change in changed.items() if hasattr(read, name)}
+    return dataclasses.replace(calibration, for_training=dataclasses.replace(read, **new))
+
+
+def weaker(calibration: Calibration, share: float) -> Calibration:
+    """The same with `share` of its noise, wherever it is."""
+    less = dataclasses.replace(calibration, noise_scale=calibration.noise_scale * share)
+    return with_values(less, **{name: lambda scale: scale * share for name in SCALES})
 
 
 def normal(z: Floats, alpha: float = ALPHA) -> bool:
@@ -96,8 +112,7 @@ class Trial:
 
     def used(self, declared: Calibration) -> Calibration:
         """What training is given."""
-        details = {k: v * self.share if k in SCALES else v for k, v in declared.details.items()}
-        return dataclasses.replace(declared, noise_scale=declared.noise_scale * self.share, details=details)
+        return weaker(declared, self.share)
 
     def fit(self, problem: Problem, declared: Calibration, *, built: Mechanism | None = None, record: bool = False) -> Fit:
         """Trains with what is used."""

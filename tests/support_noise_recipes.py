@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from support_noise import ALPHA, Floats, Trial, blank, filled, mean_is, normal, share_is, sphere
+from support_noise import ALPHA, Floats, Trial, blank, filled, mean_is, normal, share_is, sphere, with_values
 
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.mechanisms import NoisesRows, PublicSteps, Training
@@ -43,7 +43,7 @@ def of_objective(trial: Trial) -> Iterator[bool]:
     """Noise in the objective, read off the gradient at the released point; AMP's output noise from its own twin."""
     problem = filled()
     cal = trial.declared(problem)
-    alone = dataclasses.replace(cal, details={**cal.details, "sigma_output": 0.0})
+    alone = with_values(cal, sigma_output=lambda _: 0.0)
     theta = trial.theta(problem, alone)
     b = -(problem.model.sum_gradient(theta, problem.rows) + cal.details["Lam"] * theta) / cal.noise_scale
     yield (normal if cal.noise_family == "gaussian" else sphere)(b)
@@ -284,7 +284,7 @@ def of_duchi_reports(trial: Trial) -> Iterator[bool]:
     cal = trial.declared(problem)
     epsilon = cal.details["local_epsilon"]
     # weaker noise is a larger epsilon
-    used = dataclasses.replace(cal, details={**cal.details, "local_epsilon": epsilon / trial.share})
+    used = with_values(cal, local_epsilon=lambda declared: declared / trial.share)
     agree = np.exp(epsilon) / (1 + np.exp(epsilon))
     if built.release == "record":
         reports = built.noisy_rows(problem, used, spawn(11, 1)[0])

@@ -111,6 +111,25 @@ def test_a_view_that_computes_is_noticed(tmp_path: Path) -> None:
         assert computing(view), line
 
 
+def reads_details(tree: ast.AST) -> list[int]:
+    """Lines that take a number out of `….details` by its name."""
+    taken = [node.value for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    taken += [node.func.value for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [node.lineno for node in taken if isinstance(node, ast.Attribute) and node.attr == "details"]
+
+
+@of_each(
+    [path for path in FILES if room(path.relative_to(ROOT).with_suffix("").parts) in {"mechanisms", "auditing", "experiments"}]
+)
+def test_nothing_computes_with_the_details_of_a_calibration(path: Path) -> None:
+    """They are shown; what training reads is `Calibration.for_training`."""
+    assert not reads_details(ast.parse(path.read_text()))
+
+
+def test_a_number_taken_from_details_is_noticed() -> None:
+    assert reads_details(ast.parse('step = [c.details["step_size"] for c in calibrations]\nmu = c.details.get("mu")')) == [1, 2]
+
+
 @of_each(FILES)
 def test_errors_are_named_where_they_are_caught(path: Path) -> None:
     """What nobody foresaw stops at `dpviz.common.boundary`, which logs it, and nowhere else."""

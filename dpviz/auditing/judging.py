@@ -146,7 +146,7 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
 
 def declares_gaussian(calibration: Calibration) -> bool:
     """Whether the calibration declares mu-GDP with the mu that its budget allows."""
-    mu = calibration.details.get("mu")
+    mu = calibration.mu
     claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
     return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
 
@@ -160,8 +160,7 @@ def _assumption(calibration: Calibration, distributions: Distributions | None) -
             "follow it."
         )
     if declares_gaussian(calibration):
-        mu = calibration.details["mu"]
-        return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {mu:.4g}."
+        return f"The guarantee itself is a Gaussian one: the calibration declares μ-GDP with μ = {calibration.mu:.4g}."
     return ""
 
 

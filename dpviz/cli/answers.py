@@ -78,7 +78,7 @@ def run(resolved: ResolvedRun) -> dict[str, Any]:
 
 def guarantee(cal: Calibration) -> dict[str, Any]:
     """A calibration as values."""
-    skipped = ("budget", "proved_budget", "claimed_budget", "status", "neighbouring", "details")
+    skipped = ("budget", "proved_budget", "claimed_budget", "status", "neighbouring", "for_training", "mu", "details")
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
         "asked": budget(cal.budget),

@@ -18,7 +18,7 @@ import numpy as np
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.mechanisms.calibration import Calibration
+from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
@@ -70,6 +70,11 @@ class Training:
     def scales(self) -> Floats:
         """(E,) noise scales."""
         return np.array([c.noise_scale for c in self.calibrations])
+
+    @property
+    def step_lengths(self) -> Floats:
+        """(E,) step lengths, of methods whose calibrations set a `StepSize`."""
+        return np.array([c.values(StepSize).step_size for c in self.calibrations]) * self.problem.setting.unit_step
 
 
 #: families in the order in which they are shown; one hue each

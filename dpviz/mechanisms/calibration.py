@@ -10,13 +10,35 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from dpviz.common.words import Words
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 #: what a publication states: the budget asked for, or nothing
 Claim: TypeAlias = Literal["as asked", "nothing"]
+
+
+@dataclass(frozen=True)
+class TrainingValues:
+    """Base of what training reads of a calibration beside its noise scale. Each method declares its own fields, all numbers.
+
+    They follow from public facts only, as the noise scale does.
+    """
+
+
+Values = TypeVar("Values", bound=TrainingValues)
+
+
+@dataclass(frozen=True)
+class StepSize(TrainingValues):
+    """For methods whose step length follows from the noise.
+
+    Attributes:
+        step_size: in units of `Setting.unit_step`, 1/L for linear models.
+    """
+
+    step_size: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +60,10 @@ class Calibration:
         conversion: how a composed guarantee becomes (epsilon, delta), "" where nothing is converted.
         conditions: what must hold for `proved_budget`.
         notes: remarks for people: flaws, deviations from the paper and why.
-        details: further numbers by name, for pages and tests.
+        for_training: what training reads beside the noise scale; `values` gives it with its type.
+        mu: the noise is declared to be mu-Gaussian DP with this mu; None where nothing of the kind is declared.
+        details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
+            `for_training` are among them.
 
     Raises:
         ValueError: the label does not fit the budgets and the conditions.
@@ -58,9 +83,14 @@ class Calibration:
     conversion: Words = ""
     conditions: tuple[Words, ...] = ()
     notes: tuple[Words, ...] = ()
+    for_training: TrainingValues | None = None
+    mu: float | None = None
     details: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        declared = {} if self.mu is None else {"mu": self.mu}
+        read = {} if self.for_training is None else vars(self.for_training)
+        object.__setattr__(self, "details", self.details | declared | read)
         proof = self.status in (Status.PROVED, Status.PROVED_IF)
         if proof != (self.proved_budget is not None):
             raise ValueError(f"{self.status.value!r} does not fit the proved budget {self.proved_budget}")
@@ -85,6 +115,8 @@ class Calibration:
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
         conversion: Words = "",
         notes: tuple[Words, ...] = (),
+        for_training: TrainingValues | None = None,
+        mu: float | None = None,
         details: dict[str, float] | None = None,
     ) -> Calibration:
         """Noise with a proof.
@@ -107,6 +139,8 @@ class Calibration:
             neighbouring=neighbouring,
             conversion=conversion,
             notes=notes,
+            for_training=for_training,
+            mu=mu,
             details=details or {},
         )
 
@@ -123,6 +157,7 @@ class Calibration:
         noise_family: str = "gaussian",
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
         notes: tuple[Words, ...] = (),
+        for_training: TrainingValues | None = None,
         details: dict[str, float] | None = None,
     ) -> Calibration:
         """Noise that a publication claims to be enough for `budget`, without a proof that holds."""
@@ -139,6 +174,7 @@ class Calibration:
             noise_family=noise_family,
             neighbouring=neighbouring,
             notes=notes,
+            for_training=for_training,
             details=details or {},
         )
 
@@ -155,6 +191,7 @@ class Calibration:
         noise_family: str = "gaussian",
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
         notes: tuple[Words, ...] = (),
+        for_training: TrainingValues | None = None,
         details: dict[str, float] | None = None,
     ) -> Calibration:
         """Whatever noise there is, nobody claims that it protects anybody."""
@@ -171,8 +208,19 @@ class Calibration:
             noise_family=noise_family,
             neighbouring=neighbouring,
             notes=notes,
+            for_training=for_training,
             details=details or {},
         )
+
+    def values(self, kind: type[Values]) -> Values:
+        """What training reads beside the noise scale.
+
+        Raises:
+            TypeError: the calibration is another method's, whose values are of another kind.
+        """
+        if not isinstance(self.for_training, kind):
+            raise TypeError(f"a calibration with {kind.__name__} is needed, got {self.for_training!r}")
+        return self.for_training
 
     def conditional(self, *conditions: Words) -> Calibration:
         """The same, proved only where all of `conditions` hold."""

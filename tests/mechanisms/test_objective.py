@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from support import make_problem
+from support_noise import with_values
 from threadpoolctl import threadpool_limits
 
 from dpviz.common.random import spawn
@@ -116,7 +117,7 @@ def noise_behind(problem: Problem, theta: np.ndarray, calibration: Calibration) 
 
 
 def without_output_noise(calibration: Calibration) -> Calibration:
-    return dataclasses.replace(calibration, details={**calibration.details, "sigma_output": 0.0})
+    return with_values(calibration, sigma_output=lambda _: 0.0)
 
 
 def two_sided(law: stats.rv_continuous, value: float) -> float:

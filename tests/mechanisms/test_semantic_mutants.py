@@ -27,7 +27,7 @@ from mechanisms import test_protected_training as protected
 from mechanisms import test_renyi_filter as filtered
 from privacy import test_declared_events as events
 from support import ONE_OF_EACH_FAMILY
-from support_noise import SCALES
+from support_noise import weaker, with_values
 
 import dpviz
 from dpviz.auditing import judging
@@ -186,8 +186,7 @@ def calibrations(change: Callable[[Any], Any]) -> Callable[[Patch], None]:
 
 def less_noise(cal: Any) -> Any:
     # of randomised response the local epsilon is the noise
-    details = {k: v / 2 if k in SCALES else 2 * v if k == "local_epsilon" else v for k, v in cal.details.items()}
-    return dataclasses.replace(cal, noise_scale=cal.noise_scale / 2, details=details)
+    return with_values(weaker(cal, 0.5), local_epsilon=lambda declared: 2 * declared)
 
 
 def add_remove_for_replace_one(cal: Any) -> Any:

@@ -13,6 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding
@@ -23,6 +24,23 @@ from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
 
 _WORK = 50_000_000  # losses evaluated between two reports of progress
+
+
+@dataclass(frozen=True)
+class Prices(TrainingValues):
+    """What a run of DP-AGD pays for, in rho of zCDP.
+
+    Attributes:
+        rho_total: the whole budget.
+        rho_nmax: price of a choice of a step length.
+        rho_ng: price of the first gradient.
+        gumbel_scale: scale of the Gumbel noise of a choice, worth rho_nmax.
+    """
+
+    rho_total: float
+    rho_nmax: float
+    rho_ng: float
+    gumbel_scale: float
 
 
 @dataclass(frozen=True)
@@ -124,15 +142,9 @@ class DPAGD(ProtectsQuery):
                 *rounding(setting),
                 "The losses that choose a step length are summed in single precision; that rounding is outside the proof.",
             ),
-            details={
-                "rho_total": rho,
-                "eps_nmax": epsilon_choice,
-                "rho_nmax": rho_choice,
-                "rho_ng": rho_gradient,
-                # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
-                "gumbel_scale": spread / math.sqrt(8 * rho_choice),
-                "most_choices": math.floor(rho / rho_choice),
-            },
+            # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
+            for_training=Prices(rho, rho_choice, rho_gradient, gumbel_scale=spread / math.sqrt(8 * rho_choice)),
+            details={"eps_nmax": epsilon_choice, "most_choices": math.floor(rho / rho_choice)},
         )
 
     def fit(self, training: Training) -> Fit:
@@ -193,14 +205,15 @@ class Runs:
         def each(values: Sequence[float]) -> Floats:
             return np.repeat(np.array(values, float), len(streams))
 
-        self.total = each([c.details["rho_total"] for c in calibrations])
+        prices = [c.values(Prices) for c in calibrations]
+        self.total = each([p.rho_total for p in prices])
         self.rho = self.total.copy()
-        self.price = each([c.details["rho_ng"] for c in calibrations])
-        self.choice_price = each([c.details["rho_nmax"] for c in calibrations])
+        self.price = each([p.rho_ng for p in prices])
+        self.choice_price = each([p.rho_nmax for p in prices])
         # noise is a multiple of the noise scale, so that 0 switches all of it off
         on = each([float(c.noise_scale > 0) for c in calibrations])
         self.gradient_scale = each([c.noise_scale for c in calibrations]) * np.sqrt(self.price)
-        self.gumbel_scale = on * each([c.details["gumbel_scale"] for c in calibrations])
+        self.gumbel_scale = on * each([p.gumbel_scale for p in prices])
         r = len(self.theta)
         self.alive, self.fresh = np.ones(r, bool), np.ones(r, bool)
         self.exact, self.noisy = np.zeros_like(self.theta), np.zeros_like(self.theta)

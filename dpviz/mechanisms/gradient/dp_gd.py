@@ -15,6 +15,7 @@ from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import (
     BoundsSensitivity,
     HasExcessTheory,
@@ -140,12 +141,12 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             accountant="exact composition of Gaussian mechanisms",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes,
+            for_training=StepSize(step_size),
+            mu=gaussian_mu(budget),
             details={
-                "mu": gaussian_mu(budget),
                 "exact_noise_scale": exact,
                 "exact_c": self.exact_c(budget),
                 "steps": float(steps),
-                "step_size": step_size,
             },
         )
 
@@ -178,7 +179,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         sigma = np.repeat(training.scales, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
-        lengths = np.repeat([c.details["step_size"] for c in training.calibrations], s)[:, None] * problem.setting.unit_step
+        lengths = np.repeat(training.step_lengths, s)[:, None]
         steps = self.step_count(problem.setting)
         energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
 

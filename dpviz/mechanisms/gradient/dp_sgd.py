@@ -104,7 +104,8 @@ class DPSGD(EqualSteps):
         base = super().calibrate(setting, budget)
         if not self._reshuffled:
             return base
-        mu = 2 * math.sqrt(self._epochs) / base.details["noise_multiplier"]
+        # a row moves a sum by at most twice what it contributes, and the noise is on that sum
+        mu = math.sqrt(self._epochs) * base.sensitivity / base.noise_scale
         exact = self.method.accountant == "gaussian"
         return replace(
             base,
@@ -117,7 +118,7 @@ class DPSGD(EqualSteps):
                 "Every iterate may be published, and the orders too.",
                 ROUNDING,
             ),
-            details={**base.details, "mu": mu},
+            mu=mu,
         )
 
     def individual(

@@ -14,6 +14,7 @@ from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
 from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
@@ -30,6 +31,19 @@ from dpviz.privacy.search import smallest
 
 MOST_STEPS = 200_000
 _ROUNDING = 1e-8  # of the clip norm: well above the rounding of a difference of two sums
+
+
+@dataclass(frozen=True)
+class Multipliers(StepSize):
+    """Step size and noise multipliers of the accounted form.
+
+    Attributes:
+        noise_multiplier_full: z1, of a full gradient, in units of the clip norm.
+        noise_multiplier_inner: z2, of an inner step, in units of C_t.
+    """
+
+    noise_multiplier_full: float
+    noise_multiplier_inner: float
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if budget is None:
             return self._step_size(setting, 0.0)
-        return self.calibrate(setting, budget).details["step_size"]
+        return self.calibrate(setting, budget).values(StepSize).step_size
 
     def _step_size(self, setting: Setting, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for noise `sigma` on a full gradient or, if published, on a step."""
@@ -139,20 +153,16 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                 "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
                 "Every iterate may be published.",
             ),
-            details={
-                "noise_multiplier_full": z1,
-                "noise_multiplier_inner": z2,
-                "sampling_rate": self.sampling_rate,
-                "steps": float(self.rounds * self.inner_steps),
-                "step_size": step_size,
-            },
+            for_training=Multipliers(step_size, z1, z2),
+            details={"sampling_rate": self.sampling_rate, "steps": float(self.rounds * self.inner_steps)},
         )
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if self.noise != "accounted" or calibration.noise_scale <= 0:
             return None
         z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)
-        z2 = z1 * calibration.details["noise_multiplier_inner"] / calibration.details["noise_multiplier_full"]
+        declared = calibration.values(Multipliers)
+        z2 = z1 * declared.noise_multiplier_inner / declared.noise_multiplier_full
         inner = Sampled(Gaussian.of_rows(1.0, z2), self.sampling_rate)
         return Composed((Repeated(Gaussian.of_rows(1.0, z1), self.rounds), Repeated(inner, self.rounds * self.inner_steps)))
 
@@ -221,12 +231,12 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                 f"(ε = {undrawn:.3g}, δ = {budget.delta:.3g})-DP; so the run is (ε = {undrawn:.3g}, δ = "
                 f"{min(1.0, drawn + budget.delta):.3g})-DP, which means nothing where that δ is not far below 1/n = {1 / n:.2g}.",
             ),
+            for_training=StepSize(self._step_size(setting, sigma)),
             details={
                 "chance_of_being_drawn": drawn,
                 "epsilon_if_never_drawn": undrawn,
                 "largest_epsilon_over_c1": steps / n**2,
                 "steps": float(steps),
-                "step_size": self._step_size(setting, sigma),
             },
         )
 
@@ -291,7 +301,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
         inner = scale * np.array([z2 / z1 for z1, z2 in multipliers]) * n / bound
-        step = np.array([[c.details["step_size"]] for c in calibrations]) * problem.setting.unit_step
+        step = training.step_lengths[:, None]
         x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
         for t in range(self.rounds):
             anchor = x.copy()

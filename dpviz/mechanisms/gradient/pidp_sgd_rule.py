@@ -14,6 +14,7 @@ from dpviz.common.words import Words
 from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Floats, RuleView
+from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.published_noise import pidp_passes
@@ -68,6 +69,24 @@ def log10_pass(doubled: Floats, threshold: float, sigma_c: float) -> Floats:
 
 
 @dataclass(frozen=True)
+class LiteralRule(TrainingValues):
+    """The numbers of lines 8 to 10, from the rule's share of the budget.
+
+    Attributes:
+        epsilon_1, delta_1: what training may spend.
+        radius: r of lines 9 and 10, absolute.
+        threshold: 2 r delta_1 (1 + e^-epsilon_1), with which lines 9 and 10 compare |2c + b|.
+        sigma_c: standard deviation of b, line 8.
+    """
+
+    epsilon_1: float
+    delta_1: float
+    radius: float
+    threshold: float
+    sigma_c: float
+
+
+@dataclass(frozen=True)
 class Rule:
     """Which rows train without noise.
 
@@ -89,10 +108,10 @@ class Rule:
             return np.abs(contribution).max(axis=2) <= self.influence_threshold
         passed = np.empty(contribution.shape[:2], bool)
         for e, cal in enumerate(calibrations):
-            at = cal.details
-            noise = at["sigma_c"] * draw if cal.noise_scale > 0 else 0.0  # line 8
+            at = cal.values(LiteralRule)
+            noise = at.sigma_c * draw if cal.noise_scale > 0 else 0.0  # line 8
             doubled = 2 * self.with_error(contribution[e]) + noise  # lines 7 and 9
-            passed[e] = pidp_passes(doubled, at["radius"], at["epsilon_1"], at["delta_1"])  # lines 9 and 10
+            passed[e] = pidp_passes(doubled, at.radius, at.epsilon_1, at.delta_1)  # lines 9 and 10
         return passed
 
     def passes_fraction(self, statistic: Floats) -> NDArray[np.bool_]:
@@ -119,7 +138,7 @@ class Rule:
     def bound(self, statistic: Floats, calibration: Calibration) -> float:
         """The threshold that `statistic` (n,) is compared with."""
         if self.kind == "literal":
-            return calibration.details["threshold"]
+            return calibration.values(LiteralRule).threshold
         if self.kind == "threshold":
             return self.influence_threshold
         passing = statistic[self.passes_fraction(statistic)]
@@ -128,7 +147,7 @@ class Rule:
     def views(self, problem: Problem, start: Floats, calibration: Calibration) -> tuple[RuleView, RuleView]:
         """The rule as written and as intended at the model `start` (m,), the one in use first."""
         solve = single.solver(problem, start)
-        at, n = calibration.details, problem.n
+        at, n = calibration.values(LiteralRule), problem.n
         noisy = calibration.noise_scale > 0
         influence, doubled, log10 = np.empty(n), np.empty(n), np.empty(n)
         for block, c in single.contributions(problem, start, solve):
@@ -136,7 +155,7 @@ class Rule:
             twice = 2 * self.with_error(c)
             doubled[block] = np.abs(twice).max(axis=1)
             if noisy:
-                log10[block] = log10_pass(twice, at["threshold"], at["sigma_c"])
+                log10[block] = log10_pass(twice, at.threshold, at.sigma_c)
         written = RuleView(
             name="as written",
             words="A row passes where every entry of 2c + b is small: lines 9 and 10 are the one threshold 2rδ₁(1 + e^-ε₁).",
@@ -144,11 +163,11 @@ class Rule:
             statistic_label="largest |2(c + E)| over the parameters, without the rule's own noise b",
             statistic=doubled,
             low=-math.inf,
-            high=at["threshold"],
-            passes=doubled <= at["threshold"],
+            high=at.threshold,
+            passes=doubled <= at.threshold,
             used=self.kind == "literal",
             log10_pass=log10 if noisy else None,
-            notes=(f"b has standard deviation {at['sigma_c']:.3g}, {at['sigma_c'] / at['threshold']:.3g} times the threshold.",),
+            notes=(f"b has standard deviation {at.sigma_c:.3g}, {at.sigma_c / at.threshold:.3g} times the threshold.",),
         )
         intended = self._intended(influence, used=not written.used)
         return (written, intended) if written.used else (intended, written)
@@ -188,7 +207,7 @@ def refused(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats
     largest = np.abs(draw).max(axis=1)
     for e, cal in enumerate(calibrations):
         if cal.noise_scale > 0:
-            part = slice(e * count, (e + 1) * count)
+            part, at = slice(e * count, (e + 1) * count), cal.values(LiteralRule)
             # rounding is far below this margin
-            out[part] = cal.details["sigma_c"] * largest > (reach[part] + cal.details["threshold"]) * (1 + 1e-6)
+            out[part] = at.sigma_c * largest > (reach[part] + at.threshold) * (1 + 1e-6)
     return out

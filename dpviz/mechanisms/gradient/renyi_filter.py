@@ -15,6 +15,7 @@ from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
@@ -148,13 +149,13 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes + rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps),
+            for_training=StepSize(step_size),
+            mu=mu,
             details={
-                "mu": mu,
                 "row_budget": paid * bound**2,
                 "rho_add_remove": paid * bound**2 / (2 * (setting.n * sigma) ** 2),  # Feldman & Zrnic 2021
                 "rho_replace_one": mu**2 / 2,
                 "steps": float(steps),
-                "step_size": step_size,
             },
         )
 
@@ -216,7 +217,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=self.paid_steps(problem.setting),
         )
-        length = np.repeat([c.details["step_size"] for c in training.calibrations], s)[:, None] * problem.setting.unit_step
+        length = np.repeat(training.step_lengths, s)[:, None]
         timeline = np.zeros((e * s, steps))
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 

@@ -21,6 +21,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
@@ -367,12 +368,11 @@ class EqualSteps(PoissonSGD):
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)
-        return replace(base, details={**base.details, "step_size": self.step_size or self.by_noise(setting, base.noise_scale)})
+        return replace(base, for_training=StepSize(self.step_size or self.by_noise(setting, base.noise_scale)))
 
     def equal_lengths(self, training: Training) -> Floats:
         """(E, T) step lengths."""
-        unit = training.problem.setting.unit_step
-        return np.repeat([[c.details["step_size"] * unit] for c in training.calibrations], self.steps, axis=1)
+        return np.repeat(training.step_lengths[:, None], self.steps, axis=1)
 
 
 def precision(setting: Setting) -> type[np.floating]:

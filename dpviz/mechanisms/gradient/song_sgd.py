@@ -12,6 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.shared import ROUNDING, Plan, train
@@ -22,6 +23,17 @@ from dpviz.privacy.budget import Budget
 
 _FIRST = 10.0  # of the longest stable step: as steps fall, the first ones may be longer
 _AT_EPSILON = 2.0  # for which an automatic value is shown where no budget is known
+
+
+@dataclass(frozen=True)
+class Batching(StepSize):
+    """The first step's length, and how many batches a pass has.
+
+    Attributes:
+        batches: number of batches of one pass.
+    """
+
+    batches: int
 
 
 @dataclass(frozen=True)
@@ -118,16 +130,13 @@ class SongSGD(ProtectsQuery):
                 "The division into batches is random and does not depend on the data.",
                 ROUNDING,
             ),
-            details={
-                "smallest_batch": float(smallest),
-                "steps": steps,
-                "step_size": self._step_size(setting, steps, budget.epsilon),
-            },
+            for_training=Batching(self._step_size(setting, steps, budget.epsilon), batches=len(edges) - 1),
+            details={"smallest_batch": float(smallest), "steps": steps},
         )
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations = training.problem, training.calibrations
-        counts = np.array([round(c.details["steps"] / self.passes) for c in calibrations])
+        counts = np.array([c.values(Batching).batches for c in calibrations])
         theta = np.empty((len(calibrations), len(training.streams), problem.m))
         visits, clipped = None, np.empty((*theta.shape[:2], problem.n), np.float32) if training.record else None
         parts = np.unique(counts).tolist()
@@ -145,14 +154,11 @@ class SongSGD(ProtectsQuery):
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped))
 
     def _plan(self, training: Training, edges: np.ndarray) -> Plan:
-        problem = training.problem
         sizes = np.tile(np.diff(edges), self.passes).astype(float)
-
-        first = np.array([c.details["step_size"] for c in training.calibrations])
         return Plan(
             batches=shuffled_batches(edges),
             divisor=sizes,
-            lengths=first[:, None] * problem.setting.unit_step / np.sqrt(np.arange(1, len(sizes) + 1)),
+            lengths=training.step_lengths[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
             draw=gamma_sphere_draw,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,

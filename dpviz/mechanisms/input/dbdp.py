@@ -10,6 +10,7 @@ import numpy as np
 from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
@@ -109,11 +110,11 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 f"The publication leaves c open; here c = {self.c:g}. Algorithm 1 also publishes the perturbed rows.",
                 *unbounded_note(setting, self.lipschitz),
             ),
+            for_training=StepSize(self._step_size(setting, sigma)),
             details={
                 "q": q,
                 "steps": float(self.step_count(setting)),
                 "batch_size": float(self._batch_size(setting.n)),
-                "step_size": self._step_size(setting, sigma),
                 **facts,
             },
         )
@@ -128,7 +129,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         sigma, size = training.scales, self._batch_size(n)
         noisy = feature_noise_of(problem.model)
         theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
-        step = np.array([[c.details["step_size"]] for c in training.calibrations]) * problem.setting.unit_step
+        step = training.step_lengths[:, None]
         lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
         steps = self.step_count(problem.setting)
         for s, stream in enumerate(streams):

@@ -83,8 +83,8 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
                 "Only the sum of the matrix reports is drawn, from its exact distribution; the noise shown is that of the vector "
                 "report.",
             ),
+            mu=mu,
             details={
-                "mu": mu,
                 "local_noise_scale": local,
                 "local_mu": sensitivity / local,
                 "local_epsilon": float(gaussian_epsilon(budget.delta, sensitivity / local)),

@@ -14,6 +14,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
@@ -132,7 +133,6 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         details = {
             "strong_convexity": setting.mu if convex else float("nan"),
             "steps": float(self.step_count(setting)),
-            "step_size": self._step_size(setting, sigma),
         }
         notes: list[Words] = [ONCE]
         if self.sharing == "shared":
@@ -158,6 +158,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             noise_scale=sigma,
             accountant=f"the publication's moments argument, eq. ({'9' if convex else '12'}), with c = {self.c:g}",
             notes=tuple(notes),
+            for_training=StepSize(self._step_size(setting, sigma)),
             details=details,
         )
 
@@ -165,7 +166,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
         start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
-        step = np.array([[c.details["step_size"]] for c in training.calibrations]) * problem.setting.unit_step
+        step = training.step_lengths[:, None]
         steps = self.step_count(problem.setting)
         # what all seeds share is made before the workers start, so that they do not make it twice
         noisy.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])

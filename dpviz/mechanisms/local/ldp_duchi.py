@@ -13,6 +13,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
+from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.mechanisms.local.shared import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
@@ -28,6 +29,22 @@ def report_length(epsilon: float, d: int) -> float:
     The factor makes E[z] = v; epsilon may be infinite.
     """
     return math.sqrt(math.pi) * math.exp(gammaln((d + 1) / 2) - gammaln(d / 2)) / math.tanh(epsilon / 2)
+
+
+@dataclass(frozen=True)
+class LocalEpsilon(TrainingValues):
+    """What the coins of a report follow.
+
+    Attributes:
+        local_epsilon: epsilon of one report.
+    """
+
+    local_epsilon: float
+
+
+def _epsilon(calibration: Calibration) -> float:
+    """Epsilon of one report; noise switched off is the limit of large epsilon."""
+    return calibration.values(LocalEpsilon).local_epsilon if calibration.noise_scale > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,7 @@ class LDPDuchi(LocalMechanism):
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]
-        details = {"local_epsilon": local, "B": length, "expected_noise_norm": length}
+        details = {"B": length, "expected_noise_norm": length}
         if budget.delta > 0:
             shuffled = central_epsilon(local, setting.n, budget.delta)
             details |= {
@@ -99,6 +116,7 @@ class LDPDuchi(LocalMechanism):
             accountant="shuffled pure ε reports" if self.central else "randomised response between half spheres, pure ε",
             conversion="Feldman, McMillan, Talwar 2021, Theorem 3.1" if self.central else "",
             notes=tuple(notes),
+            for_training=LocalEpsilon(local),
             details=details,
         )
         return found.conditional(SHUFFLED) if self.central else found
@@ -106,13 +124,14 @@ class LDPDuchi(LocalMechanism):
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if calibration.noise_scale <= 0:
             return None
-        report = PureEpsilon(calibration.details["local_epsilon"])
+        report = PureEpsilon(calibration.values(LocalEpsilon).local_epsilon)
         return Shuffled(report, setting.n) if self.central else report
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
-        # noise switched off is the limit of large epsilon
-        epsilon = np.array([c.details["local_epsilon"] if c.noise_scale > 0 else math.inf for c in training.calibrations])
+        epsilon = np.array(
+            [c.values(LocalEpsilon).local_epsilon if c.noise_scale > 0 else math.inf for c in training.calibrations]
+        )
         lengths = np.zeros((len(epsilon), len(streams), problem.n))
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
@@ -133,7 +152,7 @@ class LDPDuchi(LocalMechanism):
         """(n, d) reports as rows: signed records signed back, y z, or reported features; None for gradient reports."""
         if self.release == "gradient":
             return None
-        epsilon = np.array([calibration.details["local_epsilon"] if calibration.noise_scale > 0 else math.inf])
+        epsilon = np.array([_epsilon(calibration)])
         coins, directions = (generator(s) for s in substreams(stream, 2))
         if not problem.setting.linear:
             weights, sphere = self._reports(problem, epsilon, coins, directions, np.empty((1, problem.n)))

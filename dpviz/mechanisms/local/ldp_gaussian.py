@@ -81,8 +81,8 @@ class LDPGaussian(LocalMechanism):
             accountant="shuffled Gaussian reports" if self.central else "exact Gaussian mechanism per report (Balle & Wang 2018)",
             conversion="a point of the Gaussian's (ε, δ) curve, then Feldman, McMillan, Talwar 2021" if self.central else "",
             notes=tuple(notes),
+            mu=mu,
             details={
-                "mu": mu,
                 "local_epsilon": local,
                 "local_delta": budget.delta,
                 "central_epsilon": shuffled.epsilon,

@@ -16,6 +16,7 @@ from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.shared import (
     QUERY,
     ObjectivePerturbation,
+    Regularised,
     at_most,
     gradient_bound,
     kink_notes,
@@ -28,6 +29,17 @@ from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
 
 _RANK = 2  # r in Algorithm 1: a replacement changes the Hessian of a margin loss by rank two
+
+
+@dataclass(frozen=True)
+class WithOutput(Regularised):
+    """The regularisation, and the noise on the finished parameters.
+
+    Attributes:
+        sigma_output: its standard deviation per coordinate.
+    """
+
+    sigma_output: float
 
 
 @dataclass(frozen=True)
@@ -101,13 +113,12 @@ class AMP(ObjectivePerturbation):
             accountant="density of the minimiser for the objective part, Gaussian mechanism for the output part",
             conversion="ε and δ of the two parts add up",
             notes=notes,
+            for_training=WithOutput(total, sigma_output),
             details={
-                "Lam": total,
                 "Delta": total - setting.n * setting.lam,
                 "J": curvature_term(beta, total),
                 "gamma": gamma,
                 "output_sensitivity": moved,
-                "sigma_output": sigma_output,
                 **details,
             },
         )
@@ -119,7 +130,7 @@ class AMP(ObjectivePerturbation):
     def fit(self, training: Training) -> Fit:
         problem = training.problem
         theta = minimise(training, self.stopping_norm(problem.n), strict=True)
-        output = np.array([c.details["sigma_output"] if c.noise_scale > 0 else 0.0 for c in training.calibrations])
+        output = np.array([c.values(WithOutput).sigma_output if c.noise_scale > 0 else 0.0 for c in training.calibrations])
         draws = standard_gaussian([substreams(stream, 1)[0] for stream in training.streams], problem.m)
         return Fit(theta + output[:, None, None] * draws, NoiseRecord(self.noise_enters))
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import EXACT, QUERY, ObjectivePerturbation, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.shared import EXACT, QUERY, ObjectivePerturbation, Regularised, gradient_bound, kink_notes
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term
@@ -65,5 +65,6 @@ class CMSObjective(ObjectivePerturbation):
             proves=Budget(eps),
             accountant="density of the minimiser: noise at 2G plus the curvature term, pure ε",
             notes=notes,
-            details={"eps_prime": remaining, "Delta": delta, "beta": beta, "Lam": total, "J": terms * curvature_term(c, total)},
+            for_training=Regularised(total),
+            details={"eps_prime": remaining, "Delta": delta, "beta": beta, "J": terms * curvature_term(c, total)},
         ).conditional(*EXACT)

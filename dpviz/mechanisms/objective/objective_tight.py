@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, gradient_bound, kink_notes, regularisation
+from dpviz.mechanisms.objective.shared import (
+    EXACT,
+    QUERY,
+    GaussianObjective,
+    Regularised,
+    gradient_bound,
+    kink_notes,
+    regularisation,
+)
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import BOUNDS, curvature_term, objective_sigma
@@ -61,5 +69,6 @@ class ObjectiveTight(GaussianObjective):
             claims="nothing",
             accountant=f"density of the minimiser, {self.bound} slopes, solved for the noise",
             notes=notes,
-            details={"Delta": extra, "Lam": total, "J": curvature_term(setting.beta, total)},
+            for_training=Regularised(total),
+            details={"Delta": extra, "J": curvature_term(setting.beta, total)},
         ).conditional(*EXACT)

@@ -14,6 +14,7 @@ import numpy as np
 from dpviz.common.random import STANDARD
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
+from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Setting
@@ -32,8 +33,19 @@ QUERY: Words = "the sum of the rows' gradients at the released parameters"
 
 
 @dataclass(frozen=True)
+class Regularised(TrainingValues):
+    """The regularisation with which the perturbed objective is minimised.
+
+    Attributes:
+        Lam: n lam + Delta, beside the sum over rows.
+    """
+
+    Lam: float
+
+
+@dataclass(frozen=True)
 class ObjectivePerturbation(ProtectsQuery):
-    """Base: `noise_scale` of a calibration is that of b, `details["Lam"]` the total regularisation, both for the sum."""
+    """Base: `noise_scale` of a calibration is that of b, its `Regularised` the total regularisation, both for the sum."""
 
     family = "objective"
     noise_enters = "The objective: one random linear term is added to it before it is minimised."
@@ -55,7 +67,7 @@ class GaussianObjective(ObjectivePerturbation, IndividualBudget):
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        return after_objective_noise(problem, theta, calibration.details["Lam"], calibration.noise_scale)
+        return after_objective_noise(problem, theta, calibration.values(Regularised).Lam, calibration.noise_scale)
 
 
 def minimise(training: Training, tolerance: float, *, strict: bool = False) -> Floats:
@@ -64,7 +76,7 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
     n, m = problem.n, problem.m
     draws = STANDARD[calibrations[0].noise_family](streams, m)
     linear = training.scales[:, None, None] * draws / n
-    lam = np.repeat([c.details["Lam"] / n for c in calibrations], len(streams))
+    lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
     theta = minimise_many(
         problem.rows.signed,
         problem.model.loss,

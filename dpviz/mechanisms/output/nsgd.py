@@ -50,8 +50,9 @@ class NSGD(MiniBatch):
                 "Gaussian mechanism, Rényi divergence (Chen et al. 2019, Lemma 1)",
                 "Mironov 2017, Proposition 3",
             )
-            details["exact_epsilon"] = float(gaussian_epsilon(budget.delta, worst / sigma))
-            notes.append(f"The exact Gaussian mechanism proves ε = {details['exact_epsilon']:.4g} at this noise.")
+            exact = float(gaussian_epsilon(budget.delta, worst / sigma))
+            details["exact_epsilon"] = exact
+            notes.append(f"The exact Gaussian mechanism proves ε = {exact:.4g} at this noise.")
         return Calibration.proved(
             budget,
             sensitivity=worst,

@@ -107,9 +107,9 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             proves=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
             accountant=accountant,
             notes=tuple(notes),
+            mu=mu_star,
             details={
                 "steps": float(self.step_count(setting)),
-                "mu": mu_star,
                 "exact_sensitivity": exact,
                 "published_sensitivity": zhang(n, mu, L, G),
             },

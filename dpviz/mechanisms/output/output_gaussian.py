@@ -52,7 +52,7 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
             noise_family="gaussian",
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
             notes=notes,
-            details={"mu": mu},
+            mu=mu,
         )
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
