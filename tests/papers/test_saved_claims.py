@@ -12,7 +12,7 @@ import pytest
 
 from dpviz.cli.main import main
 from dpviz.papers import saved
-from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, check, list_claims
+from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, check, list_claims, numerics
 
 _TIMES = ("objective-fastest",)  # its verdict is of the computer that measured it
 
@@ -80,3 +80,11 @@ def test_saved_verdicts_are_those_of_this_version(name: str) -> None:
         pytest.skip("saved by this version, or a measured time")
     verdict, before = check(name).verdict, kept.findings[name].verdict
     assert (verdict.outcome, verdict.condition) == (before.outcome, before.condition)
+
+
+def test_verdicts_on_theorems_with_an_open_constant_say_what_it_is_set_to() -> None:
+    kept = saved.load()
+    open_ones = [c for c in list_claims().values() if c.paper.startswith("kang") and (c.privacy or c.id == "dbdp-noise-rate")]
+    assert len(open_ones) >= 5
+    for claim in open_ones:
+        assert numerics.OPEN in kept.findings[claim.id].verdict.rule, claim.id

@@ -137,7 +137,7 @@ def largest_probability(correct: int, guesses: int, canaries: int, epsilon: floa
 
 
 def published(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
-    """Steinke, Nasr, Jagielski 2023, Theorem 5.2."""
+    """The bound of Steinke, Nasr, Jagielski 2023, section 5, as in their published code."""
     p = 1 / (1 + math.exp(-epsilon))
     below = np.cumsum(binom.pmf(np.arange(v - 1, -1, -1), r, p))
     return float(binom.sf(v - 1, r, p) + 2 * m * delta * (below / np.arange(1, v + 1)).max())
@@ -169,3 +169,25 @@ def test_the_published_term_of_delta_is_too_small_below_the_mean() -> None:
     reached = 1 - wrong
     assert reached > published(1, 2, 2, epsilon, delta)
     assert reached < one_run_p_value(1, 2, 2, epsilon, delta)
+
+
+@pytest.mark.parametrize(("r", "v", "epsilon"), [(1, 1, 0.5), (7, 3, 0.0), (20, 17, 1.0), (40, 5, 2.0)])
+def test_the_derivation_s_solution_of_stein_s_equation(r: int, v: int, epsilon: float) -> None:
+    """k y_k - e^eps (r - k) y_(k+1) = 1[k >= v] - P[B >= v]: y is not negative, and at v it is largest: the term of delta."""
+    grow = math.exp(epsilon)
+    p = grow / (1 + grow)
+    above, below = float(binom.sf(v - 1, r, p)), float(binom.cdf(v - 1, r, p))
+    # solved from both ends: k = 0 gives y_1 and so on upwards, k = r gives y_r and so on downwards
+    y = np.zeros(r + 2)
+    for k in range(v):
+        y[k + 1] = (k * y[k] + above) / (grow * (r - k))
+    down = np.zeros(r + 2)
+    for k in range(r, v - 1, -1):
+        down[k] = (below + grow * (r - k) * down[k + 1]) / k
+    assert y[v] == pytest.approx(down[v])
+    y[v:] = down[v:]
+    assert (y >= 0).all()
+    assert y.argmax() == v
+    assert y[v] == pytest.approx(above * below / (v * float(binom.pmf(v, r, p))))
+    m, delta = 3 * r, 1e-6
+    assert one_run_p_value(v, r, m, epsilon, delta) == pytest.approx(min(1.0, above + m * delta * y[v]))

@@ -54,8 +54,8 @@ def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
     st.caption(
         words.markdown(
             "W counts right guesses, r is the number of guesses, v of them were right, m is the number of canaries. "
-            "The smallest ε at which this reaches 5\u00a0% is the bound. For δ = 0 see Steinke, Nasr, Jagielski 2023, "
-            "Theorem 5.1; the exact term for δ is derived here. It replaces their Theorem 5.2."
+            "The smallest ε at which this reaches 5\u00a0% is the bound. For δ = 0 it is that of Steinke, Nasr, Jagielski 2023, "
+            "section 5. The exact term for δ is derived here and replaces theirs."
         )
     )
     code = f"canaries, result = one_run_of(spec, {result.canaries})\nprint(result.epsilon_lower, result.verdict)"
