@@ -31,7 +31,7 @@ if seen is not None:
             influence_map.beside(seen, a)
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        influence_map.draw(seen, influence, chosen, theme)
+        influence_map.draw(seen, influence, chosen, theme, a)
     with right:
         person.card(own, seen, influence, chosen, a)
     before_after.draw(seen, influence, chosen, theme)

@@ -7,6 +7,7 @@ is read from private rows and is outside every epsilon.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -92,6 +93,16 @@ def _tested(n: int) -> int:
     return n - train_size(n)
 
 
+def _quantiles(numbers: np.ndarray, shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Quantiles without repeats, rounded to a hundredth of the middle half's width or finer, so that they read well."""
+    exact = tuple(float(q) for q in dict.fromkeys(np.nanquantile(numbers, shares)))
+    width = float(np.subtract(*np.nanquantile(numbers, (0.75, 0.25))))
+    if width <= 0:
+        return exact
+    rounded = tuple(dict.fromkeys(round(cut, 2 - math.floor(math.log10(width))) + 0.0 for cut in exact))
+    return rounded if len(rounded) == len(exact) else exact
+
+
 def _table(dataset: Dataset) -> pd.DataFrame:
     used = dataset.frame.iloc[:, :-1]
     return used if dataset.beside is None else pd.concat([used, dataset.beside.set_axis(used.index)], axis=1)
@@ -114,7 +125,7 @@ def group(dataset: Dataset, grouping: Grouping) -> Groups:
         return _by_value(values, grouping)
     if not cuts:
         shares = (0.25, 0.5, 0.75) if _tested(dataset.n) >= 4 * SMALL else (0.5,)
-        cuts = tuple(float(q) for q in dict.fromkeys(np.nanquantile(values.to_numpy(float), shares)))
+        cuts = _quantiles(values.to_numpy(float), shares)
     numbers = values.to_numpy(float)
     index = np.searchsorted(np.asarray(cuts), numbers, side="right")
     ends = [f"{cut:g}" for cut in cuts]

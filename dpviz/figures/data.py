@@ -31,15 +31,15 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
         "hoverinfo": "skip",
     }
     # the numbers stand below the names: beside the bars a narrow page cuts them off
+    short = [shorten(name) for name in names]
     ticks = [
-        f"{shorten(name)} ({sign})<br>{n:,} ({100 * n / total:.1f} %)"
-        for name, sign, n in zip(names, ("−1", "+1"), counts, strict=True)
+        f"{name} ({sign})<br>{n:,} ({100 * n / total:.1f} %)" for name, sign, n in zip(short, ("−1", "+1"), counts, strict=True)
     ]
     return figure(
         theme,
         [bars],
         height=200,
-        margin=margin(left=210, top=10),
+        margin=margin(left=min(210, 50 + 9 * max(12, *(len(name) + 5 for name in short))), top=10),
         x={"title": "rows", "range": [0, 1.05 * max(counts)], "nticks": 3},
         y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
     )

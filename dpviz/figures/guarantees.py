@@ -34,6 +34,7 @@ def lanes(
     shares: bool = True,
     rising: bool = True,
     ghost: float = math.nan,
+    narrow: bool = False,
 ) -> go.Figure:
     """One lane for each status from top to bottom, one mark for each method, the best of each lane named.
 
@@ -44,6 +45,7 @@ def lanes(
         shares: whether values are shares, shown in percent.
         rising: whether more is better.
         ghost: value of another run, a dotted line called A; NaN for none.
+        narrow: whether there is no room for the name of the best method beside that of the lane.
     """
     shown = [name for name in names if any(p.lane == name for p in points)]
     traces: list[Trace] = []
@@ -60,7 +62,8 @@ def lanes(
         start = {"x": 0, "xref": "paper", "xanchor": "left", "y": k, "yshift": 28, "showarrow": False}
         start["bgcolor"] = theme.paper
         best = inside[-1]
-        notes.append(start | {"text": f"<b>{plain(name)}</b> · best: {plain(best.label)}", "font": {"size": FONT_SIZE - 1}})
+        named = "" if narrow else f" · best: {plain(best.label)}"
+        notes.append(start | {"text": f"<b>{plain(name)}</b>{named}", "font": {"size": FONT_SIZE - 1}})
     return figure(
         theme,
         traces,

@@ -39,6 +39,7 @@ def training_map(
     ticks: bool = False,
     used: NDArray[np.bool_] | None = None,
     named: NDArray[np.bool_] | None = None,
+    ghost: NDArray[np.bool_] | None = None,
 ) -> go.Figure:
     """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
 
@@ -61,6 +62,7 @@ def training_map(
         ticks: whether the axes have a scale that means something.
         used: (n,) rows that training used at least once; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
+        ghost: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
     """
     n = len(points)
     picked = group if group is not None and group.any() else None
@@ -79,9 +81,12 @@ def training_map(
     layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
     traces = [dots(*one) for one in layers if one[0].any()]
     traces += _keys(looks, theme)
+    traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
     scale, notes = {"colorscale": _SCALES[theme.name]} | bar, _row_names(xy, row_ids, above, chosen, theme)
-    return figure(theme, traces, height=MAP, coloraxis=scale, annotations=notes, **_layout(names, ticks))
+    more = LEGEND_LINE if ghost is not None and ghost.any() else 0
+    layout = _layout(names, ticks, more)
+    return figure(theme, traces, height=MAP + more, coloraxis=scale, annotations=notes, **layout)
 
 
 def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -137,13 +142,13 @@ def _row_names(
     return notes
 
 
-def _layout(names: tuple[str, str], ticks: bool) -> Trace:
-    """Axes, margins and legend of the map."""
+def _layout(names: tuple[str, str], ticks: bool, more: int = 0) -> Trace:
+    """Axes, margins and legend of the map; `more` pixels for a further line of the legend."""
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
-        "margin": margin(left=70 if ticks else 34, right=92, top=40 + 2 * LEGEND_LINE),
+        "margin": margin(left=70 if ticks else 34, right=92, top=40 + 2 * LEGEND_LINE + more),
         "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "x": axis | {"title": plain(names[0])},
         "y": axis | {"title": plain(names[1])},
@@ -182,6 +187,19 @@ def _key(name: str, symbol: str, line: Trace, theme: Theme) -> Trace:
     """A legend entry of its own: plotly draws that of a colour scale as black, which a dark page swallows."""
     marker = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
     return {"x": [None], "y": [None], "mode": "markers", "name": name, "marker": marker}
+
+
+def _crosses(xy: NDArray[np.float32], kind: str, base: float, theme: Theme) -> Trace:
+    """Crosses on the rows whose noise differs in run A, above the points and below the ring."""
+    return {
+        "type": kind,
+        "x": xy[:, 0],
+        "y": xy[:, 1],
+        "mode": "markers",
+        "name": f"{len(xy):,} differ in A",
+        "marker": {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}},
+        "hoverinfo": "skip",
+    }
 
 
 def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, size: float, theme: Theme) -> Trace:

@@ -19,6 +19,7 @@ _CONTROLS = 84  # pixels of the button and the slider
 _MOST = 20_000  # segments that are joined
 
 
+_BESIDE = 12  # signs of a legend entry that leave room for another one beside it on a projected page
 #: below the plot: the picture itself comes first
 _LEGEND: Trace = {
     "orientation": "h",
@@ -65,11 +66,11 @@ def decision_lines(
         dotted = {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}
         traces.append({"x": x, "y": y, "mode": "lines", "name": "A", "line": dotted, "hoverinfo": "skip"})
     count = len(private)
-    rows = -(-(4 + bool(outlier.any()) + (ghost is not None)) // (1 if narrow else 2))  # of the legend
-    name = f"{look.name}, {count} draws" if count > 1 else look.name
+    side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
+    rows = -(-(4 + bool(outlier.any()) + (ghost is not None)) // (2 if side_by_side else 1))  # of the legend
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
     for values, word, line in (
-        (private, name, thin),
+        (private, look.name, thin),
         (non_private[None], "non-private", {"color": theme.ink, "width": 5}),
     ):
         x, y = joined(*zero_lines(values, axes))

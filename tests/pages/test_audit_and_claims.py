@@ -230,3 +230,9 @@ def test_attackers_are_named_in_words() -> None:
     for score, said in SCORES.items():
         assert said in attack.attacker_words(score)
         assert said in attack.attacker_words(f"{score} (with its setting)")
+
+
+def test_no_two_claims_read_alike_where_one_is_chosen() -> None:
+    """A browser sends the text of an option: of two with one text it would open the wrong one."""
+    options = next(box for box in opened("Paper_claims").selectbox if box.label == "Claim").options
+    assert len(options) == len(set(options)) == len(list_claims())

@@ -49,6 +49,13 @@ def test_a_stays_on_every_page(name: str) -> None:
     assert page.query_params["pinned"]
 
 
+def test_the_map_marks_rows_whose_noise_differs_in_a() -> None:
+    a = dpviz.RunSpec("teaching", mechanism="pidp-sgd", epsilon=0.5, seeds=2)
+    page = settled(opened("Influence_and_noise", mechanism="output-gaussian", whose="own", pinned=pinned.PINNED.write(a)))
+    assert " differ in A" in pictures(page)
+    assert "moves its model most" in text(page)
+
+
 def test_a_run_on_other_rows_is_named_and_not_drawn() -> None:
     other = dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=0.5, seeds=2)
     page = settled(opened("Trade-off", methods="output-gaussian", pinned=pinned.PINNED.write(other)))

@@ -58,7 +58,7 @@ def text(page: AppTest) -> str:
 
 def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     page = opened(dataset="iris")
-    assert "iris has 150 rows and 5 features; 120 rows are trained on" in text(page)
+    assert "Iris has 150 rows and 5 features; 120 rows are trained on" in text(page)
     assert "66.7" in text(page)
     # at best d/(n eps)^2, as the problems are strongly convex
     assert (
@@ -79,7 +79,7 @@ def test_use_this_set_sets_the_sidebar() -> None:
     assert not page.exception
     assert page.selectbox(key="dataset").value == "wine"
     assert page.query_params["dataset"] in ("wine", ["wine"])
-    assert "wine has 178 rows" in text(page)
+    assert "Wine has 178 rows" in text(page)
 
 
 def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:

@@ -33,9 +33,9 @@ def board(spec: RunSpec, theme: Theme) -> None:
     st.markdown(
         words.markdown(
             f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
-            f"δ = {DELTA:g}, {RUNS} trainings on each side, {CONFIDENCE:.0%} confidence each: {ROWS} synthetic rows, and "
-            f"{UNPROVED_ROWS:,} where nothing is proved. {RUNS} trainings can show ε = {words.three(_CEILING)} at most. "
-            "It takes a minute or two."
+            f"δ = {words.three(DELTA)}, {RUNS} trainings on each side, {100 * CONFIDENCE:g} % confidence each: "
+            f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} trainings can show "
+            f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
         )
     )
     task = tasks.find(key)

@@ -170,7 +170,7 @@ def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme, ghost: f
         result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED, ghost=ghost
     )
     summary = (
-        f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({result.confidence:.0%} "
+        f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({100 * result.confidence:g} % "
         f"limits {words.percent(low)} to {words.percent(high)}); a coin toss is right in 50 %. Pair: {pair.why}"
     )
     charts.chart(fig, "guesses", summary)
@@ -191,7 +191,7 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         words.three(result.epsilon_lower),
         delta=("✗ above the claim" if by == BY_BOUND else f"✗ {by}") if by and final else None,
         delta_color="inverse",
-        help=f"{result.confidence:.0%} confidence, free of assumptions (Clopper-Pearson), at δ = "
+        help=f"{100 * result.confidence:g} % confidence, free of assumptions (Clopper-Pearson), at δ = "
         f"{words.three(cal.budget.delta)}.",
     )
     columns[3].metric(
@@ -243,9 +243,9 @@ def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> s
         free = _power(claim, result.counts.trials, WEAK, result.confidence)[0]
         counted = _power(claim, result.middle.trials, WEAK, result.confidence)[1]
         said.append(
-            f"What this N can see: Gaussian noise of {WEAK:.0%} of what the claim needs would be refuted by the bound without "
-            f"assumptions in {free:.1%} of such audits, by errors counted under the Gaussian assumption in {counted:.0%}"
-            + (", by the measured noise practically always." if measured is not None else ".")
+            f"What this N can see: Gaussian noise of {100 * WEAK:g} % of what the claim needs would be refuted by the bound "
+            f"without assumptions in {words.percent(free)} of such audits, by errors counted under the Gaussian assumption in "
+            f"{words.percent(counted)}" + (", by the measured noise practically always." if measured is not None else ".")
         )
     return " ".join(said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +82,12 @@ def _shown(claim: Claim, full: bool, seed: int) -> Shown:
 
 def opened(all_shown: Sequence[Shown]) -> Field[str]:
     """The field of the claim that is open, among those that are shown; the first by default."""
-    meanings = {s.claim.id: words.labelled(s.claim.meaning) for s in all_shown}
+    said = Counter(s.claim.meaning for s in all_shown)
+    meanings = {
+        # a browser sends the text of an option, so that two papers' claims of one wording need different texts
+        s.claim.id: words.labelled(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if said[s.claim.meaning] > 1 else "")
+        for s in all_shown
+    }
     field = fields.choice("claim", "Claim", meanings, all_shown[0].claim.id, few=0)
     if st.session_state.get(field.key) not in meanings:  # another choice of claims leaves it out
         field.keep(field.default)

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
-from dpviz.dashboard.shell import session
+from dpviz.dashboard.shell import session, sidebar
 from dpviz.datasets import Dataset
 from dpviz.datasets.base import train_size
 from dpviz.datasets.cards import Card, download
@@ -53,7 +53,7 @@ def chosen(spec: RunSpec) -> Dataset | None:
 def title(name: str) -> str:
     """A dataset's name for people; for an upload, its owner's file name."""
     held = session.held().get(name)
-    return held.title if held is not None else name
+    return held.title if held is not None else sidebar.dataset_label(name)
 
 
 def majority(dataset: Dataset) -> float:
@@ -65,7 +65,7 @@ def glance(n: int, d: int) -> str:
     """What privacy costs on a set of that shape, in words."""
     scale = np.sqrt(d) / n
     word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
-    return f"{word} (√d/n = {words.three(float(scale))})"
+    return f"{word} accuracy (√d/n = {words.three(float(scale))})"
 
 
 def headline(dataset: Dataset, spec: RunSpec) -> None:

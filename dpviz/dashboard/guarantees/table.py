@@ -163,7 +163,16 @@ def picture(
     lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in found if line.status == status}]
     title = f"test {metric.within}"
     fig = pictures.lanes(
-        rows, lanes, base, floor, theme, title=title, shares=metric.shares, rising=metric.higher_is_better, ghost=a
+        rows,
+        lanes,
+        base,
+        floor,
+        theme,
+        title=title,
+        shares=metric.shares,
+        rising=metric.higher_is_better,
+        ghost=a,
+        narrow=charts.narrow(),
     )
     charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
 

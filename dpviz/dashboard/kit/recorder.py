@@ -169,6 +169,7 @@ def button(spec: RunSpec, dataset: str) -> None:
             file_name="dpviz-report.html",
             mime="text/html",
             key="dpviz.report",
+            icon=":material/download:",
             on_click="ignore",
             width="stretch",
             help="One file with the page's charts, tables and settings. It works offline and prints on A4.",

@@ -62,7 +62,20 @@ def beside(seen: Inspected, a: Inspected) -> None:
     both = ""
     if seen.ever is not None and a.ever is not None:
         both = f", {int((seen.ever & a.ever).sum()):,} of them here too"
-    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}.")
+    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(seen, a)}.")
+
+
+def _top(seen: Inspected, a: Inspected) -> str:
+    """Whether the same row moves the model most in run A."""
+    here, there = (int(inspected.row_influence(one.spec).newton_norm.argmax()) for one in (seen, a))
+    return "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
+
+
+def differs(seen: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
+    """(n,) rows that received noise in one of this run and run A and not in the other; None where A puts none on rows."""
+    if a is None or a.ever is None:
+        return None
+    return a.ever if seen.ever is None else a.ever ^ seen.ever
 
 
 def used(seen: Inspected) -> NDArray[np.bool_] | None:
@@ -114,14 +127,19 @@ def axes(own: Group) -> None:
             own[key].draw()
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
-    """The map."""
+def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
+    """The map.
+
+    Args:
+        a: run A on the same rows; crosses mark the rows whose noise differs in it.
+    """
     dataset = dataset_of(seen.spec)
     names = chosen.axes
     points, titles, scaled = place(seen, dataset, names)
     ring, bright = selection.on_map(f"{resolve(seen.spec).key()}|{names}|{theme.name}", chosen)
     named = np.zeros(len(points), bool)
     named[np.argsort(-influence.newton_norm, kind="stable")[:TOP]] = True
+    other = differs(seen, a)
     fig = training_map(
         points,
         influence.newton_norm,
@@ -135,13 +153,15 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) ->
         ticks=scaled,
         used=None if seen.ever is None else used(seen),
         named=named,
+        ghost=other,
     )
     size = "" if seen.epsilon is None else " Size is individual ε."
+    crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
-        f"Newton step{rough}).{size} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
+        f"Newton step{rough}).{size}{crossed} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
         "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map, rows=True)

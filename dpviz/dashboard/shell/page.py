@@ -25,7 +25,9 @@ _CSS = """<style>
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
 [class*="st-key-buttons-"] a {border: 1px solid INK; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
+.stMainBlockContainer td, .stMainBlockContainer th {overflow-wrap: break-word}
 .stMainBlockContainer button p {white-space: normal}
+.stApp :focus-visible {outline: 2px solid INK; outline-offset: 1px} .stMain:focus-visible {outline-offset: -3px}
 [data-testid="stSliderTickBar"] {display: none}
 .stApp .stMultiSelect [data-tag] {background: transparent; color: INK; border: 1px solid currentColor; max-width: 100%;
 height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor}

@@ -295,6 +295,7 @@ def take_away(view: running.View) -> None:
             "dpviz-sweep.toml",
             "application/toml",
             type="tertiary",
+            icon=":material/download:",
             on_click="ignore",
         )
 
@@ -312,7 +313,7 @@ def best(view: running.View) -> None:
         return
     epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
     label = labels()[found[0].mechanism]
-    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best", type="tertiary"):
+    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
         address.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
 
 

@@ -214,7 +214,10 @@ def _by_batches(saved: dict[str, float], batches: dict[str, int]) -> tuple[Outco
     if not bad:
         return Outcome.HOLDS, ""
     if good and max(bad) < min(good):
-        return Outcome.ONLY_IF, f"an epoch has many batches: {min(good)} are enough here, {max(bad)} are too few"
+        return (
+            Outcome.ONLY_IF,
+            f"an epoch has at least {min(good)} batches; {max(bad)} are too few, and nothing between was tested",
+        )
     return Outcome.FAILS, ""
 
 

@@ -69,7 +69,7 @@ def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
     if not falls:
         alike = max(float(np.ptp(s)) for s in shares) < FALL
         why = (
-            "The share of noised rows does not fall: the rule decides alike at every budget, or the wrong way round."
+            "The share of noised rows does not fall: the rule decides alike at every budget."
             if alike
             else "The share rises somewhere, or ends no lower than it began."
         )
@@ -79,7 +79,11 @@ def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
     last = max(GRID[int(np.flatnonzero(s >= MANY)[-1])] for s in shares)
     first = min(GRID[int(np.flatnonzero(s <= FEW)[0])] for s in shares)
     why = "The share jumps from all to none at one budget: the rule compares a number that hardly differs between rows."
-    return Outcome.ONLY_IF, f"a budget up to ε = {last:g} is compared with one from ε = {first:g}: all rows there, none here", why
+    return (
+        Outcome.ONLY_IF,
+        f"a budget of at most ε = {last:g} (all rows receive noise) is compared with one of at least ε = {first:g} (none do)",
+        why,
+    )
 
 
 def separation(influence: Floats, chance: Floats) -> float:
