@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
 from dpviz.dashboard.trade_off import KEYS, controls, curves, presets, running, settings, tuning
 
-theme = page.start("Trade-off", "Which method is best, and which ε does an accuracy need?")
+theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
 settings.before()
 own = fields.Group(KEYS, settings.of)
 answer = st.container()

@@ -51,7 +51,7 @@ def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]
         ("majority", f"{result.majority.accuracy:.4f}"),
         *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
-        *_guessing(result),
+        *_guessing(result, chosen),
         *_rare(result),
         *answers.remarks(cal),
     ]
@@ -92,12 +92,13 @@ def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
     return {"mean": mean, "draws": values.tolist(), **beside, "higher_is_better": metric.higher_is_better}
 
 
-def _guessing(result: Result) -> list[tuple[str, str]]:
-    """A line where the model is no better than the majority label: the cause and what would help."""
+def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]:
+    """A line for each metric in which the model is no better than the majority label: the cause and what would help."""
+    from dpviz.experiments.metrics import get_metric
     from dpviz.experiments.no_better import guessing
 
-    poor = guessing(result)
-    return [] if poor is None else [("no better", f"than the majority label. {poor.fix}")]
+    poor = guessing(result, list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)])))
+    return [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
 
 
 def _rare(result: Result) -> list[tuple[str, str]]:

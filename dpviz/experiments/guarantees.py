@@ -61,14 +61,14 @@ class Measured:
         metrics: mechanism id -> every metric of its noise draws, as `Result.metrics`; none where training failed.
         baselines: every metric of "non-private" and "majority", as `Setup.baselines`.
         expected: mechanism id -> metric id -> mean over all noise draws in closed form; what is missing has none.
-        poor: mechanism id -> why it is no more accurate than the majority label, of those that are not.
+        poor: mechanism id -> metric id -> why it is no better than the majority label, of those that are not.
     """
 
     found: Sequence[Guaranteed]
     metrics: Mapping[str, pd.DataFrame]
     baselines: pd.DataFrame
     expected: Mapping[str, Mapping[str, float]]
-    poor: Mapping[str, NoBetter] = field(default_factory=dict)
+    poor: Mapping[str, Mapping[str, NoBetter]] = field(default_factory=dict)
 
 
 def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ()) -> Iterator[Measured]:
@@ -82,7 +82,7 @@ def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ())
     found, shared = guarantees(spec), setup_for(spec)
     known: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
-    poor: dict[str, NoBetter] = {}
+    poor: dict[str, dict[str, NoBetter]] = {}
     wanted = with_all(metrics)
     baselines = shared.baselines_in(wanted) if metrics else shared.baselines
     yield Measured(found, known, baselines, exact)
@@ -97,7 +97,7 @@ def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ())
         known = known | {one.spec.mechanism: result.metrics_in(wanted)}
         means = {name: result.expected(name) for name in METRICS}
         exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
-        why = guessing(result)
-        if why is not None:
+        why = guessing(result, tuple(METRICS))
+        if why:
             poor = poor | {one.spec.mechanism: why}
         yield Measured(found, known, baselines, exact, poor)

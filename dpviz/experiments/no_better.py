@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpviz.common.words import Words
-from dpviz.experiments.cost import Cost, split_cost
-from dpviz.experiments.metrics import METRICS, Metric
+from dpviz.experiments.cost import Cost, in_metric, split_cost
+from dpviz.experiments.metrics import METRICS, Metric, get_metric, measure_models
 from dpviz.experiments.run import Result
+from dpviz.experiments.setup import setup_for
+from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
+
+Floats = NDArray[np.float64]
 
 #: shares of the test rows closer than this count as equal
 LEAST = 0.0005
@@ -48,6 +54,9 @@ _FIXES: dict[Cause, Words] = {
     Cause.TRAINING: "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar.",
     Cause.REGULARISATION: "The non-private model is no better either: lower λ, or use features that tell the labels apart.",
 }
+_THRESHOLD: Words = (
+    " At the usual threshold it may call nobody positive: ROC AUC, average precision and recall at a precision need no threshold."
+)
 
 
 def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter | None:
@@ -62,7 +71,8 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
         return None
     worse = mean < floor - LEAST
     if cost.non_private <= floor + LEAST:
-        return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION])
+        more = "" if cost.metric.id == "accuracy" else _THRESHOLD
+        return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
     if cost.noise >= cost.training:
         return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
     knobs = get_mechanism(mechanism).knobs()
@@ -71,13 +81,39 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     return NoBetter(worse, Cause.TRAINING, fix)
 
 
-def guessing(result: Result) -> NoBetter | None:
-    """Whether a run is no more accurate than the majority label; its training without noise is repeated only where it is."""
-    spec, expected = result.spec, result.expected_accuracy
-    mean = result.accuracy.mean() if expected is None else expected
-    if spec.mechanism == "majority" or mean > result.majority.accuracy + LEAST:
-        return None
-    return no_better(split_cost(spec, result.accuracy, result.calibration, expected=expected), spec.mechanism, spec.params)
+def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
+    """Whether models are no better than the majority label on the test rows, before anybody asks why.
+
+    Args:
+        theta: (S, m) parameters. Zeros, where a label was released in the place of a model, count as no better.
+        metric: an id of `get_metric`.
+    """
+    measure, setup = get_metric(metric), setup_for(spec)
+    floor = float(setup.baselines_in([metric]).at["majority", measure.column])
+    if not measure.higher_is_better or math.isnan(floor):
+        return False
+    return bool(measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST)
+
+
+def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str, NoBetter]:
+    """In which metrics a run is no better than the majority label, and why, by their ids.
+
+    Its training without noise is repeated only where it is no better in one of them.
+    """
+    spec, cost, found = result.spec, None, {}
+    base = result.setup.baselines_in(metrics)
+    for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
+        floor, expected = float(base.at["majority", measure.column]), result.expected(measure.id)
+        mean = float(result.metrics_in([measure.id]).to_numpy().mean()) if expected is None else expected
+        if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+            continue
+        if cost is None:
+            cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+        in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
+        why = no_better(in_this, spec.mechanism, spec.params)
+        if why is not None:
+            found[measure.id] = why
+    return found
 
 
 def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:

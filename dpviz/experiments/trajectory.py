@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import spawn
 from dpviz.experiments.measure import train
+from dpviz.experiments.metrics import measure_models
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import calibration_of, setup_for
 from dpviz.experiments.spec import RunSpec
@@ -39,6 +40,12 @@ class Trajectory:
     theta: Floats
     accuracy: Floats
     objective: Floats
+
+    def measured(self, metric: str) -> Floats:
+        """(K, S) values of a metric (an id of `get_metric`) on the test rows; NaN where it has none."""
+        shared, (k, s, m) = setup_for(self.spec), self.theta.shape
+        table = measure_models(shared.problem.model, self.theta.reshape(k * s, m), shared.test, None, [metric])
+        return table.to_numpy(float).reshape(k, s)
 
 
 def trajectory(spec: RunSpec, frames: int = MOST_FRAMES) -> Trajectory | None:

@@ -13,9 +13,14 @@ from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
 
 
-def python_call(spec: RunSpec) -> str:
-    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon."""
-    return f"import dpviz\n\n{_rows(spec.dataset)}result = dpviz.run({_constructor(spec)})\nresult.accuracy.mean()"
+def python_call(spec: RunSpec, metric: str = "accuracy") -> str:
+    """The call that repeats a run: what differs from the default, and always dataset, mechanism and epsilon.
+
+    Args:
+        metric: id of the one whose mean is shown.
+    """
+    mean = "result.accuracy.mean()" if metric == "accuracy" else f"result.metrics_in([{metric!r}]).mean()"
+    return f"import dpviz\n\n{_rows(spec.dataset)}result = dpviz.run({_constructor(spec)})\n{mean}"
 
 
 def with_spec(spec: RunSpec, code: str, *imports: str) -> str:
@@ -94,11 +99,12 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def shell_call(spec: RunSpec, command: str = "run") -> str:
+def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") -> str:
     """The same run from a shell; what a shell would obey is quoted.
 
     Args:
         command: one of the commands that take a run.
+        metric: id of a metric that is printed beside accuracy.
     """
     query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
     first: list[str] = []
@@ -110,6 +116,7 @@ def shell_call(spec: RunSpec, command: str = "run") -> str:
     for key, value in query.items():
         _, dot, knob = key.partition(".")
         options.append(f"--set={knob}={value}" if dot else f"--{key.replace('_', '-')}={value}")
+    options += [] if metric == "accuracy" else [f"--metric={metric}"]
     return shlex.join(["dpviz", command, *first, *options])
 
 

@@ -54,7 +54,7 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
         sentence=_sentence(result, cost, attack),
         badges=[f"{_SIGNS[cal.status]} {cal.status.value}; {proved} ({cal.neighbouring.value})"],
         parts=_parts(result, cost, attack),
-        repeat=[("Python", python_call(result.spec)), ("Shell", shell_call(result.spec))],
+        repeat=[("Python", python_call(result.spec, measure)), ("Shell", shell_call(result.spec, metric=measure))],
         settings=_settings(result),
         link=link or address(result.spec),
     )

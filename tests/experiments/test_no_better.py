@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpviz
 from dpviz.experiments.cost import Cost
-from dpviz.experiments.no_better import Cause, no_better, no_better_methods
+from dpviz.experiments.no_better import Cause, guessing, looks_no_better, no_better, no_better_methods
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
 
@@ -48,3 +49,17 @@ def test_a_sweep_tells_noise_from_training() -> None:
     assert list(found.index) == ["noisy", "short"]
     assert list(found["cause"]) == [Cause.NOISE, Cause.TRAINING]
     assert list(found["up_to"]) == [1.0, 10.0]
+
+
+def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_for() -> None:
+    bad = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="cms-output", epsilon=0.01, seed=4, seeds=3))
+    found = guessing(bad, ("accuracy", "balanced-accuracy", "roc-auc", "log-loss"))
+    assert "accuracy" in found
+    assert not {"roc-auc", "log-loss"} & set(found), "the majority label has no value there, or less is better"
+    floor = bad.setup.baselines.at["majority", "balanced_accuracy"]
+    assert ("balanced-accuracy" in found) == (bad.expected("balanced-accuracy") <= floor + 0.0005)
+    good = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="dp-gd", epsilon=10.0, seeds=3))
+    for run, there in ((bad, True), (good, False)):
+        assert looks_no_better(run.spec, run.theta, "accuracy") == there
+        assert not looks_no_better(run.spec, run.theta, "roc-auc")
+    assert not guessing(good, ("accuracy", "balanced-accuracy", "f1"))

@@ -22,6 +22,8 @@ def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
     np.testing.assert_allclose(found.accuracy[-1], made.accuracy)
     np.testing.assert_allclose(found.objective[-1], made.objective, rtol=1e-12)
     assert not found.theta[0].any()
+    for metric in ("roc-auc", "recall-at-precision=0.7"):
+        np.testing.assert_allclose(found.measured(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
 
 
 def test_one_step_is_the_noisy_gradient_step_of_the_whole_run() -> None:

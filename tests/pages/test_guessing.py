@@ -30,3 +30,6 @@ def test_the_page_of_guarantees_names_the_methods_and_what_helps(monkeypatch: py
     assert "No more accurate than the majority label" in said
     assert "Output perturbation (CMS). Most is lost to noise: raise ε" in said
     assert "PIDP-SGD. Most" not in said
+    said = text(settled(opened("Guarantees", **_NOISY, metric="balanced-accuracy")))
+    assert "No better than the majority label, which has balanced accuracy 50.0" in said
+    assert "more accurate" not in said

@@ -40,7 +40,8 @@ def test_play_ends_at_the_weakest_epsilon(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_training_is_shown_step_by_step_where_the_steps_are_public() -> None:
-    page = opened(training="1")
+    page = opened(training="1", metric="roc-auc")
     assert "Training in " in text(page)
+    assert "The mean test ROC AUC is 50.0" in text(page), "before the first step all scores are equal"
     page = opened(training="1", mechanism="output-gaussian")
     assert any("no public steps to show" in i.value for i in page.info)

@@ -20,7 +20,7 @@ from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.guarantees import Guaranteed, Measured, watch
-from dpviz.experiments.metrics import METRICS, Metric, levels_of
+from dpviz.experiments.metrics import Metric, levels_of
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import guarantees as pictures
@@ -177,19 +177,24 @@ def picture(
     charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
 
 
-def _guessing(measured: Measured, found: Sequence[Line]) -> None:
-    """Which methods are no more accurate than the majority label, by cause, and what would help."""
+def _guessing(measured: Measured, found: Sequence[Line], metric: Metric) -> None:
+    """Which methods are no better than the majority label, by cause, and what would help."""
     fixes: dict[str, list[str]] = {}
     for line in found:
-        why = measured.poor.get(line.one.spec.mechanism)
+        why = measured.poor.get(line.one.spec.mechanism, {}).get(metric.id)
         if why is not None:
             fixes.setdefault(str(why.fix), []).append(line.label)
     if not fixes:
         return
-    floor = words.percent(float(measured.baselines.at["majority", METRICS["accuracy"].column]))
+    floor = words.measured(metric, float(measured.baselines.at["majority", metric.column]))
+    guess = (
+        f"No more accurate than the majority label, which is right {floor}"
+        if metric.id == "accuracy"
+        else f"No better than the majority label, which has {metric.within} {floor}"
+    )
     said = " ".join(f"{', '.join(names)}. {fix}" for fix, names in fixes.items())
     with st.container(key="guessing"):
-        st.markdown(words.markdown(f"⚠ No more accurate than the majority label, which is right {floor}: {said}"))
+        st.markdown(words.markdown(f"⚠ {guess}: {said}"))
 
 
 def ordered(found: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
@@ -225,8 +230,10 @@ def how(spec: RunSpec) -> None:
     """The calls that repeat the table."""
     with st.expander("How is this computed?"):
         st.markdown("Every method is calibrated for the budget on the left, with its default hyperparameters, and then trained.")
-        repeat.python_of(spec, "list(guarantees.watch(spec))[-1].metrics", "from dpviz.experiments import guarantees")
-        repeat.shell(f"{shell_call(spec, 'guarantees')} --metric=accuracy")
+        measure = metric.chosen(spec.dataset, spec.intercept).id
+        levels = f", metrics={list(levels_of([measure]))}" if levels_of([measure]) else ""
+        repeat.python_of(spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", "from dpviz.experiments import guarantees")
+        repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
 
 
 def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
@@ -291,7 +298,7 @@ def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[st
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
         picture(now, task.results[-1], measure, spec, theme, ghost)
-        _guessing(task.results[-1], now)
+        _guessing(task.results[-1], now, measure)
         rows(now, sort.draw(), measure, ghost)
 
     watching.live(task, draw, every=2.0)

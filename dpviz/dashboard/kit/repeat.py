@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.dashboard.kit import recorder, words
+from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.spec import RunSpec
 from dpviz.reporting.calls import address, python_call, shell_call, with_spec
 
@@ -28,17 +29,19 @@ def shell(code: str) -> None:
     st.code(code, language="bash", wrap_lines=True)
 
 
-def computed(spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = ()) -> None:
-    """ "How is this computed", folded away: formula, source and the calls that repeat the numbers."""
+def computed(
+    spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = (), metric: str = METRICS["accuracy"].id
+) -> None:
+    """ "How is this computed", folded away: formula, source and the calls that repeat the numbers, in a metric."""
     with st.expander("How is this computed?"):
         for formula in formulas:
             st.latex(formula)
         for source in sources:
             st.markdown(words.markdown(source))
         st.markdown("The same numbers from Python:")
-        python(python_call(spec))
+        python(python_call(spec, metric))
         st.markdown("From a shell:")
-        shell(shell_call(spec))
+        shell(shell_call(spec, metric=metric))
         st.markdown(
             "A model from here must not be published: its noise comes from a seed. This trains one with fresh randomness, "
             "which may be published with its card:"

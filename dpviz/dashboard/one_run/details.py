@@ -160,7 +160,7 @@ def how(done: Outcome) -> None:
         f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_family}), from sensitivity {cal.sensitivity:.6g}: "
         f"{cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
-    repeat.computed(done.spec, formulas, sources)
+    repeat.computed(done.spec, formulas, sources, done.cost.metric.id)
 
 
 def per_draw(done: Outcome) -> pd.DataFrame:

@@ -6,12 +6,14 @@ import time
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
 from dpviz.dashboard.shell import pinned, sidebar
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import planes
+from dpviz.experiments.metrics import Metric
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.trajectory import Trajectory, trajectory
 from dpviz.figures import plane
@@ -111,18 +113,19 @@ def training(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
         classes=drawn.dataset.label_names,
         narrow=charts.narrow(),
     )
-    right = found.accuracy.mean(axis=1)
-    names = [f"step {k} of {found.total}: {words.percent(a)} right" for k, a in zip(found.steps, right, strict=True)]
+    measure = done.cost.metric
+    means = found.measured(measure.id).mean(axis=1)
+    end = "right" if measure.id == "accuracy" else measure.within
+    names = [f"step {k} of {found.total}: {words.measured(measure, a)} {end}" for k, a in zip(found.steps, means, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(enlarged(figure, larger), "training", _said(found), rows=True)
+    charts.chart(enlarged(figure, larger), "training", _said(found, measure, means), rows=True)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 
-def _said(found: Trajectory) -> str:
+def _said(found: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:
     """The picture in words."""
-    right = found.accuracy.mean(axis=1)
+    start, middle, end = (words.measured(measure, float(means[k])) for k in (0, len(means) // 2, -1))
     return (
         f"Training in {found.total} steps with the noise of the whole run, {found.theta.shape[1]} noise draws. The mean test "
-        f"accuracy is {words.percent(right[0])} at the start, {words.percent(right[len(right) // 2])} after "
-        f"{found.steps[len(right) // 2]} steps and {words.percent(right[-1])} at the end."
+        f"{measure.within} is {start} at the start, {middle} after {found.steps[len(means) // 2]} steps and {end} at the end."
     )

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell import guessing, pinned
+from dpviz.dashboard.shell import guessing, metric, pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
 from dpviz.experiments import inspected
 from dpviz.experiments.inspected import Inspected
-from dpviz.experiments.no_better import LEAST
+from dpviz.experiments.no_better import looks_no_better
 from dpviz.experiments.resolve import dataset_of as resolved_rows
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
@@ -53,7 +53,8 @@ def headline(seen: Inspected, influence: Influence) -> None:
 
 def guessing_note(seen: Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
-    if seen.accuracy.mean() <= seen.majority + LEAST:
+    measure = metric.chosen(seen.spec.dataset, seen.spec.intercept)
+    if looks_no_better(seen.spec, seen.theta, measure.id):
         guessing.say(guessing.of(seen.spec))
 
 
