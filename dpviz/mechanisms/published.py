@@ -30,7 +30,7 @@ def gradient_bound_knob() -> Any:
 
 def nominal_gradient_bound(setting: Setting, nominal: float) -> float:
     """The G of a published formula: the model's bound where there is one, else the knob's nominal value."""
-    return min(setting.G, nominal)
+    return setting.G if np.isfinite(setting.G) else nominal
 
 
 def unbounded_note(setting: Setting, nominal: float) -> tuple[Words, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mechanisms.test_noise_law import options
+from mechanisms.test_noise_law import numbers, options
 
 import dpviz
 from dpviz.mechanisms import Calibration, DeclaresEvent
@@ -25,6 +25,7 @@ N, LAM, BETA, EPS, DELTA = 400, 1e-2, 0.25, 1.5, 1e-5
 SETTING, BUDGET = get_model("logistic").setting(N, 10, LAM), Budget(EPS, DELTA)
 LOG = math.log(1 / DELTA)
 RHO = (math.sqrt(LOG + EPS) - math.sqrt(LOG)) ** 2  # Bun, Steinke 2016, Proposition 1.3
+#: (calibration, the value of every knob) -> noise scale
 Scale = Callable[[Calibration, dict[str, Any]], float]
 
 
@@ -40,22 +41,29 @@ def solved(cal: Calibration, bound: str, share: float = 1.0) -> float:
     return cal.noise_scale if exact else 2 * cal.noise_scale
 
 
-def hops(params: dict[str, Any]) -> int:
+def hops(v: dict[str, Any]) -> int:
     """How many contributions of a row a neighbour differs by."""
-    return 1 if params.get("relation") == "add-remove" else 2
+    return 1 if v.get("relation") == "add-remove" else 2
 
 
-def amp(cal: Calibration, params: dict[str, Any]) -> float:
-    eps, delta, out = 0.99 * EPS, 0.99 * DELTA, (0.01 * EPS, 0.01 * DELTA)
-    moved = 2 * N * N**-2.0 / cal.details["Lam"]  # two errors of n gamma/Lam, gamma = 1/n^2
+def clipped(v: dict[str, Any]) -> float:
+    """The longest contribution of a row: gradients of linear models on rows in the unit ball are at most 1 long."""
+    return min(1.0, float(v["clip_norm"]))
+
+
+def amp(cal: Calibration, v: dict[str, Any]) -> float:
+    share = v["output_share"]
+    eps, delta, out = (1 - share) * EPS, (1 - share) * DELTA, (share * EPS, share * DELTA)
+    moved = 2 * N * N ** -v["stop_power"] / cal.details["Lam"]  # two errors of n gamma/Lam, gamma = 1/n^2 by default
     assert cal.details["output_sensitivity"] == pytest.approx(moved)
-    if params.get("noise") == "published":  # Iyengar et al. 2019, Algorithm 1, lines 2, 3 and 6
+    if v["noise"] == "published":  # Iyengar et al. 2019, Algorithm 1, lines 2, 3 and 6
         fraction = 0.88671 + 0.0186607 / EPS**0.372906
         assert cal.details["Lam"] == pytest.approx(max(N * LAM, 2 * BETA / (eps - fraction * eps)))
         assert cal.details["sigma_output"] == pytest.approx(moved * (1 + math.sqrt(2 * math.log(1 / out[1]))) / out[0])
         return 2 * (1 + math.sqrt(2 * math.log(1 / delta))) / (fraction * eps)
+    assert cal.details["Lam"] == pytest.approx(max(N * LAM, BETA / math.expm1(v["curvature_share"] * eps)))
     assert cal.details["sigma_output"] == pytest.approx(moved / _mu(*out))
-    return solved(cal, "two-sided", 0.99)
+    return solved(cal, "two-sided", 1 - share)
 
 
 def _mu(epsilon: float, delta: float) -> float:
@@ -64,51 +72,53 @@ def _mu(epsilon: float, delta: float) -> float:
     return 1 / get_sigma_gaussian(epsilon, delta)
 
 
-def dp_agd(cal: Calibration, params: dict[str, Any]) -> float:
-    choice = min((EPS / 2 / 30) ** 2 / 2, RHO / 30)  # Lee, Kifer 2018, in the authors' code
+def dp_agd(cal: Calibration, v: dict[str, Any]) -> float:
+    choice = min((EPS / 2 / v["splits"]) ** 2 / 2, RHO / v["splits"])  # Lee, Kifer 2018, in the authors' code
     assert cal.details["rho_total"] == pytest.approx(RHO)
     assert cal.details["rho_nmax"] == pytest.approx(choice)
-    # a choice is (eps')-bounded range: eps'^2/8-zCDP; losses are clipped at 3
-    assert cal.details["gumbel_scale"] == pytest.approx(hops(params) * 3.0 / math.sqrt(8 * choice))
-    return hops(params) / math.sqrt(2 * choice / (2 * math.log(1.25 / DELTA)))
+    # a choice is (eps')-bounded range: eps'^2/8-zCDP
+    assert cal.details["gumbel_scale"] == pytest.approx(hops(v) * v["clip_loss"] / math.sqrt(8 * choice))
+    return hops(v) * clipped(v) / math.sqrt(2 * choice / (2 * math.log(1.25 / DELTA)))
 
 
-def pidp(cal: Calibration, params: dict[str, Any]) -> float:
-    first, second, half = 0.75 * EPS, 0.25 * EPS, DELTA / 2
-    rule = 2 * math.sqrt(2) * 5 * math.sqrt(math.log(1.25 * 5 / half)) / (N * LAM * second)  # five rounds
+def pidp(cal: Calibration, v: dict[str, Any]) -> float:
+    first, second, half = v["share"] * EPS, (1 - v["share"]) * EPS, DELTA / 2
+    rounds, steps = v["rounds"], v["rounds"] * v["local_steps"]
+    rule = 2 * math.sqrt(2) * rounds * math.sqrt(math.log(1.25 * rounds / half)) / (N * LAM * second)
     assert cal.details["sigma_c"] == pytest.approx(rule)
-    assert cal.details["threshold"] == pytest.approx(2 * (1 / LAM) * half * (1 + math.exp(-first)))
-    return math.sqrt(10 * math.log(1 / half)) / (N * first)  # ten steps
+    assert cal.details["threshold"] == pytest.approx(2 * (v["radius"] / LAM) * half * (1 + math.exp(-first)))
+    return v["c"] * math.sqrt(steps * math.log(1 / half)) / (N * first)
 
 
-def input_perturbation(cal: Calibration, params: dict[str, Any]) -> float:
-    root = 1.0 if params.get("theorem") == "pl" else math.sqrt(LAM)
-    return math.sqrt(cal.details["steps"] * LOG / (N * (N - 1) * root)) / EPS
+def input_perturbation(cal: Calibration, v: dict[str, Any]) -> float:
+    root = 1.0 if v["theorem"] == "pl" else math.sqrt(LAM)
+    return math.sqrt(v["c"] * cal.details["steps"] * LOG / (N * (N - 1) * root)) / EPS
 
 
-def cms_objective(cal: Calibration, params: dict[str, Any]) -> float:
-    terms = 2 if params.get("slack") == "published" else 1
+def cms_objective(cal: Calibration, v: dict[str, Any]) -> float:
+    terms = 2 if v["slack"] == "published" else 1
     assert cal.details["Lam"] == pytest.approx(N * LAM)
     return 2 / (EPS - terms * math.log(1 + BETA / (N * LAM)))
 
 
-def kst(cal: Calibration, params: dict[str, Any]) -> float:
+def kst(cal: Calibration, v: dict[str, Any]) -> float:
     assert cal.details["Lam"] == pytest.approx(N * LAM + 2 * BETA / EPS)
-    return hops(params) * math.sqrt(8 * math.log(2 / DELTA) + 4 * EPS) / EPS
+    return hops(v) * math.sqrt(8 * math.log(2 / DELTA) + 4 * EPS) / EPS
 
 
-def tight(cal: Calibration, params: dict[str, Any]) -> float:
-    assert cal.neighbouring is Neighbouring(params.get("relation", "replace-one"))
-    return solved(cal, params.get("bound", "two-sided"))
+def tight(cal: Calibration, v: dict[str, Any]) -> float:
+    assert cal.neighbouring is Neighbouring(v["relation"])
+    assert cal.details["Lam"] == pytest.approx(max(N * LAM, BETA / math.expm1(v["curvature_share"] * EPS)))
+    return solved(cal, v["bound"])
 
 
 def permuted(name: str) -> Scale:
     """RSGD by Rényi divergence: the noise at which the mixture of its positions gives the budget."""
 
-    def scale(cal: Calibration, params: dict[str, Any]) -> float:
-        built = ALL[name].from_params(params)
+    def scale(cal: Calibration, v: dict[str, Any]) -> float:
+        built = ALL[name].from_params(v)
         sizes, weights = built.position_sensitivities(SETTING), built.batches(SETTING)[2]  # type: ignore[attr-defined]
-        conversion = "mironov" if params["accounting"] == "published" else "improved"
+        conversion = "mironov" if v["accounting"] == "published" else "improved"
         reached = mixture_rdp_epsilon(DELTA, sizes, weights, cal.noise_scale, conversion)[0]
         return cal.noise_scale if reached == pytest.approx(EPS, rel=1e-6) else 2 * cal.noise_scale
 
@@ -122,28 +132,31 @@ def mironov(cal: Calibration, params: dict[str, Any]) -> float:
 #: mechanism -> (forms that it is for, the noise scale); the forms are those with these values of knobs, {} for all
 BY_HAND: dict[str, tuple[dict[str, tuple[Any, ...]], Scale]] = {
     "amp": ({}, amp),
-    "bassily-sgd": ({"mode": ("faithful",)}, lambda c, p: N * math.sqrt(32 * math.log(N / DELTA) * LOG) / EPS),
-    "bolt-on-psgd": ({"noise": ("classical",)}, lambda c, p: math.sqrt(2 * math.log(1.25 / DELTA)) * c.sensitivity / EPS),
+    "bassily-sgd": ({"mode": ("faithful",)}, lambda c, v: clipped(v) * N * math.sqrt(32 * math.log(N / DELTA) * LOG) / EPS),
+    "bolt-on-psgd": ({"noise": ("classical",)}, lambda c, v: math.sqrt(2 * math.log(1.25 / DELTA)) * c.sensitivity / EPS),
     "cms-objective": ({}, cms_objective),
-    "cms-output": ({"refined": (False,)}, lambda c, p: (2 / (N * LAM) + 2e-10 / LAM) / EPS),
-    "dbdp": ({}, lambda c, p: math.sqrt(50 * LOG) / math.sqrt(N) / EPS),
-    "dbdp-pi": ({}, lambda c, p: math.sqrt(50 * LOG) / (N * EPS)),
+    "cms-output": ({"refined": (False,)}, lambda c, v: (2 / (N * LAM) + 2e-10 / LAM) / EPS),
+    "dbdp": ({}, lambda c, v: v["c"] * math.sqrt(c.details["steps"] * LOG) * v["batch"] / math.sqrt(N) / EPS),
+    "dbdp-pi": ({}, lambda c, v: v["c"] * math.sqrt(v["rounds"] * v["local_steps"] * LOG) / (N * EPS)),
     "dp-agd": ({}, dp_agd),
-    "dp-gd": ({"noise": ("published",)}, lambda c, p: math.sqrt(c.details["steps"] * LOG) / (N * EPS)),
-    "dp-svrg": ({"noise": ("published",)}, lambda c, p: math.sqrt(200 * LOG) / (N * EPS)),
+    "dp-gd": ({"noise": ("published",)}, lambda c, v: clipped(v) * math.sqrt(v["c"] * c.details["steps"] * LOG) / (N * EPS)),
+    "dp-svrg": (
+        {"noise": ("published",)},
+        lambda c, v: clipped(v) * math.sqrt(v["c"] * v["rounds"] * v["inner_steps"] * LOG) / (N * EPS),
+    ),
     "input-perturbation": ({}, input_perturbation),
     "kst-objective": ({}, kst),
-    "majority": ({"private": (True,)}, lambda c, p: 2 / EPS),
+    "majority": ({"private": (True,)}, lambda c, v: 2 / EPS),
     "nsgd": ({"accounting": ("published",)}, mironov),
     "objective-tight": ({}, tight),
     "outpert-gd": (
         {"calibration": ("published",)},
-        lambda c, p: math.sqrt(2 * math.log(2 / DELTA)) * 5 * (BETA + 2 * LAM) / (N * LAM * (BETA + LAM)) / EPS,
+        lambda c, v: math.sqrt(2 * math.log(2 / DELTA)) * 5 * (BETA + 2 * LAM) / (N * LAM * (BETA + LAM)) / EPS,
     ),
     "pidp-sgd": ({}, pidp),
     "rsgd": ({"accounting": ("rdp-improved", "published")}, permuted("rsgd")),
     "rsgd-ar": ({"accounting": ("rdp-improved", "published")}, permuted("rsgd-ar")),
-    "song-sgd": ({}, lambda c, p: 2 / c.details["smallest_batch"] / EPS),
+    "song-sgd": ({}, lambda c, v: 2 * clipped(v) / c.details["smallest_batch"] * v["passes"] / EPS),
 }
 
 FORMS = [(name, params) for name in ALL for params in options(name)]
@@ -152,16 +165,21 @@ HERE = [
     for name, params in FORMS
     if name in BY_HAND and all((ALL[name].defaults() | params)[k] in values for k, values in BY_HAND[name][0].items())
 ]
+#: the same forms with every number at another value
+OTHER_NUMBERS = [(name, params | other) for name, params in HERE for other in numbers(name)]
 
 
 def words(value: Any) -> str:
     return value if isinstance(value, str) else "-".join(map(str, value.values())) or "defaults"
 
 
-@pytest.mark.parametrize(("name", "params"), HERE, ids=words)
+@pytest.mark.parametrize(("name", "params"), [*HERE, *OTHER_NUMBERS], ids=words)
 def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> None:
-    cal = ALL[name].from_params(params).calibrate(SETTING, BUDGET)
-    assert cal.noise_scale == pytest.approx(BY_HAND[name][1](cal, params), rel=1e-6)
+    built = ALL[name].from_params(params)
+    cal, values = built.calibrate(SETTING, BUDGET), ALL[name].defaults() | params
+    assert cal.noise_scale == pytest.approx(BY_HAND[name][1](cal, values), rel=1e-6)
+    if values.get("steps"):
+        assert cal.details["steps"] == values["steps"]
 
 
 def test_every_form_with_noise_declares_an_event_or_is_here() -> None:

@@ -22,7 +22,7 @@ import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.knobs import Choice, Switch
+from dpviz.mechanisms.knobs import Choice, Number, Switch
 from dpviz.privacy.budget import Budget
 
 ALL = dpviz.list_mechanisms()
@@ -39,6 +39,21 @@ def options(name: str) -> Iterator[dict[str, Any]]:
             yield from ({knob: option} for option in declared.options if option != default)
         elif isinstance(declared, Switch):
             yield {knob: not default}
+
+
+def numbers(name: str) -> Iterator[dict[str, Any]]:
+    """Every number at another value: once the next one above the default, once the next one below."""
+    for direction in (1, -1):
+        chosen = {}
+        for knob, declared in ALL[name].knobs().items():
+            if not isinstance(declared, Number):
+                continue
+            default = ALL[name].defaults()[knob] or 7 * declared.low  # 7 times the least where a rule is the default
+            tried = [v for v in declared.around(declared.check(knob, default), 7) if v != ALL[name].defaults()[knob]]
+            beyond = sorted((v for v in tried if direction * (v - default) > 0), key=lambda v: abs(v - default))
+            chosen[knob] = (beyond or tried)[0]
+        if chosen:
+            yield chosen
 
 
 def combinations(name: str) -> Iterator[dict[str, Any]]:

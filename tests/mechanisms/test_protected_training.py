@@ -12,7 +12,7 @@ from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.mechanisms import DeclaresEvent, Training
+from dpviz.mechanisms import DeclaresEvent, ProtectsQuery, Training
 from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
 from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
 from dpviz.mechanisms.output.shared import Permuted
@@ -53,6 +53,31 @@ def test_every_row_is_clipped_before_rows_are_added(name: str) -> None:
         far, near = end(name, params, 0.02, 12), end(name, params, 0.01, 24)
         assert np.linalg.norm(near) > 0
         np.testing.assert_allclose(far, 2 * near, rtol=1e-4, err_msg=str(params))
+
+
+@pytest.mark.parametrize("clip", [0.02, 1.0, 7.0])
+@pytest.mark.parametrize("name", CLIPS)
+def test_rows_are_clipped_at_the_clip_norm_itself(name: str, clip: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of the model, in every form: a factor in it would pass the test above."""
+    seen: set[float] = set()
+    model = type(get_model("logistic"))
+    original = model.sum_gradient
+
+    def sum_gradient(self: Any, theta: Any, rows: Any, **more: Any) -> Any:
+        seen.add(more.get("clip_norm", np.inf))
+        return original(self, theta, rows, **more)
+
+    monkeypatch.setattr(model, "sum_gradient", sum_gradient)
+    for params in options(name):
+        try:
+            end(name, params, clip, 12)
+        except dpviz.InvalidInput:
+            continue  # this option is refused with such steps
+        built = ALL[name].from_params({"clip_norm": clip})
+        small = make_problem(n=12)
+        if isinstance(built, ProtectsQuery):
+            built.query(small, np.zeros((1, small.m)), spawn(0, 1))
+    assert seen == {clip}
 
 
 def drawn(name: str, params: dict[str, Any]) -> tuple[Any, Step] | None:

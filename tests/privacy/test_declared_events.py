@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from mechanisms.test_noise_law import numbers
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -16,6 +17,7 @@ from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, 
 from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
 
+ALL = list(dpviz.list_mechanisms())
 SETTING = get_model("logistic").setting(400, 10, 1e-2)
 
 
@@ -112,6 +114,34 @@ def test_a_record_and_its_opposite_stay_within_the_budget(name: str, params: dic
             sampled = Repeated(Sampled(step.event, step.rate), step.count)
             pair = Method("pld", Neighbouring.REPLACE_ONE, "opposite")
             assert account.epsilon(sampled, pair, 1e-5) <= epsilon, "of this kind of release alone"
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp"])
+@pytest.mark.parametrize("name", ALL)
+def test_every_number_at_another_value_costs_what_is_proved(name: str, model: str) -> None:
+    """Defaults alone would hide a number that is left out, a clip norm of 1 above all; networks have no other bound."""
+    setting = get_model(model).setting(400, 10, 1e-2)
+    cls = dpviz.list_mechanisms()[name]
+    if not issubclass(cls, DeclaresEvent) or cls.refusal(setting) is not None:
+        return
+    for params in numbers(name):
+        mechanism = cls.from_params(params)
+        calibration = mechanism.calibrate(setting, Budget(1.0, 1e-5))
+        assert isinstance(mechanism, DeclaresEvent)
+        event, proved = mechanism.released(setting, calibration), calibration.proved_budget
+        if event is None or proved is None:
+            assert name == "majority"
+            continue
+        method, delta = accountant(event, calibration.neighbouring), proved.delta or 1e-12
+        assert account.epsilon(event, method, delta) <= proved.epsilon * (1 + 1e-5)
+        if not isinstance(event, Mixture):
+            assert account.epsilon(scaled(event, 0.95), method, delta) > 1.01 * proved.epsilon
+        steps, values = steps_of(event), cls.defaults() | params
+        if "clip_norm" in values and isinstance(steps[0].event, Gaussian):
+            # one row of what is trained: the clip norm, or the model's own bound, over n q
+            rate = 1.0 if steps[0].count == values.get("rounds") else values.get("sampling_rate", 1.0)
+            longest = min(values["clip_norm"], setting.G) / (400 * rate)
+            assert steps[0].event.noise_multiplier == pytest.approx(calibration.noise_scale / longest)
 
 
 def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibrations() -> None:
