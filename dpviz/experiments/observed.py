@@ -15,6 +15,7 @@ from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import setting_of, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, ProtectsQuery
@@ -154,16 +155,17 @@ def census_name(n: int) -> str:
     return f"census-{whole('n', n, 100, 1_000_000)}"
 
 
-def same_share(mechanism: Mechanism, setting: Setting, other: int) -> Mechanism:
+def same_share(mechanism: Mechanism, setting: Setting, budget: Budget, other: int) -> Mechanism:
     """The mechanism for `other` rows with batches of the same share of the rows as it has in a setting.
 
     With the passes fixed too, every published sensitivity of mini-batch descent is then exactly proportional to 1/n.
-    A batch size that follows the mechanism's own rule becomes what it is in the setting.
+    Automatic knobs become what they are in the setting, for the budget.
     """
+    mechanism = mechanism.settled(setting, budget)
     changed: dict[str, int] = {}
     for name, declared in mechanism.knobs().items():
         if isinstance(declared, Number) and declared.unit == "rows":
-            size = mechanism.value(name, setting)
+            size = getattr(mechanism, name)
             changed[name] = int(min(max(round(size * other / setting.n), 1), declared.high))
     return replace(mechanism, **changed)
 
@@ -182,7 +184,7 @@ def sensitivity_over_n(
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = setup_for(here).problem
-        mechanism = same_share(spec.build(), setting_of(spec), problem.n) if share else spec.build()
+        mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
         share_of = part(monitor, done / total, size / total)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
         done += size

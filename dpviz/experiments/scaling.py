@@ -61,7 +61,7 @@ def axis(spec: RunSpec, name: str) -> Axis:
     if name == "lam":
         return Axis("lam", "regularisation λ", np.geomspace(1e-5, 1.0, 31), spec.lam, REFERENCES["lam"])
     knob = mechanism.knobs()[name]
-    value = float(mechanism.value(name, setting))
+    value = float(mechanism.value(name, setting, resolve(spec).budget))
     grid = knob.curve(value, most=setting.n if knob.unit == "rows" else np.inf)
     return Axis(name, knob.label, grid, value, REFERENCES.get(knob.unit))
 
@@ -78,10 +78,14 @@ def axes(spec: RunSpec) -> dict[str, str]:
 
 
 def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
-    """The run's mechanism and public facts with one quantity changed; batches keep their share of the rows over n."""
-    mechanism, model, setting = spec.build(), get_model(spec.model), setting_of(spec)
+    """The run's mechanism and public facts with one quantity changed; batches keep their share of the rows over n.
+
+    Automatic knobs keep the values that they have in the run.
+    """
+    model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
+    mechanism = spec.build().settled(setting, budget)
     if name == "n":
-        return same_share(mechanism, setting, int(value)), model.setting(int(value), setting.d, spec.lam)
+        return same_share(mechanism, setting, budget, int(value)), model.setting(int(value), setting.d, spec.lam)
     if name == "lam":
         return mechanism, model.setting(setting.n, setting.d, float(value))
     return replace(mechanism, **{name: value}), setting

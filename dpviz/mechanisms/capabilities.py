@@ -70,7 +70,7 @@ class ReleasesGaussians(DeclaresEvent):
         """What is released, with noise of standard deviation 1; None where this form adds other noise or proves otherwise."""
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        event = self.releases(setting)
+        event = self.settled(setting, calibration.budget).releases(setting)
         return None if event is None or calibration.noise_scale <= 0 else scaled(event, calibration.noise_scale)
 
 

@@ -19,18 +19,21 @@ class OutputNoise:
     """The distribution of the released parameters, where it is known: centre + scale x a standard draw.
 
     Attributes:
-        centre: (m,) shared, or (S, m) per seed: the parameters before noise.
+        centre: (m,) shared, or (S, m) per seed: the parameters before noise; with E in front where budgets train apart.
         scale: (E,) noise scales.
         family: a key of `dpviz.common.random.STANDARD`.
+        apart: whether every budget has a centre of its own.
     """
 
     centre: Floats
     scale: Floats
     family: str
+    apart: bool = False
 
     def at(self, e: int) -> OutputNoise:
-        """The distribution at budget e alone."""
-        return dataclasses.replace(self, scale=self.scale[e : e + 1])
+        """The distribution at budget e alone, whose centre is (m,) or (S, m)."""
+        centre = self.centre[e] if self.apart else self.centre
+        return OutputNoise(centre, self.scale[e : e + 1], self.family)
 
 
 @dataclass(frozen=True)

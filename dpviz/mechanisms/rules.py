@@ -15,12 +15,16 @@ from __future__ import annotations
 import math
 
 from dpviz.models import Setting
+from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.budget import Budget
 
 #: R above: a minimiser is rarely longer at usual lambda; sqrt(2/lambda) bounds it, as phi(0) <= 1
 _REACH = 20.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
 _MOST_STEPS, _LEAST_STEPS = 200, 50
+#: batches of methods that add noise to the finished model suit this budget; smaller ones take shorter steps
+_LARGE = Budget(10.0, 1e-5)
 _ENTRIES = 10_000_000  # rows times parameters for which `_MOST_STEPS` passes are taken; larger problems get fewer
 
 
@@ -67,16 +71,19 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
-def time_before_release(setting: Setting, steps: float = _MOST_STEPS) -> float:
-    """Training time of methods that add noise to the finished model, the same for all budgets, as all share one training.
+def time_before_release(setting: Setting, budget: Budget | None = None, steps: float = _MOST_STEPS) -> float:
+    """Training time of methods that add Gaussian noise to the finished model, at most that of `steps` of the longest steps.
 
-    T steps of size eta move the result by at most 2 eta T G/n, so that its noise is s nu with nu = 2G/(n mu). The time
-    is that for mu = 1/2 (about epsilon = 2), at most that of `steps` of the longest steps.
+    T steps of size eta move the result by at most 2 eta T G/n, so that its noise is s nu with nu = 2G/(n mu), where mu
+    is the largest ratio of sensitivity and noise that the budget allows. Batches change nothing of this: an epoch of k
+    steps takes the time k eta, and a row moves the result by 2 eta G k/n.
 
-    Batches change nothing of this: an epoch of k steps takes the time k eta, and a row moves the result by 2 eta G k/n.
+    Args:
+        budget: None for the largest budget that batches are made for, epsilon = 10.
     """
     most = steps * longest_step(setting) * setting.unit_step
-    return min(most, training_time(setting, 2 * setting.G / (setting.n * 0.5)))
+    mu = gaussian_mu(_LARGE if budget is None else budget)
+    return min(most, training_time(setting, 2 * setting.G / (setting.n * mu)))
 
 
 def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01, steeper: float = 1.0) -> float:

@@ -29,7 +29,7 @@ def speaks_of(spec: RunSpec) -> bool:
 def facts_of(spec: RunSpec) -> rates.Facts:
     """What the rates are functions of, at this run."""
     s = setting_of(spec)
-    mechanism = spec.build()
+    mechanism = spec.build().settled(s, resolve(spec).budget)
     # a method that takes no gradient steps of its own has no T in the sense of the tables
     steps = mechanism.step_count(s) if isinstance(mechanism, CountsSteps) else 50
     finite = s.beta < np.inf

@@ -213,7 +213,8 @@ def test_training_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_neighbours_stay_within_the_bound_of_several_batches(name: str, knobs: dict, model_id: str) -> None:
-    rng, built = np.random.default_rng(7), build(name, **knobs)
+    budget, rng = Budget(1.0, 1e-5), np.random.default_rng(7)
+    built = build(name, **knobs).settled(make_problem(n=30, d=3, lam=0.1, model=model_id).setting, budget)
     distances = []
     for k in range(150):
         if k % 25 == 0:
@@ -221,7 +222,7 @@ def test_neighbours_stay_within_the_bound_of_several_batches(name: str, knobs: d
         streams = spawn(k, 1)
         here, there = (built.query(p, np.zeros((1, 3)), streams) for p in (problem, neighbour(problem, rng)))
         distances.append(float(np.linalg.norm(here - there)))
-    bound = built.calibrate(problem.setting, Budget(1.0, 1e-5)).sensitivity
+    bound = built.calibrate(problem.setting, budget).sensitivity
     assert max(distances) <= bound * (1 + 1e-9)
     assert max(distances) > bound / 6  # a bound divided by the six or more rows of a batch, or by n, would be broken
 
@@ -238,9 +239,12 @@ def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.Monkey
     fit = built.fit(Training(problem, cals, spawn(1, 4)))
     assert len(calls) == 1
     assert fit.distribution is not None
-    shared = name in ("nsgd", "outpert-gd")
-    assert fit.distribution.centre.shape == ((problem.m,) if shared else (4, problem.m))
-    draws = (fit.theta - fit.distribution.centre) / fit.distribution.scale[:, None, None]
+    shared, apart = name in ("nsgd", "outpert-gd"), name != "bolt-on-psgd"
+    assert fit.distribution.apart == apart
+    assert fit.distribution.centre.shape == (3,) * apart + ((problem.m,) if shared else (4, problem.m))
+    centres = np.array([np.atleast_2d(fit.distribution.at(e).centre) for e in range(3)])
+    assert bool(np.ptp(centres, axis=0).any()) == apart, "smaller budgets train for a shorter time"
+    draws = (fit.theta - centres) / fit.distribution.scale[:, None, None]
     np.testing.assert_allclose(draws, np.broadcast_to(draws[:1], draws.shape), rtol=1e-6, atol=1e-9)
     assert fit.record.visits is not None
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=name, seeds=2))

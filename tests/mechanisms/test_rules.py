@@ -11,6 +11,7 @@ import dpviz
 from dpviz.experiments.run import run_epsilons
 from dpviz.mechanisms import rules
 from dpviz.models import get_model
+from dpviz.privacy.budget import Budget
 
 SETTING = get_model("logistic").setting(39_073, 108, 1e-3)
 
@@ -41,13 +42,22 @@ def test_strong_regularisation_and_large_tables_take_fewer_steps() -> None:
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 @pytest.mark.parametrize("name", ["nsgd", "rsgd", "rsgd-ar"])
 def test_batches_are_as_small_as_the_training_time_needs(name: str, model: str) -> None:
-    """Noise of an output method depends on time alone: 20 epochs of small batches cost what 200 of large ones would."""
+    """Noise of an output method depends on time alone: 20 epochs of small batches cost what 200 of large ones would.
+
+    Smaller budgets take as many, shorter steps.
+    """
     setting = get_model(model).setting(16_000, 27, 1e-3)
     method = dpviz.list_mechanisms()[name].from_params({})
     k = 16_000 // method.value("batch_size", setting)
     taken = method._time(setting, 20)[-1] * k  # type: ignore[attr-defined]
-    wanted = rules.time_before_release(setting, math.inf)
+    wanted = rules.time_before_release(setting, steps=math.inf)
     assert wanted <= taken < 1.2 * wanted
+    for epsilon in (0.1, 1.0, 10.0):
+        budget = Budget(epsilon, 1e-5)
+        settled = method.settled(setting, budget)
+        assert settled.batches(setting)[0] == k  # type: ignore[attr-defined]
+        shorter = settled._time(setting, 20)[-1] * k  # type: ignore[attr-defined]
+        assert shorter == pytest.approx(rules.time_before_release(setting, budget, math.inf), rel=1e-9)
     by_hand = dpviz.list_mechanisms()[name].from_params({"batch_size": 1000})
     assert 20 < by_hand.value("epochs", setting) <= 200
 

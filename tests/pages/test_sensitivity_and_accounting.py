@@ -141,7 +141,7 @@ def test_every_option_has_a_source_and_a_formula() -> None:
 def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
     """With a strong pull the values at the start of a window, where steps are long again, exceed the last one."""
     setting = get_model("logistic").setting(455, 30, 1e-2)
-    mechanism = dpviz.list_mechanisms()["rsgd-ar"]()
+    mechanism = dpviz.list_mechanisms()["rsgd-ar"].from_params({"batch_size": 91})
     trace = mechanism.sensitivity_trace(setting)
     assert trace is not None
     at = int((trace.event == "average").nonzero()[0][-1])
@@ -151,7 +151,11 @@ def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
     assert "(+" in said
     assert "so the mean is lower" not in said
     assert "long steps had just come back" in said
-    weak = mechanism.sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
+    weak = (
+        dpviz.list_mechanisms()["rsgd-ar"]
+        .from_params({"batch_size": 222})
+        .sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
+    )
     assert weak is not None
     assert "so the mean is lower" in explanation.averaging(weak)
     assert "(−" in explanation.averaging(weak)

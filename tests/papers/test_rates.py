@@ -154,7 +154,8 @@ def test_all_methods_with_gaussian_noise_of_one_kind_are_accounted_for() -> None
 @pytest.mark.parametrize("name", accounted())
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> None:
-    mechanism, budget = dpviz.list_mechanisms()[name](), Budget(epsilon, 1e-6)
+    budget = Budget(epsilon, 1e-6)
+    mechanism = dpviz.list_mechanisms()[name]().settled(SETTING, budget)
     released = mechanism.releases(SETTING)
     assert released is not None
     cal = mechanism.calibrate(SETTING, budget)
@@ -171,7 +172,7 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
 
 @pytest.mark.parametrize("params", [{"accounting": "published"}, {"accounting": "rdp-improved"}, {"accounting": "hockey-stick"}])
 def test_rsgd_options_are_its_calibrations(params: dict[str, str]) -> None:
-    mechanism = dpviz.list_mechanisms()["rsgd"](**params)  # type: ignore[arg-type]
+    mechanism = dpviz.list_mechanisms()["rsgd"](**params).settled(SETTING, BUDGET)  # type: ignore[arg-type]
     sigma = mechanism.calibrate(SETTING, BUDGET).noise_scale
     released = mechanism.releases(SETTING)
     assert released is not None
@@ -300,8 +301,11 @@ def test_excess_risk_over_dimension_and_epsilon() -> None:
 def test_batches_keep_their_share() -> None:
     rsgd = dpviz.list_mechanisms()["rsgd"]()
     setting = get_model("logistic").setting(10_000, 5, 1e-3)
-    assert observed.same_share(rsgd, setting, 20_000).batch_size == 2 * rsgd.automatic("batch_size", setting)  # type: ignore[attr-defined]
-    assert observed.same_share(dpviz.list_mechanisms()["dp-gd"](), setting, 20) == dpviz.list_mechanisms()["dp-gd"]()
+    more = observed.same_share(rsgd, setting, BUDGET, 20_000)
+    assert more.batch_size == 2 * rsgd.automatic("batch_size", setting)  # type: ignore[attr-defined]
+    assert more.step_size == rsgd.automatic("step_size", setting, BUDGET)  # type: ignore[attr-defined]
+    gd = dpviz.list_mechanisms()["dp-gd"]()
+    assert observed.same_share(gd, setting, BUDGET, 20) == gd.settled(setting, BUDGET)
 
 
 def test_slope_of_a_line_and_of_nothing() -> None:

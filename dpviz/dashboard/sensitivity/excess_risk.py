@@ -211,8 +211,9 @@ def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
             f"that of the noise."
         )
         return
-    mechanism = spec.build()
-    steps = f"{mechanism.step_count(setting_of(spec))} steps" if isinstance(mechanism, CountsSteps) else "the steps"
+    setting = setting_of(spec)
+    mechanism = spec.build().settled(setting, resolve(spec).budget)
+    steps = f"{mechanism.step_count(setting)} steps" if isinstance(mechanism, CountsSteps) else "the steps"
     st.info(
         f"Up to {100 * worst:.0f} % of the bound is the start that {steps} have not yet forgotten, "
         f"(1−μ/L)^T. That part does not fall with n or ε, so the published slope shows only where it is small: "

@@ -56,6 +56,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     name = choice.draw()
     mechanism = spec.build() if name == spec.mechanism else list_mechanisms()[name]()
     assert isinstance(mechanism, HasTrace)
+    mechanism = mechanism.settled(setting, resolve(spec).budget)
     trace = mechanism.sensitivity_trace(setting)
     keep = _thin(trace)
     fig = recursion.trace(
@@ -180,7 +181,8 @@ def headline(spec: RunSpec) -> None:
 def one_picture(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
     st.header("Bounds and what is observed", anchor=False)
-    setting, mechanism = setting_of(spec), spec.build()
+    setting = setting_of(spec)
+    mechanism = spec.build().settled(setting, resolve(spec).budget)
     bounds = mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
@@ -241,7 +243,8 @@ def promised(spec: RunSpec) -> None:
     guarantee.badge(calibration_of(spec))
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
-    setting, mechanism = setting_of(spec), spec.build()
+    setting = setting_of(spec)
+    mechanism = spec.build().settled(setting, resolve(spec).budget)
     _how_measured(mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec)
 
 
@@ -255,8 +258,10 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
             st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
         repeat.python_of(
             spec,
-            "observed_sensitivity(dpviz.setup_for(spec).problem, spec.build(), 8).largest()",
+            "problem, budget = dpviz.setup_for(spec).problem, resolve(spec).budget\n"
+            "observed_sensitivity(problem, spec.build().settled(problem.setting, budget), 8).largest()",
             "from dpviz.experiments.observed import observed_sensitivity",
+            "from dpviz.experiments.resolve import resolve",
         )
         repeat.shell(shell_call(spec, "calibrate"))
 
@@ -265,5 +270,10 @@ def _formula(spec: RunSpec, latex: str, source: str) -> None:
     with st.expander("How is this computed?"):
         st.latex(latex)
         st.markdown(words.markdown(source))
-        code = "spec.build().sensitivity_trace(setting_of(spec)).value[-1].max()"
-        repeat.python_of(spec, code, "from dpviz.experiments.setup import setting_of")
+        repeat.python_of(
+            spec,
+            "setting = setting_of(spec)\n"
+            "spec.build().settled(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
+            "from dpviz.experiments.resolve import resolve",
+            "from dpviz.experiments.setup import setting_of",
+        )

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Fit, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Floats, Streams, Training, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch, release
+from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
@@ -38,12 +38,13 @@ class NSGD(MiniBatch):
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        delta = self.position_sensitivities(setting)
+        settled = self.settled(setting, budget)
+        delta = settled.position_sensitivities(setting)
         # not the last position: with steps above 2/L an early one can be the worst
         worst = float(delta.max())
         sigma = worst / gaussian_mu(budget)  # Balle & Wang 2018, Theorem 8
         accountant, conversion = "exact Gaussian mechanism (Balle & Wang 2018)", ""
-        details, notes = self.describe(setting, delta), [ROUNDING]
+        details, notes = settled.describe(setting, delta), [ROUNDING]
         if self.accounting == "published":
             sigma = mironov_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
             accountant, conversion = (
@@ -68,9 +69,8 @@ class NSGD(MiniBatch):
     def releases(self, setting: Setting) -> Event:
         return Gaussian(float(self.position_sensitivities(setting).max()))
 
-    def fit(self, training: Training) -> Fit:
-        centre = self.centre(training.problem, None, training.monitor)[0]
-        return release(training, centre, self.visited(training.problem))
+    def released_centre(self, training: Training, lengths: Floats) -> Floats:
+        return self.centre(training.problem, None, lengths, training.monitor)[..., 0, :]
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.repeat(self.centre(problem, None), len(streams), axis=0)

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Monitor, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
+from dpviz.mechanisms.output.shared import ROUNDING, check_finite, lengths_of, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
@@ -53,7 +53,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         low=1,
         high=10_000,
         log=True,
-        automatic="by the training time that the noise of ε = 2 allows",
+        automatic="by the training time that the noise allows",
     )
     step_size: float = knob(
         1.0,
@@ -75,15 +75,15 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         return self.step_size * 2 / (setting.L + setting.mu)  # Chen 2019, Proposition 2
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
-        return max(1, math.ceil(rules.time_before_release(setting) / self._step(setting)))
+        return max(1, math.ceil(rules.time_before_release(setting, budget) / self._step(setting)))
 
     def step_count(self, setting: Setting) -> int:
         return int(self.value("steps", setting))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
-        mu_star = gaussian_mu(budget)
-        exact = gradient_descent(n, self.step_count(setting), step, mu, L, G)
+        mu_star, steps = gaussian_mu(budget), int(self.value("steps", setting, budget))
+        exact = gradient_descent(n, steps, step, mu, L, G)
         check_finite(exact)
         sensitivity, notes = exact, [ROUNDING]
         accountant = "exact Gaussian mechanism (Balle & Wang 2018)"
@@ -95,7 +95,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             sigma = math.sqrt(2 * math.log(2 / budget.delta)) * sensitivity / budget.epsilon  # Zhang et al. 2017
             accountant = "sqrt(2 ln(2/δ)) Δ/ε as published"
             notes.append(
-                f"The published bound is {sensitivity / exact:.3g} times what {self.step_count(setting)} steps of this "
+                f"The published bound is {sensitivity / exact:.3g} times what {steps} steps of this "
                 "length can do; it was stated for the step 1/(L+μ)."
             )
         return Calibration.proved(
@@ -109,7 +109,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             notes=tuple(notes),
             mu=mu_star,
             details={
-                "steps": float(self.step_count(setting)),
+                "steps": float(steps),
                 "exact_sensitivity": exact,
                 "published_sensitivity": zhang(n, mu, L, G),
             },
@@ -148,15 +148,15 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         loose = proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
         return Gaussian(loose if self.calibration == "proposition-2" else exact)
 
-    def centre(self, problem: Problem, monitor: Monitor = silent) -> np.ndarray:
-        """(m,) the last iterate."""
-        steps = np.full(self.step_count(problem.setting), self._step(problem.setting))
-        return minibatch_descent(problem, steps, 1, monitor=monitor)[0]
-
     def fit(self, training: Training) -> Fit:
-        problem = training.problem
-        visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.step_count(problem.setting))))
-        return release(training, self.centre(problem, training.monitor), visits)
+        problem, steps = training.problem, np.array([c.details["steps"] for c in training.calibrations])
+        # shorter trainings are the beginnings of the longest: they stand still after their last step
+        own: Floats = np.where(np.arange(steps.max()) < steps[:, None], self._step(problem.setting), 0.0)
+        lengths, apart = lengths_of(own)
+        centre = minibatch_descent(problem, lengths, 1, monitor=training.monitor)[..., 0, :]
+        visits = np.broadcast_to(steps[:, None, None], (len(steps), 1, problem.n))
+        return release(training, centre, NoiseRecord(self.noise_enters, visits=visits), apart=apart)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
-        return np.broadcast_to(self.centre(problem), (len(streams), problem.m))
+        steps = np.full(self.step_count(problem.setting), self._step(problem.setting))
+        return np.broadcast_to(minibatch_descent(problem, steps, 1)[0], (len(streams), problem.m))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import Permuted
+from dpviz.mechanisms.output.shared import FIRST_STEP, Permuted
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RSGDAR(Permuted):
         high=10.0,
         log=True,
         unit="1/L",
-        automatic="1.5 (SVM: 1.9)",
+        automatic=FIRST_STEP,
     )
     tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
     averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")

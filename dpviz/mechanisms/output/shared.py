@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -54,16 +54,21 @@ INEXACT: Words = (
 ROUNDING: Words = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
 
 
-def release(training: Training, centre: Floats, record: NoiseRecord) -> Fit:
+def release(training: Training, centre: Floats, record: NoiseRecord, *, apart: bool = False) -> Fit:
     """centre + scale x standard draw, for every calibration and stream.
 
     Args:
-        centre: (m,) or (S, m) parameters before noise.
+        centre: (m,) or (S, m) parameters before noise; with E in front where `apart`.
     """
     family, scale = training.calibrations[0].noise_family, training.scales
     noise = STANDARD[family](training.streams, centre.shape[-1])
-    theta = centre + scale[:, None, None] * noise
-    return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family))
+    theta = (centre[:, None] if apart and centre.ndim == 2 else centre) + scale[:, None, None] * noise
+    return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family, apart))
+
+
+def lengths_of(budgets: Floats) -> tuple[Floats, bool]:
+    """From (E, T) step lengths of the budgets: these and True, or (T,) and False where all budgets take the same steps."""
+    return (budgets, True) if (budgets != budgets[0]).any() else (budgets[0], False)
 
 
 def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, tuple[str, ...]]:
@@ -120,6 +125,7 @@ def check_finite(sensitivity: float) -> None:
 #: decay of the step size over epochs, with the exponent of s
 DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
 _LEAST_EPOCHS, _MOST_EPOCHS = 20, 200
+FIRST_STEP: Words = "by the training time that the noise allows, at most 1.5 (SVM: 1.9)"
 WORST_POSITION: Words = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
@@ -139,7 +145,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1000,
         log=True,
-        automatic="20; where a batch size is set, up to 200 by the training time that the noise of ε = 2 allows",
+        automatic="20; where a batch size is set, up to 200 by the training time that the noise of ε = 10 allows",
     )
     batch_size: int = knob(
         0,
@@ -148,7 +154,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1_000_000,
         unit="rows",
-        automatic="so that the epochs take the training time that the noise of ε = 2 allows",
+        automatic="so that the epochs take the training time that the noise of ε = 10 allows",
     )
     step_size: float = knob(
         0.0,
@@ -158,7 +164,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         high=10.0,
         log=True,
         unit="1/L",
-        automatic="1.5 (SVM: 1.9)",
+        automatic=FIRST_STEP,
     )
     decay: str = knob(
         "1/s",
@@ -178,8 +184,13 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "step_size":
             # below 2 runs come together; the SVM's mean curvature is far below its bound
-            return 1.9 if rules.longest_step(setting) > 2 else 1.5
-        wanted = rules.time_before_release(setting, math.inf)
+            longest = 1.9 if rules.longest_step(setting) > 2 else 1.5
+            if budget is None:
+                return longest
+            # the batches suit a large budget; what a smaller one allows is reached in as many, shorter steps
+            most = self._time(setting, self.epoch_count(setting))[-1] * self.batches(setting)[0]
+            return float(max(0.01, longest * min(1.0, rules.time_before_release(setting, budget, math.inf) / most)))
+        wanted = rules.time_before_release(setting, steps=math.inf)
         if knob == "batch_size":
             # k batches of n/k rows take k steps an epoch: time and noise do not depend on n/k but for their product
             needed = wanted / self._time(setting, self.epochs or _LEAST_EPOCHS)[-1]
@@ -274,7 +285,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return tuple(found)
 
     def describe(self, setting: Setting, delta: Floats) -> dict[str, float]:
-        """Numbers that every calibration of this family reports."""
+        """Numbers that every calibration of this family reports; `self` is settled."""
         m, nu, _ = self.batches(setting)
         return {
             "batches": float(m),
@@ -286,13 +297,34 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             "worst_position": float(delta.argmax() + 1),
         }
 
-    def centre(self, problem: Problem, streams: Streams | None, monitor: Monitor = silent) -> Floats:
-        """(S, m) results before noise; None trains once on the rows as they stand."""
+    def steps(self, setting: Setting) -> Floats:
+        """(T m,) length of every step."""
+        return np.repeat(self._epoch_steps(setting, self.epoch_count(setting)), self.batches(setting)[0])
+
+    def centre(
+        self, problem: Problem, streams: Streams | None, lengths: Floats | None = None, monitor: Monitor = silent
+    ) -> Floats:
+        """(S, m) results before noise; None for `streams` trains once on the rows as they stand.
+
+        Args:
+            lengths: (T m,) of the steps, by default this method's own; (E, T m) gives (E, S, m).
+        """
         tau, average, _ = self.window()
-        m = self.batches(problem.setting)[0]
-        steps = self._epoch_steps(problem.setting, self.epoch_count(problem.setting))
+        m, steps = self.batches(problem.setting)[0], self.steps(problem.setting) if lengths is None else lengths
         orders = None if streams is None else permutations(streams, problem.n)
-        return minibatch_descent(problem, np.repeat(steps, m), m, orders, average_every=tau if average else 0, monitor=monitor)
+        return minibatch_descent(problem, steps, m, orders, average_every=tau if average else 0, monitor=monitor)
+
+    def fit(self, training: Training) -> Fit:
+        setting = training.problem.setting
+        settled = self.settled(setting, training.calibrations[0].budget)  # batches and epochs are the same for all budgets
+        own = [replace(settled, step_size=c.details["step_size"]).steps(setting) for c in training.calibrations]
+        lengths, apart = lengths_of(np.array(own))
+        centre = self.released_centre(training, lengths)
+        return release(training, centre, self.visited(training.problem), apart=apart)
+
+    def released_centre(self, training: Training, lengths: Floats) -> Floats:
+        """(S, m) what is released before noise, or (m,) where all seeds train alike; with E in front for (E, T m) lengths."""
+        return self.centre(training.problem, training.streams, lengths, training.monitor)
 
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
@@ -313,9 +345,10 @@ class Permuted(MiniBatch):
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        delta = self.position_sensitivities(setting)
-        _, _, weights = self.batches(setting)
-        details, notes = self.describe(setting, delta), [ROUNDING]
+        settled = self.settled(setting, budget)
+        delta = settled.position_sensitivities(setting)
+        _, _, weights = settled.batches(setting)
+        details, notes = settled.describe(setting, delta), [ROUNDING]
         conversion = ""
         if self.accounting == "hockey-stick":
             sigma = mixture_sigma(budget, delta, weights)
@@ -349,10 +382,6 @@ class Permuted(MiniBatch):
 
     def releases(self, setting: Setting) -> Event:
         return Mixture.of(self.position_sensitivities(setting), self.batches(setting)[2])
-
-    def fit(self, training: Training) -> Fit:
-        centre = self.centre(training.problem, training.streams, training.monitor)
-        return release(training, centre, self.visited(training.problem))
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)

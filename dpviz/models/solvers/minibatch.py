@@ -40,18 +40,19 @@ def minibatch_descent(
     precision moved the result by 0.1 % of the sensitivity: small, but without a worst-case bound.)
 
     Args:
-        steps: (T m,) step size of every update, T passes over m batches.
+        steps: (T m,) step size of every update, T passes over m batches; or (E, T m), for E trainings on the same batches.
         batches: m; sizes are floor(n/m) or ceil(n/m), the larger ones first.
         orders: (S, n) order of the rows per replica; None is one replica with the rows as they stand.
         average_every: epochs after which the iterate becomes the mean of the iterates since the last averaging
             (Chen 2019, Algorithm 3, line 13); 0 for never.
 
     Returns:
-        (S, m) parameters.
+        (S, m) parameters, or (E, S, m).
     """
+    lengths = np.atleast_2d(steps)
     signed, count = problem.rows.signed, 1 if orders is None else len(orders)
     size = max(1, _CHUNK_BYTES // signed.nbytes)
-    out = np.empty((count, problem.m))
+    out = np.empty((len(lengths), count, problem.m))
     for start in range(0, count, size):
         part = slice(start, min(start + size, count))
         rows = signed[None] if orders is None else signed[orders[part]]
@@ -60,11 +61,11 @@ def minibatch_descent(
             monitor((start + done * length) / count)
 
         if len(rows) == 1:
-            out[part] = _train(problem, rows[0], steps, batches, average_every, report)
+            out[:, start] = _train(problem, rows[0], lengths, batches, average_every, report)
         else:
-            out[part] = _train_many(problem, rows, steps, batches, average_every, report)
+            out[:, part] = _train_many(problem, rows, lengths, batches, average_every, report)
     monitor(1.0)
-    return out
+    return out if steps.ndim == 2 else out[0]
 
 
 def _bounds(n: int, batches: int) -> list[int]:
@@ -73,39 +74,39 @@ def _bounds(n: int, batches: int) -> list[int]:
 
 
 def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
-    """One replica: two matrix-vector products an update."""
+    """(E, m) one order of the rows: two products an update."""
     slope_inplace = problem.model.loss.slope_inplace
     bounds, window = _bounds(len(rows), batches), average_every * batches
     parts = [
         ([rows[k : min(k + _BLOCK_ROWS, b)] for k in range(a, b, _BLOCK_ROWS)], b - a) for a, b in itertools.pairwise(bounds)
     ]
-    w, total, last = np.zeros(problem.m), np.zeros(problem.m), time.monotonic()
-    for t, eta in enumerate(steps.tolist()):
+    w, total, last = np.zeros((problem.m, len(steps))), np.zeros((problem.m, len(steps))), time.monotonic()
+    for t, eta in enumerate(steps.T):
         batch, size = parts[t % batches]
-        gradient = slope_inplace(batch[0] @ w) @ batch[0]
+        gradient = batch[0].T @ slope_inplace(batch[0] @ w)
         for block in batch[1:]:
-            gradient += slope_inplace(block @ w) @ block
+            gradient += block.T @ slope_inplace(block @ w)
         gradient *= eta / size
         w *= 1 - eta * problem.lam
         w -= gradient
         if window:
             total += w
             if (t + 1) % window == 0:
-                w, total = total / window, np.zeros(problem.m)
+                w, total = total / window, np.zeros_like(total)
         if time.monotonic() - last > _REPORT_SECONDS:
-            monitor(t / len(steps))
+            monitor(t / steps.shape[1])
             last = time.monotonic()
-    return w
+    return w.T
 
 
 def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
-    """Replicas with their own rows, (R, n, d), in step."""
+    """(E, R, m) replicas with their own rows, (R, n, d), in step."""
     slope_inplace = problem.model.loss.slope_inplace
     bounds, window = _bounds(rows.shape[1], batches), average_every * batches
     parts = [(rows[:, a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
-    w, total = np.zeros((len(rows), problem.m, 1)), np.zeros((len(rows), problem.m, 1))
+    w, total = np.zeros((len(rows), problem.m, len(steps))), np.zeros((len(rows), problem.m, len(steps)))
     last = time.monotonic()
-    for t, eta in enumerate(steps.tolist()):
+    for t, eta in enumerate(steps.T):
         batch, size = parts[t % batches]
         slope = slope_inplace(batch @ w)
         gradient = slope.transpose(0, 2, 1) @ batch
@@ -116,6 +117,6 @@ def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, ave
             if (t + 1) % window == 0:
                 w, total = total / window, np.zeros_like(total)
         if time.monotonic() - last > _REPORT_SECONDS:
-            monitor(t / len(steps))
+            monitor(t / steps.shape[1])
             last = time.monotonic()
-    return w[:, :, 0]
+    return w.transpose(2, 0, 1)
