@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Floats, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch
 from dpviz.models import Setting
@@ -63,6 +64,7 @@ class NSGD(MiniBatch):
             accountant=accountant,
             conversion=conversion,
             notes=tuple(notes),
+            for_training=StepSize(settled.step_size),
             details=details,
         )
 

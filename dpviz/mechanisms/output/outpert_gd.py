@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.shared import ROUNDING, check_finite, lengths_of, proved_by_gaussian, release
@@ -27,6 +28,13 @@ SOURCES = {
     "proposition-2": "Chen et al. 2019, Proposition 2 with one batch: 2ηG/(n(1-ρ)), for any number of steps",
     "published": "Zhang et al. 2017, as quoted by Chen et al. 2019: 5G(L+μ)/(nμL)",
 }
+
+
+@dataclass(frozen=True)
+class StepCount(TrainingValues):
+    """How many steps the budget's noise allows, at least 1."""
+
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -107,9 +115,9 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             proves=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
             accountant=accountant,
             notes=tuple(notes),
+            for_training=StepCount(steps),
             mu=mu_star,
             details={
-                "steps": float(steps),
                 "exact_sensitivity": exact,
                 "published_sensitivity": zhang(n, mu, L, G),
             },
@@ -149,12 +157,12 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         return Gaussian(loose if self.calibration == "proposition-2" else exact)
 
     def fit(self, training: Training) -> Fit:
-        problem, steps = training.problem, np.array([c.details["steps"] for c in training.calibrations])
+        problem, steps = training.problem, np.array([c.values(StepCount).steps for c in training.calibrations])
         # shorter trainings are the beginnings of the longest: they stand still after their last step
         own: Floats = np.where(np.arange(steps.max()) < steps[:, None], self._step(problem.setting), 0.0)
         lengths, apart = lengths_of(own)
         centre = minibatch_descent(problem, lengths, 1, monitor=training.monitor)[..., 0, :]
-        visits = np.broadcast_to(steps[:, None, None], (len(steps), 1, problem.n))
+        visits = np.broadcast_to(steps[:, None, None].astype(float), (len(steps), 1, problem.n))
         return release(training, centre, NoiseRecord(self.noise_enters, visits=visits), apart=apart)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:

@@ -24,6 +24,7 @@ from dpviz.mechanisms.base import (
     knob,
     silent,
 )
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -291,7 +292,6 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             "batches": float(m),
             "batch_size": float(nu),
             "epochs": float(self.epoch_count(setting)),
-            "step_size": self.value("step_size", setting),
             "sensitivity_first_batch": float(delta[0]),
             "sensitivity_last_batch": float(delta[-1]),
             "worst_position": float(delta.argmax() + 1),
@@ -317,7 +317,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     def fit(self, training: Training) -> Fit:
         setting = training.problem.setting
         settled = self.settled(setting, training.calibrations[0].budget)  # batches and epochs are the same for all budgets
-        own = [replace(settled, step_size=c.details["step_size"]).steps(setting) for c in training.calibrations]
+        own = [replace(settled, step_size=c.values(StepSize).step_size).steps(setting) for c in training.calibrations]
         lengths, apart = lengths_of(np.array(own))
         centre = self.released_centre(training, lengths)
         return release(training, centre, self.visited(training.problem), apart=apart)
@@ -377,6 +377,7 @@ class Permuted(MiniBatch):
             accountant=accountant,
             conversion=conversion,
             notes=tuple(notes),
+            for_training=StepSize(settled.step_size),
             details=details,
         )
 
