@@ -22,13 +22,15 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz"
 
 
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+
 def data_folder() -> Path:
     """The person's own tables: DPVIZ_DATA, or data/ of the checkout, or data/ of the current directory."""
     given = os.environ.get("DPVIZ_DATA")
     if given:
         return Path(given)
-    checkout = Path(__file__).resolve().parents[2]
-    return (checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()) / "data"
+    return (_CHECKOUT if (_CHECKOUT / "pyproject.toml").is_file() else Path.cwd()) / "data"
 
 
 _writing: set[Path] = set()

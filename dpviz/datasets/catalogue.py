@@ -56,10 +56,12 @@ def canonical_name(name: str, n: int | None = None) -> str:
     if not isinstance(name, str):
         raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(list_datasets())}.")
     source = next((source for source in SOURCES if source.owns(name)), None)
-    if source is None or source.canonical is None:
-        known = one_of("dataset", name, list_datasets())
-    else:
+    if source is not None and source.canonical is not None:
         known = source.canonical(name, n)
+    elif source is not None and name in source.names():  # the other sources would read the disk
+        known = name
+    else:
+        known = one_of("dataset", name, list_datasets())
     if n is not None and not (source and source.sized):
         raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return known

@@ -6,7 +6,7 @@ limits on tables from outside do not hold for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -158,13 +158,19 @@ ORIGINALS: dict[str, Original] = {
 _tables: Cache[pd.DataFrame] = Cache("published files", _CACHE_BYTES, lambda t: int(t.memory_usage(deep=True).sum()) + 1)
 
 
-def paths(file: str) -> tuple[Path, ...]:
-    """The published files of a download in the data folder; none where one is missing."""
+def paths(file: str, listing: Mapping[str, folder.Entry] | None = None) -> tuple[Path, ...]:
+    """The published files of a download in the data folder; none where one is missing.
+
+    Args:
+        file: name of the download.
+        listing: of the data folder, where it was read already.
+    """
     if file not in ORIGINALS:
         return ()
-    there = {name.removeprefix(folder.PREFIX).lower(): entry.path for name, entry in folder.listing().items()}
-    found = [there.get(name) or there.get(f"{name}.gz") for name in ORIGINALS[file].files]
-    return tuple(path for path in found if path is not None) if None not in found else ()
+    tables = folder.listing() if listing is None else listing
+    by_name = {name.removeprefix(folder.PREFIX).lower(): entry.path for name, entry in tables.items()}
+    published = [by_name.get(name) or by_name.get(f"{name}.gz") for name in ORIGINALS[file].files]
+    return tuple(path for path in published if path is not None) if None not in published else ()
 
 
 def stamp(file: str) -> Hashable:

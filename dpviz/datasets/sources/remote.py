@@ -5,7 +5,7 @@ Each says which variant it is; two variants can share a download.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.process.limits import Limits
-from dpviz.datasets.sources import originals
+from dpviz.datasets.sources import folder, originals
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.sources.originals import BANK_NAMES
 from dpviz.datasets.table.prepare import prepare
@@ -182,9 +182,14 @@ REMOTE: dict[str, Remote] = {
 }
 
 
-def downloaded(name: str) -> bool:
-    """Whether a set is on this machine, as a download or as its published files in the data folder."""
-    return bool(originals.paths(REMOTE[name].file)) or fetch.facts(REMOTE[name].file) is not None
+def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> bool:
+    """Whether a set is on this machine, as a download or as its published files in the data folder.
+
+    Args:
+        name: of the set.
+        listing: of the data folder, where it was read already.
+    """
+    return bool(originals.paths(REMOTE[name].file, listing)) or fetch.facts(REMOTE[name].file) is not None
 
 
 def source_of(name: str) -> str:
@@ -197,7 +202,8 @@ def source_of(name: str) -> str:
 
 def names() -> tuple[str, ...]:
     """Sets that are on this machine."""
-    return tuple(name for name in REMOTE if downloaded(name))
+    listing = folder.listing()
+    return tuple(name for name in REMOTE if downloaded(name, listing))
 
 
 def require(name: str) -> None:
