@@ -85,7 +85,7 @@ def _warm() -> None:
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
         cached_runs.outcome(RunSpec())
-    # Streamlit collects garbage after every run of a page and of each part that watches a job, 0.1 s in which nothing
-    # else in the server moves; nearly all of it is spent on libraries, which live as long as the server
+    # nothing else in the server moves while garbage is collected, and nearly all of that time is spent on libraries, which
+    # live as long as the server
     gc.collect()
     gc.freeze()

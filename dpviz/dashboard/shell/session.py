@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
-from streamlit import runtime
+from streamlit import get_option, runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -33,6 +33,7 @@ _KEY, _WANTED = "dpviz.uploads", "dpviz.wanted"
 LINGER = 100.0
 PAUSE = 30.0  # seconds after which work that only a session that was left wants is paused
 _TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
+COLLECT = 20.0  # seconds between two collections of garbage while somebody is there; each takes 0.1 s of the whole server
 ARRIVING = 10.0  # seconds in which a new session looks for what its browser has left
 _PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
 
@@ -113,7 +114,16 @@ def watch() -> _Visit | None:
             _watcher.start()
         if time.monotonic() - visit.came < ARRIVING:
             _take_over(visit, runtime.get_instance())
+    _watch_no_files(context.session_id)
     return visit
+
+
+def _watch_no_files(session_id: str) -> None:
+    """Keeps to `fileWatcherType`: Streamlit 1.67 forgets it for a session that connects again, and then reads all modules."""
+    running = runtime.get_instance()
+    known = running._session_mgr.get_active_session_info(session_id) if type(running) is runtime.Runtime else None
+    if known is not None and known.session._local_sources_watcher is not None and get_option("server.fileWatcherType") == "none":
+        running._get_async_objs().eventloop.call_soon_threadsafe(known.session.disconnect_file_watchers)
 
 
 def _browser() -> bytes | None:
@@ -146,13 +156,19 @@ def carry(key: str) -> None:
 
 
 def _keep_watch() -> None:
-    """Looks at the sessions until none is left."""
+    """Looks at the sessions until none is left, and collects garbage for all of them."""
     global _watcher
+    collected = 0.0
     while True:
         time.sleep(_TICK)
-        if runtime.exists() and close_left(runtime.get_instance(), time.monotonic()):
+        now = time.monotonic()
+        closed = close_left(runtime.get_instance(), now) if runtime.exists() else []
+        if closed:
             pool().tidy()
-            gc.collect()  # a session and its parts refer to each other
+        if closed or now - collected >= COLLECT:
+            gc.collect()  # a session and its parts refer to each other, and so do the parts of a figure
+            collected = now
+        if closed:
             _give_back()
         with _lock:
             if not _visits:
