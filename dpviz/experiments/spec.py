@@ -11,56 +11,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
-from dpviz.datasets.catalogue import name_of
-from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.common.validate import InvalidInput, show
+from dpviz.experiments.settings import SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
-from dpviz.models import get_model
-from dpviz.privacy.budget import Budget
-
-MAX_SEEDS = 10_000
-#: wider than any use, and within what every calibration can count with
-LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-9, 1e6, 1e-100
-#: below, solvers do not converge in double precision; above, every model is 0
-LEAST_LAM, MOST_LAM = 1e-9, 1e4
-_MOST_SEED = 2**32 - 1
-
-#: fields of a run that have a type of their own: how each is checked, written as text and set on a page
-SETTINGS: dict[str, Knob] = {
-    "epsilon": Number(
-        label="Privacy budget ε",
-        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
-        low=LEAST_EPSILON,
-        high=MOST_EPSILON,
-        log=True,
-    ),
-    "lam": Number(
-        label="Regularisation λ",
-        help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
-        low=LEAST_LAM,
-        high=MOST_LAM,
-        log=True,
-    ),
-    "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
-    "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
-    "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
-    "folds": Whole(
-        label="Folds",
-        help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
-        low=0,
-        high=100,
-    ),
-    "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
-    "row_scaling": Choice(
-        label="Row scaling",
-        help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
-        "its own and cost no privacy; clipping keeps the length of short rows. The largest possible norm follows from the number "
-        "of columns. The largest norm is read from the rows, outside every ε.",
-        options=tuple(SCALINGS),
-        names=SCALINGS,
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -106,15 +59,8 @@ class RunSpec:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("dataset", name_of(self.dataset))
-        if not isinstance(self.dataset, str) or not self.dataset.strip():
-            raise InvalidInput("dataset", f"must be a name, got {show(self.dataset)}", "Give one of dpviz.list_datasets().")
-        get_model(self.model)
-        get_mechanism(self.mechanism)
-        put("epsilon", check_epsilon(self.epsilon))
-        put("delta", None if self.delta is None else _check_delta(self.delta))
-        for name in ("lam", "seeds", "split_seed", "seed", "intercept", "row_scaling", "folds"):
-            put(name, SETTINGS[name].check(name, getattr(self, name)))
+        for name, knob in SETTINGS.items():
+            put(name, knob.check(name, getattr(self, name)))
         if self.folds == 1:
             raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
         if not isinstance(self.params, Mapping):
@@ -134,7 +80,7 @@ class RunSpec:
     def to_query(self) -> dict[str, str]:
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "params"}
-        query = {name: text_of(name, value) for name, value in values.items() if value != getattr(RunSpec, name)}
+        query = {name: SETTINGS[name].text(value) for name, value in values.items() if value != getattr(RunSpec, name)}
         declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
         return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
 
@@ -154,7 +100,7 @@ class RunSpec:
         for f in fields(cls):
             if f.name in given and f.name != "params":
                 try:
-                    value = _parse(f.name, given[f.name])
+                    value = SETTINGS[f.name].parse(f.name, given[f.name])
                     cls(**{f.name: value})  # one field at a time against the defaults, so that each bad one is named
                     values[f.name] = value
                 except InvalidInput as problem:
@@ -185,32 +131,7 @@ def _rebuild(values: dict[str, Any]) -> RunSpec:
     return RunSpec(**values)
 
 
-def check_epsilon(value: object) -> float:
-    """`value` as an epsilon that can be counted with."""
-    return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
-
-
-def _check_delta(value: object) -> float:
-    """`value` as a probability that can be counted with; whether it means something depends on the number of rows."""
-    fix = "Give a probability above 0 and below 1/n for n training rows, for example 1e-6."
-    delta = positive("delta", value, fix=fix)
-    if not LEAST_DELTA <= delta < 1:
-        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g} and below 1, got {delta:.3g}", fix)
-    return delta
-
-
-def text_of(name: str, value: Any) -> str:
-    """A field's value as text for an address; `RunSpec.from_query` reads it back."""
-    return SETTINGS[name].text(value) if name in SETTINGS else str(value)
-
-
 def _as_text(query: str | Mapping[str, Any]) -> dict[str, str]:
     if isinstance(query, str):
         return dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     return {str(k): str(v[-1] if isinstance(v, list | tuple) and v else v) for k, v in query.items()}
-
-
-def _parse(name: str, text: str) -> Any:
-    if name in SETTINGS:
-        return SETTINGS[name].parse(name, text)
-    return number_from_text(name, text) if name == "delta" else text

@@ -27,6 +27,10 @@ _SPAN = 30.0  # a curve over a knob goes this factor to each side
 class Form:
     """How a value is set on a page; a page knows a widget for each kind of form."""
 
+    def shown(self, knob: Knob, value: Any) -> Any:
+        """What the widget holds where the knob has `value`."""
+        return value
+
 
 @dataclass(frozen=True)
 class Tick(Form):
@@ -35,9 +39,23 @@ class Tick(Form):
 
 @dataclass(frozen=True)
 class Pick(Form):
-    """Set by picking one of a few values."""
+    """Set by picking one of a few values.
+
+    Attributes:
+        options: the values.
+        typed: whether others may be typed.
+    """
 
     options: tuple[Any, ...]
+    typed: bool = False
+
+
+@dataclass(frozen=True)
+class Line(Form):
+    """Set by typing text, which is read when it was typed; an empty line stands for None."""
+
+    def shown(self, knob: Knob, value: Any) -> Any:
+        return "" if value is None else knob.text(value)
 
 
 @dataclass(frozen=True)

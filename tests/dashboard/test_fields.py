@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import re
 from collections.abc import Callable, Iterable
@@ -28,9 +29,13 @@ from dpviz.dashboard.sensitivity import settings as sensitivity
 from dpviz.dashboard.shell import address, pinned, sidebar
 from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
-from dpviz.experiments.spec import LEAST_EPSILON, MOST_EPSILON, SETTINGS, RunSpec
+from dpviz.datasets import list_datasets
+from dpviz.experiments.resolve import resolve
+from dpviz.experiments.settings import LEAST_DELTA, SETTINGS, DatasetName, Delta, MechanismName, ModelName
+from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
+from dpviz.models import MODELS, get_model
 from dpviz.papers.figures import base
 
 ROOT = Path(__file__).parents[2]
@@ -69,9 +74,17 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
         case RowId():
             return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)
         case Whole():
-            return st.integers(int(knob.low), int(knob.high))
+            return st.integers(int(knob.low), int(knob.high)) | (st.just(0) if knob.automatic else st.nothing())
         case Number():
-            return st.floats(knob.low, knob.high)
+            return st.floats(knob.low, knob.high) | (st.just(0.0) if knob.automatic else st.nothing())
+        case DatasetName():
+            return st.sampled_from([*list_datasets(), "census-1234"])
+        case ModelName():
+            return st.sampled_from([*MODELS, "mlp-7"])
+        case MechanismName():
+            return st.sampled_from(list(list_mechanisms()))
+        case Delta():
+            return st.none() | st.floats(LEAST_DELTA, 1, exclude_max=True)
         case Choice():
             return st.sampled_from(knob.options)
         case Switch():
@@ -135,29 +148,58 @@ def test_nonsense_is_reported_once_and_dropped(page: str, session: dict[str, Any
             field.read("<nonsense>")
 
 
-def runs() -> st.SearchStrategy[RunSpec]:
-    """Any run that the sidebar can stand for, of a dataset that is always there."""
-    parts: dict[str, st.SearchStrategy[Any]] = {name: values(knob) for name, knob in SETTINGS.items() if name != "folds"}
-    parts |= {
-        "mechanism": st.sampled_from(list(list_mechanisms())),
-        "epsilon": st.floats(LEAST_EPSILON, MOST_EPSILON),
+@pytest.mark.parametrize("mechanism", list_mechanisms())
+def test_every_control_of_the_sidebar_is_a_field_whose_values_are_read_back(mechanism: str, session: dict[str, Any]) -> None:
+    run = RunSpec("teaching", mechanism=mechanism)
+    address.put(run)
+    fields = sidebar.controls(session)
+    assert set(fields) == {f.name for f in dataclasses.fields(RunSpec)} - {"params"} | {
+        f"{mechanism}.{name}" for name in list_mechanisms()[mechanism].knobs()
+    }
+    assert all(field.key == key and field.value() == field.default for key, field in fields.items() if key != "mechanism")
+
+    @settings(max_examples=25, deadline=None, derandomize=True)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        for field in fields.values():
+            value = data.draw(values(field.knob), label=field.key)
+            assert field.read(field.write(value)) == value
+            field.keep(value)
+            assert field.value() == value
+
+    check()
+    for key, field in fields.items():
+        with pytest.raises(InvalidInput):
+            field.read("<nonsense>") if key != "dataset" else resolve(RunSpec(field.read("<nonsense>")))
+
+
+def _of_mechanism(mechanism: str) -> st.SearchStrategy[RunSpec]:
+    cls = list_mechanisms()[mechanism]
+    parts = {name: values(knob) for name, knob in SETTINGS.items()} | {
+        "dataset": st.sampled_from(["teaching", "iris"]),
+        "model": values(SETTINGS["model"]).filter(lambda name: cls.refusal(get_model(name).setting(1000, 1, 1e-3)) is None),
+        "mechanism": st.just(mechanism),
         "delta": st.none() | st.floats(1e-12, 1e-3),
         "folds": st.sampled_from([0, 2, 5]),
+        "params": st.fixed_dictionaries({}, optional={name: values(knob) for name, knob in cls.knobs().items()}),
     }
-    return st.builds(lambda **given: RunSpec("teaching", **given), **parts)
+    return st.builds(RunSpec, **parts)
+
+
+#: any run that the sidebar can stand for, of datasets that are always there
+RUNS = st.sampled_from(list(list_mechanisms())).flatmap(_of_mechanism)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(run=runs())
+@given(run=RUNS)
 def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
-    """Dataset, model, mechanism, epsilon and delta are written, read and shown without losing a digit."""
+    """Every control that an address can hold is written, read and shown without losing a digit."""
     state: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(address.st, "session_state", state)
         address.seed(run.to_query())
         assert not address.problems()
-        shown = [key for key in state if key.partition(".")[0] == run.mechanism]
-        assert sidebar.read(state, shown).to_query() == run.to_query()
+        assert sidebar.read(sidebar.controls(state).values()).to_query() == run.to_query()
         assert not address.problems()
 
 
@@ -167,6 +209,32 @@ def test_all_keys_are_known_on_every_page() -> None:
     assert with_keys - {"shell"} == set(PAGES)
     assert {key for name in with_keys for key in importlib.import_module(f"dpviz.dashboard.{name}").KEYS} == address.page_keys()
 
+
+#: an address in which every control of the sidebar is away from its default
+SIDEBAR = {
+    "dataset": "iris",
+    "model": "svm",
+    "mechanism": "dp-svrg",
+    "epsilon": "0.37",
+    "delta": "0.0001",
+    "lam": "0.003",
+    "seeds": "2",
+    "split_seed": "3",
+    "seed": "5",
+    "intercept": "false",
+    "row_scaling": "clip",
+    "folds": "5",
+    "dp-svrg.rounds": "3",
+    "dp-svrg.inner_steps": "4",
+    "dp-svrg.sampling_rate": "0.25",
+    "dp-svrg.share": "0.4",
+    "dp-svrg.step_size": "0.5",
+    "dp-svrg.clip_norm": "2.0",
+    "dp-svrg.snapshot": "average",
+    "dp-svrg.noise": "published",
+    "dp-svrg.c": "0.7",
+    "dp-svrg.relation": "add-remove",
+}
 
 #: for each page, an address in which every key is away from its default
 FULL = {
@@ -206,8 +274,13 @@ FULL = {
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
-    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0"},
+    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"} | SIDEBAR,
 }
+
+
+def test_the_full_address_of_the_sidebar_has_every_control() -> None:
+    knobs = list_mechanisms()[SIDEBAR["mechanism"]].knobs()
+    assert set(SIDEBAR) == {*address.FIELDS, *(f"{SIDEBAR['mechanism']}.{name}" for name in knobs)}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -234,7 +307,7 @@ def address_problems(page: AppTest) -> list[str]:
 
 def test_only_fields_keep_settings_in_the_address() -> None:
     """A page that drew a widget under a key of the address itself would be a second idiom."""
-    keys = address.page_keys() | {f"page.{key}" for key in address.page_keys()}
+    keys = address.page_keys() | {f"page.{key}" for key in address.page_keys()} | set(address.FIELDS)
     for path in (ROOT / "dpviz" / "dashboard").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

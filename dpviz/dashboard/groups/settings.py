@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.shell.fields import Field, Line
+from dpviz.dashboard.shell.fields import Field
 from dpviz.datasets import load_dataset
 from dpviz.experiments.groups import MEASURES, columns, suggested
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Number, Switch
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch
 from dpviz.models import get_model
 
 _RANGE = 20.0  # of a threshold on decision values

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -18,10 +17,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec, text_of
+from dpviz.experiments.settings import SETTINGS
+from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 
-FIELDS = tuple(f.name for f in fields(RunSpec) if f.name != "params")
+FIELDS = tuple(SETTINGS)
 
 _ADDRESS = "dpviz.address"  # the address as last written
 _WIDGETS = "dpviz.widgets"  # what the controls said when it was written
@@ -89,11 +89,11 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
 
 def put(spec: RunSpec) -> None:
     """Sets every control to a run."""
-    for name in FIELDS:
-        st.session_state[name] = getattr(spec, name)
-    st.session_state["delta"] = "" if spec.delta is None else text_of("delta", spec.delta)
-    for name, value in vars(spec.build()).items():
-        st.session_state[f"{spec.mechanism}.{name}"] = value
+    own = spec.build()
+    values = {name: (knob, getattr(spec, name)) for name, knob in SETTINGS.items()}
+    values |= {f"{spec.mechanism}.{name}": (knob, getattr(own, name)) for name, knob in own.knobs().items()}
+    for key, (knob, value) in values.items():
+        st.session_state[key] = knob.form(value).shown(knob, value)
 
 
 def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:

@@ -1,15 +1,15 @@
-"""`Field`: a control that is kept in the address. The one way in which pages keep settings of their own.
+"""`Field`: a control that is kept in the address. All that an address can hold is drawn, read and written by one.
 
 A field has a key in the address, a type (`Knob`: label, help, parsing, checking, text form, widget) and a default, which is
-not written. Its value is text in the session under its key; the widget stands beside it under `own.<key>`, because
-Streamlit forgets a widget's value when the widget is not drawn. Every key stands in `KEYS` of its page's folder.
+not written. A page's own field keeps its value as text in the session under its key; the widget stands beside it under
+`own.<key>`, because Streamlit forgets a widget's value when the widget is not drawn. Every such key stands in `KEYS` of its
+page's folder. A field of the run (`RunField`) is drawn on every page: its widget holds the value under the key itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -18,23 +18,12 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell.widgets import Tags, control
 from dpviz.experiments.resolve import dataset_of
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms.knobs import Choice, Enter, Form, Knob, Number, Pick, Tick, Whole
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Whole
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Tags(Form):
-    """Set by picking several of a few texts."""
-
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Line(Form):
-    """Set by typing text, which is read when it was typed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +172,7 @@ class Field(Generic[T]):
             more: further arguments of the widget.
         """
         value = self.value()
-        form = self.knob.form(value)
-        shown: Any = value
-        if isinstance(form, Line):
-            shown = "" if value is None else self.knob.text(value)
-        elif isinstance(form, Tags):
-            shown = list(value)  # type: ignore[call-overload]
-        st.session_state[f"own.{self.key}"] = shown
+        st.session_state[f"own.{self.key}"] = self.knob.form(value).shown(self.knob, value)
         knob = replace(self.knob, label=label) if label else self.knob
         control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
         return value
@@ -203,6 +186,39 @@ class Field(Generic[T]):
             self.keep(self.knob.check(self.key, value))
         except InvalidInput as problem:
             address.report_typed(problem)
+
+
+@dataclass(frozen=True)
+class RunField(Field[T]):
+    """A control of the run, for the sidebar. `RunSpec.from_query` reads all of them at once, by the same knobs.
+
+    Attributes:
+        marks: numbers to slide over; any other value has a place between them. Empty for another widget.
+    """
+
+    few: int = 0
+    marks: tuple[float, ...] = ()
+
+    def start(self) -> None:
+        """Sets the control to its default, where nothing has set it yet."""
+        if self.key not in st.session_state:
+            self.keep(self.default)
+
+    def keep(self, value: T) -> None:
+        st.session_state[self.key] = self.knob.form(value).shown(self.knob, value)
+
+    def text(self) -> str:
+        """What the control says, as text for an address; "" for None."""
+        shown = st.session_state[self.key]
+        return shown if isinstance(self.knob.form(self.default), Line) else self.knob.text(shown)
+
+    def value(self) -> T:
+        return self.read(self.text())
+
+    def draw(self, label: str = "", **more: Any) -> T:
+        control(self.key, replace(self.knob, label=label) if label else self.knob, few=self.few, marks=self.marks, **more)
+        value: T = st.session_state[self.key]
+        return value
 
 
 class Group:
@@ -255,59 +271,3 @@ def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
         return Field(key, RowId(label=label, help=help), None)
     return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed, spec.folds).train, n=dataset.n), None)
-
-
-def control(
-    key: str, knob: Knob, *, rule: str = "", few: int = 0, on_change: Callable[[], None] | None = None, **more: Any
-) -> None:
-    """The widget of a knob; its value is `st.session_state[key]`.
-
-    Args:
-        rule: what the knob's own rule gives, in words; shown where the field is left empty.
-        few: up to so many options stand side by side.
-        more: further arguments of the widget.
-    """
-    label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
-    common = {"key": key, "help": knob.help or None, "on_change": on_change} | more
-    _widget(knob.form(st.session_state[key] or 0), knob, label, rule, few, common)
-
-
-@singledispatch
-def _widget(form: Form, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    """One function per way of setting a value."""
-    raise TypeError(f"no widget is known for {type(form).__name__}")
-
-
-@_widget.register
-def _(form: Tick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.toggle(label, **common)
-
-
-@_widget.register
-def _(form: Pick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    if len(form.options) <= few:
-        st.radio(label, form.options, format_func=knob.in_words, horizontal=True, **common)
-    else:
-        st.selectbox(label, form.options, format_func=knob.in_words, **common)
-
-
-@_widget.register
-def _(form: Enter, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    typed = int if form.integer else float
-    if form.optional:
-        key = common["key"]
-        st.session_state[key] = st.session_state[key] or None  # 0 stands for the rule, and is shown as an empty field
-        common = common | {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
-    box: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
-    box |= {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}
-    st.number_input(label, **(box | common))
-
-
-@_widget.register
-def _(form: Tags, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.multiselect(label, form.options, format_func=knob.in_words, **common)
-
-
-@_widget.register
-def _(form: Line, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.text_input(label, **common)

@@ -11,14 +11,14 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput, show
 from dpviz.dashboard.kit import progress, words
 from dpviz.dashboard.shell import address, metric
-from dpviz.dashboard.shell.fields import Field, Line
+from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.metrics import Metric
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.knobs import Form, Knob
+from dpviz.mechanisms.knobs import Form, Knob, Line
 
 
 @dataclass(frozen=True, kw_only=True)

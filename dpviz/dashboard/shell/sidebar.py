@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -10,8 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import recorder, words
-from dpviz.dashboard.shell import address, fields, links, metric, pinned, session
-from dpviz.dashboard.shell.fields import Group
+from dpviz.dashboard.shell import address, links, metric, pinned, session
+from dpviz.dashboard.shell.fields import Group, RunField
+from dpviz.dashboard.shell.widgets import control
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.catalogue import cautions
@@ -19,9 +21,11 @@ from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import SETTINGS, RunSpec, check_epsilon, text_of
+from dpviz.experiments.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
+from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
-from dpviz.models import MODELS, MOST_UNITS, get_model
+from dpviz.mechanisms.knobs import Whole
+from dpviz.models import MOST_UNITS, get_model
 from dpviz.privacy.budget import Budget, default_delta
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
@@ -29,7 +33,14 @@ _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6
 EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
 LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
 
-_UNITS = "dpviz.units"  # the network's width; the address has it in the model's name
+#: two more ways to set what the address has already: the network's width, a part of the model's name, and an exact epsilon
+_UNITS, _TYPED = "dpviz.units", "epsilon_typed"
+_WIDTH = Whole(
+    label="Hidden units",
+    help="Width of the hidden layer; 0 takes as many units as the data has features.",
+    low=0,
+    high=MOST_UNITS,
+)
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
 _SCALE = """<div aria-hidden="true" class="dpviz-scale">
@@ -58,28 +69,25 @@ def sidebar(
     _dataset_there()
     with st.sidebar:
         pages = st.container(gap="xxsmall")
-        _datasets(state["dataset"])
+        run = controls(state)
+        run["dataset"].draw(on_change=_dataset_typed)
         about = st.container()
-        models = [*MODELS, *([] if state["model"] in MODELS else [state["model"]])]
-        st.selectbox("Model", models, key="model", format_func=lambda name: get_model(name).label)
-        offered = _offered(state["model"])
-        if state["mechanism"] not in offered:
-            _refuse(state["mechanism"], state["model"], offered)
-        st.selectbox("Mechanism", offered, key="mechanism", format_func=_mechanism_label)
+        run["model"].draw()
+        run["mechanism"].draw()
         with budget or st.container():
-            _slider("epsilon", EPSILONS, state["epsilon"])
+            run["epsilon"].draw()
             st.html(_SCALE)
         if measured:
             metric.draw(state["dataset"], state["intercept"])
-        _slider("lam", LAMS, state["lam"])
+        run["lam"].draw()
         with st.expander("Advanced"):
-            shown = _advanced(state)
+            _advanced(run, state)
         st.button("Back to the defaults", on_click=_reset, width="stretch")
-    spec = read(state, shown)
+    spec = read(run.values())
     if own is not None:
         own.check(spec)
     pinned.PINNED.value()  # a bad one is reported before the address is written
-    query = address.leave(spec, [*address.FIELDS, *shown, "epsilon_typed"], keys_of_page)
+    query = address.leave(spec, [*run, _TYPED], keys_of_page)
     with pages:
         links.links(query)
     for caution in cautions(spec.dataset):
@@ -99,25 +107,53 @@ def _compare(spec: RunSpec) -> None:
     pinned.controls(spec, width="stretch")
 
 
-def _datasets(current: str) -> None:
-    names = (*list_datasets(), *session.held())
-    st.selectbox(
-        "Dataset",
-        [*names, *([] if current in names else [current])],
-        key="dataset",
-        format_func=dataset_label,
-        accept_new_options=True,
-        on_change=_dataset_typed,
-        help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Datasets(DatasetName):
+    """Datasets under the names that people call them."""
+
+    def in_words(self, value: Any) -> str:
+        return dataset_label(value)
 
 
-def read(state: Any, shown: Sequence[str]) -> RunSpec:
+def controls(state: Any) -> dict[str, RunField[Any]]:
+    """The controls of the run, by their keys in the address: those of every run, and those of the mechanism that is chosen.
+
+    A mechanism that refuses the model is reported and replaced.
+    """
+    offered = _offered(state["model"])
+    if state["mechanism"] not in offered:
+        _refuse(state["mechanism"], state["model"], offered)
+    mechanism, n = get_mechanism(state["mechanism"]), train_size(rows_of(state["dataset"]))
+    below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
+    knobs = SETTINGS | {
+        "dataset": _Datasets(**_words("dataset"), options=(*list_datasets(), *session.held())),
+        "mechanism": MechanismName(**_words("mechanism"), options=tuple(offered)),
+        "delta": replace(
+            SETTINGS["delta"],
+            help=f"{below}: a method that publishes one random row in clear already has δ = 1/n. The default is 1e-5, or the "
+            "largest power of ten up to 1/(10 n).",
+        ),
+    }
+    marks = {"epsilon": EPSILONS, "lam": LAMS}
+    run: dict[str, RunField[Any]] = {
+        name: RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
+    }
+    for name, knob in mechanism.knobs().items():
+        key = f"{mechanism.id}.{name}"
+        run[key] = RunField(key, knob, mechanism.defaults()[name])
+    for one in run.values():
+        one.start()
+    return run
+
+
+def _words(name: str) -> dict[str, Any]:
+    return {"label": SETTINGS[name].label, "help": SETTINGS[name].help}
+
+
+def read(run: Iterable[RunField[Any]]) -> RunSpec:
     """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
-    given = {k: text_of(k, state[k]) for k in address.FIELDS}
-    own_knobs = get_mechanism(state["mechanism"]).knobs()
-    given |= {k: own_knobs[k.partition(".")[2]].text(state[k]) for k in shown}
+    given = {one.key: one.text() for one in run}
     found = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
     spec = resolve(found, problems).spec
     for problem in problems:
@@ -126,52 +162,27 @@ def read(state: Any, shown: Sequence[str]) -> RunSpec:
     return spec
 
 
-def _slider(name: str, marks: Sequence[float], value: float) -> None:
-    """A slider over marks with equal ratios; any other value has a place between them."""
-    knob = SETTINGS[name]
-    st.select_slider(knob.label, sorted({*marks, value}), key=name, format_func=knob.in_words, help=knob.help)
-
-
-def _advanced(state: Any) -> list[str]:
-    """Draws the drawer; returns the keys of the mechanism's own controls."""
+def _advanced(run: dict[str, RunField[Any]], state: Any) -> None:
+    """Draws the drawer."""
     mechanism = get_mechanism(state["mechanism"])
-    knobs = mechanism.knobs()
-    if knobs:
+    if mechanism.knobs():
         st.markdown(f"**{words.markdown(mechanism.label)}**")
-    for name, default in mechanism.defaults().items():
-        if f"{mechanism.id}.{name}" not in state:
-            state[f"{mechanism.id}.{name}"] = default
     rules = _rules(mechanism, state)
-    for name, knob in knobs.items():
-        fields.control(f"{mechanism.id}.{name}", knob, rule=rules.get(name, ""))
+    for name in mechanism.knobs():
+        run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
     model = get_model(state["model"])
     if model.width is not None:
         st.markdown("**Network**")
         state[_UNITS] = model.width
-        st.number_input(
-            "Hidden units",
-            0,
-            MOST_UNITS,
-            key=_UNITS,
-            on_change=_units_typed,
-            help="Width of the hidden layer; 0 takes as many units as the data has features.",
-        )
+        control(_UNITS, _WIDTH, on_change=_units_typed)
     st.markdown("**Data**")
     for name in ("row_scaling", "intercept"):
-        fields.control(name, SETTINGS[name])
+        run[name].draw()
     st.markdown("**Budget and noise**")
-    n = train_size(rows_of(state["dataset"]))
-    st.text_input(
-        "Failure probability δ",
-        key="delta",
-        placeholder=f"{default_delta(n):g} (default)",
-        help=f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows): a method that publishes one random row in clear already "
-        f"has δ = 1/n. The default is 1e-5, or the largest power of ten up to 1/(10 n).",
-    )
-    st.text_input("ε, exactly", key="epsilon_typed", placeholder="for example 0.37", on_change=_epsilon_typed)
+    run["delta"].draw(placeholder=f"{default_delta(train_size(rows_of(state['dataset']))):g} (default)")
+    st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
     for name in ("seeds", "seed", "split_seed", "folds"):
-        fields.control(name, SETTINGS[name])
-    return [f"{mechanism.id}.{name}" for name in knobs]
+        run[name].draw()
 
 
 def _units_typed() -> None:
@@ -230,11 +241,6 @@ def dataset_label(name: str) -> str:
     return name.replace("-", " ").capitalize()
 
 
-def _mechanism_label(name: str) -> str:
-    cls = list_mechanisms()[name]
-    return f"{cls.label} · {cls.family}"
-
-
 def _dataset_typed() -> None:
     try:
         name = canonical_name(st.session_state["dataset"])
@@ -246,12 +252,12 @@ def _dataset_typed() -> None:
 
 
 def _epsilon_typed() -> None:
-    text = str(st.session_state["epsilon_typed"]).strip()
+    text = str(st.session_state[_TYPED]).strip()
     if not text:
         return
     try:
         st.session_state["epsilon"] = check_epsilon(number_from_text("epsilon", text))
-        st.session_state["epsilon_typed"] = ""
+        st.session_state[_TYPED] = ""
     except InvalidInput as problem:
         address.report_typed(problem)
 

@@ -1,0 +1,195 @@
+"""The fields of a run: `SETTINGS` has the type of each, which checks it, writes it as text and says how it is set on a page."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
+from dpviz.datasets.catalogue import list_datasets, name_of
+from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Pick, Switch, Whole
+from dpviz.models import MODELS, get_model
+from dpviz.privacy.budget import Budget
+
+MAX_SEEDS = 10_000
+#: wider than any use, and within what every calibration can count with
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-9, 1e6, 1e-100
+#: below, solvers do not converge in double precision; above, every model is 0
+LEAST_LAM, MOST_LAM = 1e-9, 1e4
+_MOST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(Knob, ABC):
+    """The name of something that is looked up in a list.
+
+    Attributes:
+        options: the names that are offered; empty for all that are known.
+    """
+
+    options: tuple[str, ...] = ()
+    typed: ClassVar[bool] = False
+
+    @abstractmethod
+    def known(self) -> tuple[str, ...]:
+        """All names in the list."""
+
+    def parse(self, name: str, text: str) -> Any:
+        return self.check(name, text)
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def describe(self) -> str:
+        return ", ".join(self.options or self.known())
+
+    def form(self, value: Any) -> Form:
+        options = self.options or self.known()
+        return Pick(options if value in options else (*options, value), self.typed)
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetName(Name):
+    """The name of a dataset. Whether its rows are there is not looked at; names with a size are not in the list."""
+
+    typed: ClassVar[bool] = True
+
+    def known(self) -> tuple[str, ...]:
+        return tuple(list_datasets())
+
+    def check(self, name: str, value: object) -> Any:
+        value = name_of(value)
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidInput(name, f"must be a name, got {show(value)}", "Give one of dpviz.list_datasets().")
+        return value
+
+    def in_words(self, value: Any) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelName(Name):
+    """The name of a model; networks of a stated width are not in the list."""
+
+    def known(self) -> tuple[str, ...]:
+        return tuple(MODELS)
+
+    def check(self, name: str, value: object) -> Any:
+        get_model(value)  # type: ignore[arg-type]
+        return value
+
+    def in_words(self, value: Any) -> str:
+        return get_model(value).label
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismName(Name):
+    """The id of a mechanism."""
+
+    def known(self) -> tuple[str, ...]:
+        return tuple(list_mechanisms())
+
+    def check(self, name: str, value: object) -> Any:
+        get_mechanism(value)  # type: ignore[arg-type]
+        return value
+
+    def in_words(self, value: Any) -> str:
+        return f"{get_mechanism(value).label} · {get_mechanism(value).family}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epsilon(Number):
+    """A privacy budget that can be counted with."""
+
+    def _checked(self, name: str, value: object) -> Any:
+        return check_epsilon(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delta(Knob):
+    """A probability, or None for the default; whether it means something depends on the number of rows."""
+
+    def check(self, name: str, value: object) -> Any:
+        return None if value is None else _check_delta(value)
+
+    def parse(self, name: str, text: str) -> Any:
+        return self.check(name, number_from_text(name, text))
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def in_words(self, value: Any) -> str:
+        return "default" if value is None else f"{value:.3g}"
+
+    def describe(self) -> str:
+        return f"{LEAST_DELTA:g} to below 1/n for n training rows; left out, it follows from n"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+        return (value,)
+
+
+#: the fields of a run beside the mechanism's knobs, in order: how each is checked, written as text and set on a page
+SETTINGS: dict[str, Knob] = {
+    "dataset": DatasetName(
+        label="Dataset",
+        help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
+    ),
+    "model": ModelName(label="Model", help=""),
+    "mechanism": MechanismName(label="Mechanism", help=""),
+    "epsilon": Epsilon(
+        label="Privacy budget ε",
+        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+        low=LEAST_EPSILON,
+        high=MOST_EPSILON,
+        log=True,
+    ),
+    "delta": Delta(label="Failure probability δ", help=""),
+    "lam": Number(
+        label="Regularisation λ",
+        help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
+        low=LEAST_LAM,
+        high=MOST_LAM,
+        log=True,
+    ),
+    "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
+    "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
+    "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
+    "folds": Whole(
+        label="Folds",
+        help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
+        low=0,
+        high=100,
+    ),
+    "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
+    "row_scaling": Choice(
+        label="Row scaling",
+        help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
+        "its own and cost no privacy; clipping keeps the length of short rows. The largest possible norm follows from the number "
+        "of columns. The largest norm is read from the rows, outside every ε.",
+        options=tuple(SCALINGS),
+        names=SCALINGS,
+    ),
+}
+
+
+def check_epsilon(value: object) -> float:
+    """`value` as an epsilon that can be counted with."""
+    return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
+
+
+def _check_delta(value: object) -> float:
+    """`value` as a probability that can be counted with; whether it means something depends on the number of rows."""
+    fix = "Give a probability above 0 and below 1/n for n training rows, for example 1e-6."
+    delta = positive("delta", value, fix=fix)
+    if not LEAST_DELTA <= delta < 1:
+        raise InvalidInput("delta", f"must be at least {LEAST_DELTA:g} and below 1, got {delta:.3g}", fix)
+    return delta
