@@ -8,7 +8,7 @@
 
 Every module is mutated on its own, in a copy, and tried on the tests of its own subject (`TESTS`), so that one module costs
 minutes. What a module gave is kept in the cache folder (or --results FOLDER) as soon as it is known; a module whose source and
-tests have not changed since is not tried again.
+tests have not changed since is not tried again, and one that was stopped half-way goes on with the mutants that are left.
 
 A mutant counts in one of four ways. Noticed: a test fails, crashes or takes 15 times as long. Words: only a text for people
 differs (a string with a space in it, a formatted one, or the name of an argument that an error gives). Equivalent: it changes
@@ -27,7 +27,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +75,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/reference/*.py": _LAW,
     "dpviz/mechanisms/*.py": (*_LAW, f"{M}registry.py", f"{M}knobs.py", f"{M}calibration_labels.py", f"{M}individual.py"),
     "dpviz/common/random.py": (*_LAW, "tests/common"),
+    "dpviz/releasing/*.py": ("tests/releasing",),
+    "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py"),
@@ -194,18 +195,22 @@ def configuration(module: str) -> str:
     return "\n".join(["", "[tool.mutmut]", *lines, "use_git_change_detection = false", "track_dependencies = false", ""])
 
 
-def run(module: str, children: int) -> list[Mutant]:
-    """Tries all mutants of a module."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "dpviz"
+def run(module: str, children: int, unfinished: Path) -> list[Mutant]:
+    """Tries all mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on."""
+    place = unfinished / module.removesuffix(".py").replace("/", ".")
+    copy = place / state(module)[:16] / "dpviz"
+    if not (copy / "complete").exists():
+        shutil.rmtree(place, ignore_errors=True)  # of another source, or half made
         ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
         shutil.copytree(ROOT, copy, ignore=ignore)
         with (copy / "pyproject.toml").open("a") as file:
             file.write(configuration(module))
-        subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", str(children)], cwd=copy, check=True)
-        if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
-            raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
-        answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
+        (copy / "complete").touch()
+    subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", str(children)], cwd=copy, check=True)
+    if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
+        raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
+    answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
+    shutil.rmtree(place)
     return [Mutant(name, outcome, tuple(change)) for name, (outcome, change) in json.loads(answer).items()]
 
 
@@ -280,7 +285,7 @@ def main() -> int:
         if read(place)[0] == state(module):
             continue
         try:
-            write(place, module, run(module, options.children))
+            write(place, module, run(module, options.children, options.results / "unfinished"))
         except subprocess.CalledProcessError as error:
             print(f"{module} could not be tried: {error}", file=sys.stderr)
     return 0 if report(modules, options.results) >= ENOUGH else 1

@@ -79,9 +79,7 @@ class Counts:
         side = 1 - (1 - _confidence(confidence)) / 2
         fp = clopper_pearson_upper(self.false_positives, self.trials, side)
         fn = clopper_pearson_upper(self.false_negatives, self.trials, side)
-        if fp >= 1 or fn >= 1:
-            return 0.0
-        return max(0.0, float(ndtri(1 - fp) - ndtri(fn)))
+        return max(0.0, float(ndtri(1 - fp) - ndtri(fn)))  # -inf where either is 1
 
     def gaussian_epsilon_lower_bound(self, delta: float, confidence: float = 0.95) -> float:
         """Lower bound on epsilon at this delta if the trade-off is that of a Gaussian mechanism.
@@ -233,10 +231,7 @@ def best_threshold(
     if len(values) < 2:
         return float(values[0]), 0.0
     cuts = values[:-1] + (values[1:] - values[:-1]) / 2
-    if len(cuts) > _CANDIDATES:
-        # all of the extremes, where one count decides, and every k-th in between
-        third = _CANDIDATES // 3
-        cuts = np.concatenate([cuts[:third], cuts[third:-third][:: (len(cuts) - 2 * third) // third + 1], cuts[-third:]])
+    cuts = cuts[_tried(len(cuts))]
     fp = 1 - np.searchsorted(a, cuts, side="right") / len(a)
     fn = np.searchsorted(b, cuts, side="right") / len(b)
     bounds = epsilon_lower_bound(fp * trials, fn * trials, trials, delta, confidence)
@@ -244,6 +239,15 @@ def best_threshold(
     if bounds[at] <= 0:  # nothing can be shown: the cut with the fewest errors
         at = int(np.argmin(fp + fn))
     return float(cuts[at]), float(bounds[at])
+
+
+def _tried(count: int) -> NDArray[np.intp]:
+    """Which of so many cuts are tried: all of the extremes, where one count decides, and of a long middle evenly spaced ones."""
+    third = _CANDIDATES // 3
+    if count <= _CANDIDATES:
+        return np.arange(count)
+    middle = np.linspace(third, count - third - 1, third).astype(np.intp)
+    return np.concatenate([np.arange(third), middle, np.arange(count - third, count)])
 
 
 def roc(null: Floats, alternative: Floats, confidence: float = 0.95, points: int = 201) -> pd.DataFrame:

@@ -123,6 +123,15 @@ def test_so_it_is_where_options_are_combined(name: str, params: dict[str, Any]) 
     test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name, params)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "params"), cases(numbers))
+def test_so_it_is_at_other_numbers(name: str, params: dict[str, Any]) -> None:
+    short = RECIPES[name][1]
+    test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(
+        name, {k: v for k, v in params.items() if k not in short}
+    )
+
+
 def test_a_pure_count_has_noise_of_its_sensitivity_over_epsilon() -> None:
     for epsilon in (0.1, 1.0, 7.0):
         cal = ALL["majority"].from_params({"private": True}).calibrate(blank().setting, Budget(epsilon, 1e-5))

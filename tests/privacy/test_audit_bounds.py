@@ -13,6 +13,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.audit_bounds import (
     Counts,
     Residuals,
+    _tried,
     best_threshold,
     clopper_pearson_lower,
     clopper_pearson_upper,
@@ -262,3 +263,64 @@ def test_every_point_of_the_curve_is_counted_and_has_the_limits_that_are_asked_f
         np.testing.assert_allclose(curve[name], hits / 40)
         np.testing.assert_allclose(curve[f"{name}_high"], clopper_pearson_upper(hits, 40, 0.9))
         np.testing.assert_allclose(curve[f"{name}_low"], clopper_pearson_lower(hits, 40, 0.9))
+
+
+def test_bounds_keep_the_confidence_that_is_asked_for() -> None:
+    for confidence in (0.6, 0.9, 0.999):
+        assert float(clopper_pearson_lower(7, 40, confidence)) == pytest.approx(beta.ppf(1 - confidence, 7, 34))
+    measured = Residuals(1.0, 50.0, 60)
+    assert measured.mu_lower_bound() == measured.mu_lower_bound(0.95)
+    assert measured.mu_lower_bound(0.99) < measured.mu_lower_bound()
+
+
+def test_nothing_is_said_where_one_kind_of_error_always_happens() -> None:
+    for false_positives, false_negatives in ((10, 0), (0, 10), (10, 10)):
+        assert Counts(false_positives, false_negatives, 10).mu_lower_bound() == 0.0
+
+
+def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:
+    """Hoeffding's theorem holds below mean - 1; at mu = 0 the mean of 2 N = 20 trials is 10."""
+    assert Counts(5, 4, 10).p_value(0.0) == pytest.approx(binom.cdf(9, 20, 0.5))
+    assert Counts(5, 5, 10).p_value(0.0) == 1.0
+    assert Counts(10, 10, 10).p_value(0.0) == 1.0
+
+
+def test_a_threshold_lies_half_way_between_two_scores() -> None:
+    cut, _ = best_threshold(np.array([0.0, 1.0]), np.array([2.0, 4.0]), trials=1000, delta=0.0)
+    assert cut == 1.5
+
+
+def test_a_small_bound_that_can_be_shown_goes_before_few_errors() -> None:
+    null, alternative = np.repeat([0.0, 1.0, 2.0], [700, 250, 50]), np.repeat([0.0, 1.0, 2.0], [300, 580, 120])
+    cut, bound = best_threshold(null, alternative, trials=10**8, delta=0.0)
+    assert bound == pytest.approx(math.log(0.12 / 0.05), rel=1e-2)  # at 0.5 it is ln(0.7/0.3), with fewer errors
+    assert cut == 1.5
+
+
+def test_all_extremes_and_an_even_middle_are_tried() -> None:
+    assert np.array_equal(_tried(1500), np.arange(1500))
+    for count in (1501, 20_000):
+        tried = _tried(count)
+        assert len(tried) == 1500
+        assert np.array_equal(tried[:500], np.arange(500))
+        assert np.array_equal(tried[-500:], np.arange(count - 500, count))
+        gaps = np.diff(tried[499:1001])
+        assert gaps.max() <= (count - 1000) // 499 + 1
+        assert gaps[1:-1].max() - gaps[1:-1].min() <= 1
+    # the cut between the sides is found among many
+    scores = np.linspace(0, 1, 9001)
+    cut, _ = best_threshold(scores[:4500], scores[4500:], trials=9000, delta=0.0)
+    assert count_errors(scores[:4500], scores[4500:9000], cut).false_positives <= 20
+
+
+def test_a_curve_has_its_points_and_goes_from_strict_to_loose() -> None:
+    rng = np.random.default_rng(0)
+    null, alternative = rng.standard_normal((2, 1000))
+    for table, points in ((roc(null, alternative), 201), (roc(null, alternative, points=11), 11)):
+        assert len(table) == points + 1
+        assert (np.diff(table["threshold"]) < 0).all()
+        assert table["threshold"].iloc[0] == max(null.max(), alternative.max())
+        assert table["threshold"].iloc[-2] == min(null.min(), alternative.min())
+        assert table["false_positive"].iloc[-1] == table["true_positive"].iloc[-1] == 1.0
+        shares = np.diff((table["false_positive"] + table["true_positive"]) / 2)
+        assert shares[:-1].max() < 1.5 / (points - 1)
