@@ -296,6 +296,9 @@ if __name__ == "__main__":
             if start is not None:
                 print(f"after all had left: {server.after_all_left(start)}")
             said = (Path(work) / "log").read_text(errors="replace")
-            print(f"the log has {said.count('Traceback')} tracebacks")
+            _, *tracebacks = said.split("Traceback")
+            print(f"the log has {len(tracebacks)} tracebacks")
+            for text in tracebacks[:3]:
+                print(f"  Traceback{text[-1500:]}")
         finally:
             server.stop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import threading
 import uuid
 from contextlib import suppress
 from functools import cache
@@ -22,16 +23,22 @@ __version__ = "0.1.0"
 #: the rooms that compute what is stored
 ROOMS = ("common", "datasets", "models", "privacy", "influence", "mechanisms", "experiments")
 _MOST_STORED = 32
+_lock = threading.Lock()
 _TYPED = f"+{uuid.uuid4().hex[:12]}"
 
 
-@cache
 def engine_version(*also: str) -> str:
     """Version plus fingerprint of the rooms that compute results; a few milliseconds where this source was met before.
 
     Args:
         also: further rooms whose code matters.
     """
+    with _lock:  # the first visitors of a server come together
+        return _version_of(also)
+
+
+@cache
+def _version_of(also: tuple[str, ...]) -> str:
     root = Path(__file__).parents[1]
     rooms = (*ROOMS, *also)
     sources = {path.relative_to(root).as_posix(): path.read_bytes() for room in rooms for path in (root / room).rglob("*.py")}
