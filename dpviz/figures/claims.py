@@ -12,18 +12,13 @@ import plotly.graph_objects as go
 
 from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
-#: colours of verdicts by kind, for the light and the dark theme; their signs are in the paper's colour on them
-_VERDICTS = {
-    "light": {"green": "#1b6e35", "blue": "#1a5fb4", "red": "#b3261e", "gray": "#5f6368"},
-    "dark": {"green": "#6ad08a", "blue": "#8ab4f8", "red": "#ff8a80", "gray": "#b0b6be"},
-}
 _ROW = 74  # pixels of a paper's name and its tiles
 _TILE = 29
 
 
 def verdict_colour(theme: Theme, kind: str) -> str:
     """The colour of a verdict: kind is "green", "blue", "red" or "gray"."""
-    return _VERDICTS[theme.name][kind]
+    return theme.verdicts[kind]
 
 
 def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:

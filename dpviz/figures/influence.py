@@ -17,10 +17,6 @@ _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 MAP = 430  # pixels of the map with its legend
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
-_SCALES = {
-    "light": [[0.0, "#cfd8e6"], [0.5, "#5b7db1"], [1.0, "#0b1f45"]],
-    "dark": [[0.0, "#2c3a52"], [0.5, "#7d9fd3"], [1.0, "#f2f6ff"]],
-}
 
 
 def training_map(
@@ -83,7 +79,8 @@ def training_map(
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
-    scale, notes = {"colorscale": _SCALES[theme.name]} | bar, _row_names(xy, row_ids, above, chosen, theme)
+    stops = [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]
+    scale, notes = {"colorscale": stops} | bar, _row_names(xy, row_ids, above, chosen, theme)
     more = LEGEND_LINE if ghost is not None and ghost.any() else 0
     layout = _layout(names, ticks, more)
     return figure(theme, traces, height=MAP + more, coloraxis=scale, annotations=notes, **layout)

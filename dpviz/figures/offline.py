@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
@@ -14,17 +13,6 @@ _CONFIG = {"displaylogo": False, "displayModeBar": False, "responsive": True}
 def library() -> str:
     """Plotly's JavaScript as a script element; it must come before the first figure."""
     return f"<script>{get_plotlyjs()}</script>"
-
-
-def points(figure: go.Figure) -> pd.DataFrame:
-    """What a figure draws as a table, for readers without JavaScript: trace, x and y of every point that has both."""
-    rows = [
-        {"line": trace.name or "", "x": x, "y": y}
-        for trace in figure.data
-        if "x" in trace and "y" in trace and trace.x is not None and trace.y is not None
-        for x, y in zip(trace.x, trace.y, strict=False)
-    ]
-    return pd.DataFrame(rows, columns=["line", "x", "y"])
 
 
 def drawing(figure: go.Figure, name: str) -> str:

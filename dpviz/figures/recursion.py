@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, figure, margin, shade
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def _position(j: int, positions: Sequence[int], epoch: Floats, value: Floats, th
         "name": f"replaced row in batch {positions[j]}"
         + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
         "line": {
-            "color": shade(base, 0.65 * spread if theme.name == "light" else -0.45 * spread),
+            "color": faint(base, 1 - 0.6 * spread),
             "width": 3 if labelled else 1.5,
             "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
         },

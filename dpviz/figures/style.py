@@ -43,6 +43,8 @@ class Theme:
         noise: whatever is noise.
         families: one hue per family.
         labels: the two classes of points, for negative and positive.
+        verdicts: of claims, by kind; their signs are in the paper's colour on them.
+        scale: of amounts, from least to largest.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Theme:
     noise: str
     families: dict[str, str]
     labels: tuple[str, str]
+    verdicts: dict[str, str]
+    scale: tuple[str, str, str]
 
 
 LIGHT = Theme(
@@ -71,6 +75,8 @@ LIGHT = Theme(
         "local": "#b0854f",
     },
     labels=("#3f90da", "#ffa90e"),
+    verdicts={"green": "#1b6e35", "blue": "#1a5fb4", "red": "#b3261e", "gray": "#5f6368"},
+    scale=("#cfd8e6", "#5b7db1", "#0b1f45"),
 )
 DARK = Theme(
     name="dark",
@@ -88,6 +94,8 @@ DARK = Theme(
         "local": "#c9c46b",
     },
     labels=("#6fb1ee", "#ffc14d"),
+    verdicts={"green": "#6ad08a", "blue": "#8ab4f8", "red": "#ff8a80", "gray": "#b0b6be"},
+    scale=("#2c3a52", "#7d9fd3", "#f2f6ff"),
 )
 THEMES = {"light": LIGHT, "dark": DARK}
 
@@ -117,7 +125,7 @@ def look(theme: Theme, name: str, family: str, rank: int = 0) -> Look:
         family: one of the theme's families.
         rank: the method's place within its family, from 0.
     """
-    colour = _shades(theme, family)[rank % _SHADES]
+    colour = shades(theme, family)[rank % _SHADES]
     return Look(name, colour, DASHES[rank % len(DASHES)], SYMBOLS[rank % len(SYMBOLS)])
 
 
@@ -125,7 +133,7 @@ _SHADES = 12
 
 
 @cache
-def _shades(theme: Theme, family: str) -> tuple[str, ...]:
+def shades(theme: Theme, family: str) -> tuple[str, ...]:
     """The family's hue, then lighter and darker ones that stand out from the paper, far ones first."""
     hue = theme.families[family]
     usable = [t / 100 for t in range(-35, 51) if contrast(shade(hue, t / 100), theme.paper) >= LEAST_CONTRAST]

@@ -14,7 +14,8 @@ from jinja2 import Environment
 
 from dpviz.common.fingerprint import __version__
 from dpviz.common.words import Words
-from dpviz.figures import offline
+from dpviz.figures import offline, still
+from dpviz.figures.lightened import lightened
 
 _ROWS = 200  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
@@ -85,7 +86,8 @@ class Document:
 
 
 def render(document: Document, *, date: datetime | None = None) -> str:
-    """The report as HTML: light, printable on A4, with plotly inside it once and no call to any host.
+    """The report as HTML: light, with plotly inside it once and no call to any host. Each picture is there a second time as a
+    static one, for paper and for readers without JavaScript.
 
     Args:
         date: to be written into it; now by default.
@@ -101,14 +103,17 @@ def render(document: Document, *, date: datetime | None = None) -> str:
             shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
         else:
             drawn += 1
-            picture = offline.drawing(part.figure, f"picture-{drawn}")
+            figure = lightened(part.figure)
+            picture = offline.drawing(figure, f"picture-{drawn}")
             if drawn == 1:
                 picture = offline.library() + picture
             data = part.data
             table = None if data is None else _html(data)
             more = "" if data is None else _more(data)
-            points = _html(offline.points(part.figure)) if data is None else ""
-            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more, "drawn": points})
+            still_one = still.picture(figure, f"still-{drawn}", part.words)
+            shown.append(
+                {"kind": "chart", "text": part.words, "picture": picture, "still": still_one, "table": table, "more": more}
+            )
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     return environment.from_string(template).render(
         document=document,

@@ -41,15 +41,22 @@ def test_reports_work_offline_and_print(chromium: Any, tmp_path: Path, monkeypat
 
 
 @pytest.mark.long
-def test_without_javascript_the_numbers_are_there(chromium: Any, tmp_path: Path) -> None:
+def test_without_javascript_and_on_paper_there_are_static_pictures(chromium: Any, tmp_path: Path) -> None:
     found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", "Audit"), QUERY)
     assert found.run is not None
     file = tmp_path / "report.html"
-    file.write_text(found.html(*found.run))
-    context = chromium.new_context(offline=True, java_script_enabled=False)
-    view = context.new_page()
-    view.goto(file.as_uri())
-    said = view.locator("main").inner_text()
-    assert "This picture is drawn by JavaScript, which is off here." in said
-    assert "false_positive" in said or "alarms" in said
-    context.close()
+    html = found.html(*found.run)
+    file.write_text(html)
+    pictures = html.count("<figcaption>")
+    assert pictures >= 2
+    for script, paper in ((False, False), (True, True), (True, False)):
+        context = chromium.new_context(offline=True, java_script_enabled=script)
+        view = context.new_page()
+        view.goto(file.as_uri())
+        if paper:
+            view.emulate_media(media="print")
+        still = [one for one in view.query_selector_all(".still svg[role=img]") if one.is_visible()]
+        assert len(still) == (0 if script and not paper else pictures)
+        assert any("false alarms" in (one.text_content() or "") for one in still) == bool(still)
+        assert view.locator(".js-plotly-plot").first.is_visible() != bool(still)
+        context.close()

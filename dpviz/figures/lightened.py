@@ -1,0 +1,52 @@
+"""A figure in the colours of the light theme, whatever theme it was drawn in: for paper."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dpviz.figures.style import DARK, LIGHT, Theme, build, faint, shades
+
+_HEX = re.compile("#[0-9a-fA-F]{6}")
+_FAINT = re.compile(r"rgba\((\d+),(\d+),(\d+),([^)]+)\)")
+
+
+def lightened(figure: go.Figure) -> go.Figure:
+    """The same figure with each colour of the dark theme as that of the light theme in its place."""
+    drawn = figure.to_plotly_json()
+    return build(_changed(drawn, "")) if drawn["layout"].get("paper_bgcolor") == DARK.paper else figure
+
+
+@cache
+def same() -> dict[str, str]:
+    """From each colour of the dark theme to that of the light theme with the same meaning."""
+    pairs = list(zip(_all(DARK), _all(LIGHT), strict=True))
+    return dict(reversed(pairs))  # the first meaning of a colour wins
+
+
+def _all(theme: Theme) -> list[str]:
+    found = [theme.ink, theme.paper, theme.grid, theme.majority, theme.noise]
+    found += [colour for family in theme.families for colour in shades(theme, family)]
+    return [*found, *theme.labels, *theme.verdicts.values(), *theme.scale]
+
+
+def _changed(node: Any, key: str) -> Any:
+    if isinstance(node, dict):
+        return {name: _changed(value, name if "color" in name else "") for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_changed(one, key) for one in node]
+    return _colour(node) if key and isinstance(node, str) else node
+
+
+def _colour(text: str) -> str:
+    if _HEX.fullmatch(text):
+        return same().get(text.lower(), text)
+    parts = _FAINT.fullmatch(text)
+    if parts is None:
+        return text
+    solid = "#" + "".join(f"{int(part):02x}" for part in parts.groups()[:3])
+    light = same().get(solid)
+    return text if light is None else faint(light, float(parts[4]))

@@ -1,0 +1,5 @@
+"""Figures as static pictures, for paper and for readers without JavaScript."""
+
+from dpviz.figures.still.picture import picture
+
+__all__ = ["picture"]

@@ -1,0 +1,169 @@
+"""Bars and heat maps of a static picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.figures.still.marks import Canvas, Trace, blend, each, errors, part
+from dpviz.figures.still.scales import Floats
+from dpviz.figures.still.text import add, write
+
+_GREY = [[0, "#000000"], [1, "#ffffff"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """The rectangles of a bar trace, in units of the axes.
+
+    Attributes:
+        middle, width: (n,) along the axis of the categories.
+        start, end: (n,) along the axis of the values.
+        lying: whether they lie.
+    """
+
+    middle: Floats
+    width: Floats
+    start: Floats
+    end: Floats
+    lying: bool
+
+
+def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Floats], layout: Trace) -> list[Bars]:
+    """Rectangles of all bar traces of one pair of axes.
+
+    Args:
+        places: of each trace, along the axis of its categories, in its units.
+        values: the same along the axis of values.
+    """
+    mode, gap = layout.get("barmode", "group"), float(layout.get("bargap", 0.2))
+    every = np.unique(np.concatenate([p[np.isfinite(p)] for p in places]))
+    apart = float(np.diff(every).min()) if len(every) > 1 else 1.0
+    ends: dict[tuple[float, bool], float] = {}
+    found = []
+    for k, (trace, place, value) in enumerate(zip(traces, places, values, strict=True)):
+        count = len(traces) if mode == "group" else 1
+        width = np.full(len(place), apart * (1 - gap) / count)
+        middle = place + (k - (count - 1) / 2) * width if count > 1 else place
+        if trace.get("width") is not None:
+            width, middle = np.array([float(w) for w in each(trace["width"], len(place))]), place
+        start = (
+            np.array([float(b) for b in each(trace["base"], len(place))])
+            if trace.get("base") is not None
+            else np.zeros(len(place))
+        )
+        if mode in ("stack", "relative") and trace.get("base") is None:
+            for j, (at, v) in enumerate(zip(place.tolist(), value.tolist(), strict=True)):
+                start[j] = ends.get((at, v >= 0), 0.0)
+                ends[(at, v >= 0)] = start[j] + (0.0 if math.isnan(v) else v)
+        found.append(Bars(middle, width, start, start + value, trace.get("orientation") == "h"))
+    return found
+
+
+def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
+    """The rectangles, their patterns, texts and error bars."""
+    marker = trace.get("marker") or {}
+    count = len(made.middle)
+    fills, edge, pattern = each(marker.get("color", colour), count), marker.get("line") or {}, marker.get("pattern") or {}
+    shapes, edges = each(pattern.get("shape", ""), count), each(edge.get("width", 0), count)
+    along, over = (on.x, on.y) if made.lying else (on.y, on.x)
+    a, b = along.pixels(made.start), along.pixels(made.end)
+    c, d = over.pixels(made.middle - made.width / 2), over.pixels(made.middle + made.width / 2)
+    for k in range(count):
+        sides = [float(v) for v in (min(a[k], b[k]), max(a[k], b[k]), min(c[k], d[k]), max(c[k], d[k]))]
+        if any(math.isnan(v) for v in sides):
+            continue
+        x, y = (sides[0], sides[2]) if made.lying else (sides[2], sides[0])
+        w, h = sides[1] - sides[0], sides[3] - sides[2]
+        box = {"x": x, "y": y, "width": w if made.lying else h, "height": h if made.lying else w}
+        border = {"stroke": edge.get("color", on.ink), "stroke_width": float(edges[k])} if float(edges[k]) else {}
+        opacity = part(marker.get("opacity", trace.get("opacity")))
+        fill = str(fills[k])
+        if shapes[k]:  # the pattern takes the place of the colour
+            fill = f"url(#{_pattern(on, shapes[k], fill)})"
+        add(on.inside, "rect", fill=fill, opacity=opacity, **box, **border)
+    middle = over.pixels(made.middle)
+    errors(trace, on, middle, middle, colour)
+    if trace.get("textposition") == "outside":
+        _beside(trace, made, on, b, middle)
+
+
+def _pattern(on: Canvas, shape: str, colour: str) -> str:
+    """The id of a pattern, which is made."""
+    name = f"{on.name}-{'/.x+-|'.find(shape)}-{''.join(c for c in colour if c.isalnum())}"
+    if any(known.get("id") == name for known in on.inside.iter("pattern")):
+        return name
+    made = add(on.inside, "pattern", id=name, width=8, height=8, patternUnits="userSpaceOnUse")
+    if shape == ".":
+        add(made, "circle", cx=4, cy=4, r=1.3, fill=colour)
+    else:
+        lines = {"/": "M-2 2L2 -2M0 8L8 0M6 10L10 6", "\\": "M-2 6L2 10M0 0L8 8M6 -2L10 2", "-": "M0 4H8", "|": "M4 0V8"}
+        cross = {"x": lines["/"] + lines["\\"], "+": lines["-"] + lines["|"]}
+        add(made, "path", d=(lines | cross).get(shape, lines["/"]), stroke=colour, stroke_width=1.2)
+    return name
+
+
+def _beside(trace: Trace, made: Bars, on: Canvas, ends: Floats, middle: Floats) -> None:
+    """Texts at the ends of bars."""
+    font = trace.get("textfont") or {}
+    parent = on.outside if trace.get("cliponaxis") is False else on.inside
+    size, colours = float(font.get("size", on.size)), each(font.get("color", on.ink), len(ends))
+    for text, end, at, start, colour in zip(
+        each(trace.get("text", ""), len(ends)), ends, middle, made.end - made.start, colours, strict=True
+    ):
+        if not text or math.isnan(float(end) + float(at)):
+            continue
+        if made.lying:
+            left = start >= 0
+            write(
+                parent,
+                str(text),
+                float(end) + (4 if left else -4),
+                float(at),
+                size=size,
+                colour=colour,
+                across="left" if left else "right",
+            )
+        else:
+            write(
+                parent,
+                str(text),
+                float(at),
+                float(end) - (2 if start >= 0 else -2),
+                size=size,
+                colour=colour,
+                down="bottom" if start >= 0 else "top",
+            )
+
+
+def heat(trace: Trace, on: Canvas) -> None:
+    """The cells of a heat map, those without a value left out."""
+    z: NDArray[np.float64] = np.array(trace["z"], float)
+    rows, columns = z.shape
+    given = trace.get("colorscale")
+    stops = given if isinstance(given, list | tuple) else _GREY
+    low = float(trace["zmin"] if trace.get("zmin") is not None else np.nanmin(z, initial=np.inf))
+    high = float(trace["zmax"] if trace.get("zmax") is not None else np.nanmax(z, initial=-np.inf))
+    colours = blend(z.ravel(), low, high, stops)
+    xs, ys = (
+        on.x.at(trace["x"]) if trace.get("x") is not None else on.x.pixels(np.arange(columns)),
+        on.y.at(trace["y"]) if trace.get("y") is not None else on.y.pixels(np.arange(rows)),
+    )
+    wide, tall = (abs(float(v[1] - v[0])) if len(v) > 1 else 40.0 for v in (xs, ys))
+    gaps = float(trace.get("xgap", 0)), float(trace.get("ygap", 0))
+    for k, colour in enumerate(colours):
+        if colour != "none":
+            x, y = float(xs[k % columns]) - wide / 2, float(ys[k // columns]) - tall / 2
+            add(
+                on.inside,
+                "rect",
+                x=x + gaps[0] / 2,
+                y=y + gaps[1] / 2,
+                width=wide - gaps[0] + 0.2 * (not gaps[0]),
+                height=tall - gaps[1] + 0.2 * (not gaps[1]),
+                fill=colour,
+            )

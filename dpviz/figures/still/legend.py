@@ -1,0 +1,137 @@
+"""Legend and colour bar of a static picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from dpviz.figures.still import marks
+from dpviz.figures.still.marks import Trace
+from dpviz.figures.still.scales import as_list
+from dpviz.figures.still.text import add, height, short, width, write
+
+_SAMPLE = 30  # pixels of the sample before a name
+_LINE = 23  # pixels of an entry
+_BETWEEN = 14  # pixels between entries side by side
+
+
+def legend(
+    root: Element,
+    traces: list[Trace],
+    layout: Trace,
+    x: Callable[[float], float],
+    y: Callable[[float], float],
+    wide: float,
+    ink: str,
+    size: float,
+) -> None:
+    """The names of traces with a sample of each.
+
+    Args:
+        x, y: from shares of the plot to pixels.
+        wide: of the picture.
+    """
+    named = [t for t in traces if t.get("name") and t.get("showlegend", True) is not False]
+    wanted = layout.get("showlegend")
+    if not named or wanted is False or (wanted is None and len(traces) < 2 and not any(t.get("showlegend") for t in named)):
+        return
+    given: Trace = layout.get("legend") or {}
+    font = given.get("font") or {}
+    small, colour = float(font.get("size", size)), str(font.get("color", ink))
+    share = float(given.get("x", 1.02))
+    left = share * wide if given.get("xref") == "container" else x(share)
+    rows = _rows([str(t["name"]) for t in named], given.get("orientation") == "h", wide - left, small)
+    talls = [max(_tall(str(named[k]["name"]), small) for k, _ in row) for row in rows]
+    top = y(float(given.get("y", 1)))
+    top -= {"bottom": sum(talls), "middle": sum(talls) / 2}.get(str(given.get("yanchor", "top")), 0)
+    for row, tall in zip(rows, talls, strict=True):
+        middle, top = top + tall / 2, top + tall
+        for entry, at in row:
+            _sample(root, named[entry], left + at, middle, ink, layout)
+            name, begin = str(named[entry]["name"]), left + at + _SAMPLE + 8
+            write(root, name, begin, middle, size=small, colour=colour, across="left")
+
+
+def _tall(name: str, size: float) -> float:
+    """Pixels of an entry with its lines."""
+    return _LINE + height(name, size) - height("", size)
+
+
+def _rows(names: list[str], side_by_side: bool, room: float, size: float) -> list[list[tuple[int, float]]]:
+    """(entry, pixels from the left) of every line."""
+    if not side_by_side:
+        return [[(k, 4.0)] for k in range(len(names))]
+    rows: list[list[tuple[int, float]]] = [[]]
+    at = 4.0
+    for k, name in enumerate(names):
+        needed = _SAMPLE + 8 + width(name, size)
+        if rows[-1] and at + needed > room:
+            rows.append([])
+            at = 4.0
+        rows[-1].append((k, at))
+        at += needed + _BETWEEN
+    return rows
+
+
+def _sample(root: Element, trace: Trace, x: float, y: float, ink: str, layout: Trace) -> None:
+    """A piece of line, a symbol or a box."""
+    marker, line = trace.get("marker") or {}, trace.get("line") or {}
+    if trace["type"] == "bar":
+        fill = marker.get("color", ink)
+        edge, striped = marker.get("line") or {}, bool((marker.get("pattern") or {}).get("shape"))
+        fill = fill if isinstance(fill, str) else ink
+        box = {"x": x + 8, "y": y - 7, "width": 14, "height": 14, "stroke": edge.get("color", fill if striped else None)}
+        add(root, "rect", fill="none" if striped else fill, **box)
+        if striped:
+            add(root, "path", d=f"M{short(x + 8)} {short(y + 7)}l14 -14m-14 7l7 -7m0 14l7 -7", stroke=fill, stroke_width=1.5)
+        return
+    mode = trace.get("mode") or "lines"
+    colour = str(line.get("color", ink))
+    if trace.get("fill") and trace.get("fillcolor"):
+        add(root, "rect", x=x, y=y, width=_SAMPLE, height=8, fill=trace["fillcolor"])
+    if "lines" in mode and float(line.get("width", 2)) > 0:
+        add(root, "path", d=f"M{short(x)} {short(y)}h{_SAMPLE}", **marks.stroke(line, ink))
+    if "markers" in mode:
+        first = {key: _first(value) for key, value in marker.items() if key != "line"}
+        if not isinstance(first.get("color", ""), str):
+            scale = (layout.get(marker.get("coloraxis", "")) or marker).get("colorscale")
+            first["color"] = scale[len(scale) // 2][1] if isinstance(scale, list | tuple) else ink
+        edge = {key: _first(value) for key, value in (marker.get("line") or {}).items()}
+        first["size"] = min(max(float(first.get("size", 6)), 6.0), 16.0)
+        one = {"marker": first | {"line": edge, "opacity": 1}}
+        marks.points(one, root, np.array([x + _SAMPLE / 2]), np.array([y]), colour, None)
+
+
+def _first(value: Any) -> Any:
+    listed = as_list(value)
+    return listed[0] if listed and not isinstance(value, dict) else value
+
+
+def colour_bar(root: Element, layout: Trace, ends: tuple[float, float], right: float, ink: str, size: float, name: str) -> None:
+    """The scale of a colour axis, beside the plot.
+
+    Args:
+        ends: pixels of the plot's top and bottom.
+        right: pixel of its right edge.
+    """
+    axis: Trace = layout.get("coloraxis") or {}
+    bar, stops = axis.get("colorbar") or {}, axis.get("colorscale")
+    if not bar or not isinstance(stops, list | tuple) or axis.get("showscale") is False:
+        return
+    low, high = float(axis["cmin"]), float(axis["cmax"])
+    middle, half = sum(ends) / 2, (ends[1] - ends[0]) / 2 * float(bar.get("len", 1))
+    top, bottom, left, thick = middle - half, middle + half, right + 16, float(bar.get("thickness", 14))
+    made = add(root, "linearGradient", id=f"{name}-scale", x1=0, y1=1, x2=0, y2=0)
+    for share, colour in stops:
+        add(made, "stop", offset=share, stop_color=colour)
+    add(root, "rect", x=left, y=top, width=thick, height=bottom - top, fill=f"url(#{name}-scale)")
+    values = as_list(bar.get("tickvals"))
+    for value, text in zip(values, as_list(bar.get("ticktext")) or values, strict=True):
+        at = bottom - (float(value) - low) / ((high - low) or 1.0) * (bottom - top)
+        if top - 1 <= at <= bottom + 1:
+            write(root, str(text), left + thick + 5, at, size=size - 2, colour=ink, across="left")
+    title = (bar.get("title") or {}).get("text", "")
+    write(root, title, left + thick + 40, middle, size=size, colour=ink, across="left", turned=True)

@@ -1,0 +1,226 @@
+"""What a static picture draws for each trace: lines, filled areas, points, texts and error bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from dpviz.figures.still import symbols
+from dpviz.figures.still.scales import Floats, Scale, as_list
+from dpviz.figures.still.text import add, short, write
+
+Trace = dict[str, Any]
+
+_DASHES = {"dot": (1, 1), "dash": (3, 3), "longdash": (5, 5), "dashdot": (3, 1, 1, 1), "longdashdot": (5, 2, 1, 2)}
+_MANY = 1000  # points from which those of one look become one path
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Where a trace is drawn.
+
+    Attributes:
+        inside, outside: elements that are cut off at the plot's edge, and that are not.
+        x, y: its axes.
+        ink: colour of text.
+        size: of text.
+        name: begins the ids of patterns.
+    """
+
+    inside: Element
+    outside: Element
+    x: Scale
+    y: Scale
+    ink: str
+    size: float
+    name: str
+
+
+def stroke(line: Trace, colour: str) -> dict[str, object]:
+    """A line's colour, width and dash as SVG has them."""
+    width = float(line.get("width", 2))
+    dash = _DASHES.get(str(line.get("dash", "solid")))
+    found: dict[str, object] = {"fill": "none", "stroke": line.get("color", colour), "stroke_width": width}
+    if dash is not None:
+        found["stroke_dasharray"] = " ".join(short(part * max(width, 3.0)) for part in dash)
+    return found
+
+
+def _path(x: Floats, y: Floats) -> str:
+    """A line with gaps where there is no value."""
+    parts, pen = [], "M"
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        if math.isnan(a) or math.isnan(b):
+            pen = "M"
+            continue
+        parts.append(f"{pen}{short(a)} {short(b)}")
+        pen = "L"
+    return "".join(parts)
+
+
+def _steps(x: Floats, y: Floats, shape: str) -> tuple[Floats, Floats]:
+    """The corners of a line in steps."""
+    if len(x) < 2 or shape not in ("hv", "vh", "hvh"):
+        return x, y
+    if shape == "hvh":
+        middle = (x[1:] + x[:-1]) / 2
+        return np.concatenate([x[:1], np.repeat(middle, 2), x[-1:]]), np.repeat(y, 2)
+    a, b = np.repeat(x, 2), np.repeat(y, 2)
+    return (a[1:], b[:-1]) if shape == "hv" else (a[:-1], b[1:])
+
+
+def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) -> None:
+    """Filled areas, lines, error bars, points and texts of a scatter trace.
+
+    Args:
+        colour: where the trace names none.
+        scale: (least value, largest value, colours) of points that have values for colours.
+    """
+    given = trace.get("x")
+    y = on.y.at(trace.get("y"))
+    x = on.x.at(given) if given is not None else on.x.pixels(np.arange(len(y)))
+    mode, line = trace.get("mode") or "lines", trace.get("line") or {}
+    px, py = _steps(x, y, str(line.get("shape", "linear")))
+    if trace.get("fill") in ("toself", "tozeroy") and len(px):
+        d = _path(px, py)
+        if trace["fill"] == "tozeroy":
+            ground = short(float(on.y.pixels(0.0)))
+            d += f"L{short(float(px[-1]))} {ground}L{short(float(px[0]))} {ground}Z"
+        add(on.inside, "path", d=d, fill=trace.get("fillcolor", colour))
+    if "lines" in mode and float(line.get("width", 2)) > 0:
+        add(on.inside, "path", d=_path(px, py), opacity=part(trace.get("opacity")), **stroke(line, colour))
+    errors(trace, on, x, y, colour)
+    if "markers" in mode:
+        points(trace, on.inside, x, y, line.get("color", colour), scale)
+    if "text" in mode:
+        _texts(trace, on, x, y)
+
+
+def part(opacity: Any) -> float | None:
+    return None if opacity is None or float(opacity) == 1 else round(float(opacity), 3)
+
+
+def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
+    for key, axis in (("error_x", on.x), ("error_y", on.y)):
+        bar = trace.get(key)
+        if not bar:
+            continue
+        up = np.array(as_list(bar["array"]), float)
+        down = np.array(as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up
+        values = axis.units(trace["x" if key == "error_x" else "y"])
+        if trace["type"] == "bar" and trace.get("base") is not None:
+            values = values + np.array(as_list(trace["base"]), float)
+        low, high = axis.pixels(values - down), axis.pixels(values + up)
+        cap = float(bar.get("width", 4))
+        parts = []
+        for a, b, across in zip(low.tolist(), high.tolist(), (y if key == "error_x" else x).tolist(), strict=True):
+            if math.isnan(a + b + across) or a == b:
+                continue
+            ends = [(a, across), (b, across)] if key == "error_x" else [(across, a), (across, b)]
+            parts.append("M{} {}L{} {}".format(*(short(v) for end in ends for v in end)))
+            for ex, ey in ends if cap else []:
+                parts.append(
+                    f"M{short(ex)} {short(ey - cap)}v{short(2 * cap)}"
+                    if key == "error_x"
+                    else f"M{short(ex - cap)} {short(ey)}h{short(2 * cap)}"
+                )
+        add(
+            on.inside,
+            "path",
+            d="".join(parts),
+            fill="none",
+            stroke=bar.get("color", colour),
+            stroke_width=float(bar.get("thickness", 2)),
+        )
+
+
+def _texts(trace: Trace, on: Canvas, x: Floats, y: Floats) -> None:
+    font = trace.get("textfont") or {}
+    place = str(trace.get("textposition") or "middle center").split()
+    down = {"top": "bottom", "middle": "middle", "bottom": "top"}[place[0]]
+    across = {"left": "right", "center": "center", "right": "left"}[place[-1] if len(place) > 1 else "center"]
+    colours, size = each(font.get("color", on.ink), len(x)), float(font.get("size", on.size))
+    away = 8 if (down, across) != ("middle", "center") else 0
+    for text, a, b, colour in zip(each(trace.get("text", ""), len(x)), x.tolist(), y.tolist(), colours, strict=True):
+        if text and not math.isnan(a + b):
+            a += {"left": away, "center": 0, "right": -away}[across]
+            b += {"top": away, "middle": 0, "bottom": -away}[down] if across == "center" else 0
+            write(on.inside, str(text), a, b, size=size, colour=colour, across=across, down=down)
+
+
+def each(value: Any, count: int) -> list[Any]:
+    """One value for each point."""
+    listed = as_list(value)
+    return listed if not isinstance(value, str) and len(listed) == count and hasattr(value, "__len__") else [value] * count
+
+
+def points(trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, scale: Sequence[Any] | None) -> None:
+    """The symbols of a trace at (x, y) pixels."""
+    marker, count = trace.get("marker") or {}, len(x)
+    edge = marker.get("line") or {}
+    colours = _colours(marker.get("color", colour), count, scale)
+    looks = zip(
+        each(marker.get("symbol", "circle"), count),
+        each(marker.get("size", 6), count),
+        colours,
+        each(edge.get("color"), count),
+        each(edge.get("width", 0), count),
+        _opacities(trace, marker, count),
+        strict=True,
+    )
+    together: dict[tuple[Any, ...], list[str]] = {}
+    for k, (look, a, b) in enumerate(zip(looks, x.tolist(), y.tolist(), strict=True)):
+        if not math.isnan(a + b) and look[5] > 0.02:
+            key = look if count > _MANY else (*look, k)
+            together.setdefault(key, []).append(f"M{short(a)} {short(b)}{symbols.path(look[0], round(float(look[1]) / 2, 1))}")
+    for (symbol, _, fill, edge_colour, width, opacity, *_), parts in together.items():
+        drawn = _ink(str(symbol), str(fill), edge_colour, float(width))
+        add(parent, "path", d="".join(parts), opacity=part(opacity), **drawn)
+
+
+def _ink(symbol: str, fill: str, edge: str | None, width: float) -> dict[str, object]:
+    if symbols.is_stroke(symbol):
+        return {"fill": "none", "stroke": edge or fill, "stroke_width": width or 1.0}
+    if symbols.is_open(symbol):
+        return {"fill": "none", "stroke": fill, "stroke_width": width or 1.0}
+    return {"fill": fill} | ({"stroke": edge or fill, "stroke_width": width} if width else {})
+
+
+def _opacity(marker: Trace) -> Any:
+    """The opacity of points; plotly draws those of many sizes thinner."""
+    return marker.get("opacity", 1 if isinstance(marker.get("size", 6), int | float) else 0.7)
+
+
+def _opacities(trace: Trace, marker: Trace, count: int) -> list[float]:
+    found = np.array([float(v) for v in each(_opacity(marker), count)]) * float(trace.get("opacity") or 1)
+    if trace.get("selectedpoints") is not None:
+        rest = np.ones(count, bool)
+        rest[as_list(trace["selectedpoints"])] = False
+        found[rest] *= float(((trace.get("unselected") or {}).get("marker") or {}).get("opacity", 0.2))
+    return found.tolist()
+
+
+def _colours(given: Any, count: int, scale: Sequence[Any] | None) -> list[str]:
+    listed = each(given, count)
+    if scale is None or any(isinstance(v, str) for v in listed):
+        return [str(v) for v in listed]
+    low, high, stops = scale
+    return blend(np.array(listed, float), low, high, stops)
+
+
+def blend(values: Floats, low: float, high: float, stops: Sequence[Sequence[Any]]) -> list[str]:
+    """Colours of values on a scale from low to high; "none" where there is no value.
+
+    Args:
+        stops: (share, "#rrggbb") in order.
+    """
+    share = np.clip((values - low) / ((high - low) or 1.0), 0, 1)
+    places = [float(s) for s, _ in stops]
+    parts = np.array([[int(str(c)[k : k + 2], 16) for k in (1, 3, 5)] for _, c in stops], float)
+    mixed = np.column_stack([np.interp(share, places, parts[:, k]) for k in range(3)])
+    return ["none" if np.isnan(row).any() else "#" + "".join(f"{round(v):02x}" for v in row) for row in mixed]

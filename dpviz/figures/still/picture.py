@@ -1,0 +1,311 @@
+"""A figure as a static picture (SVG): for paper, and for readers without JavaScript.
+
+It draws what the figures of dpviz use of plotly: scatter, bar and heat map traces, linear, logarithmic and categorical axes,
+shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so that the declared margins hold here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element, tostring
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpviz.figures.still import bars, marks, scales
+from dpviz.figures.still.legend import colour_bar, legend
+from dpviz.figures.still.marks import Canvas, Trace
+from dpviz.figures.still.scales import Floats, Scale
+from dpviz.figures.still.text import add, short, width, write
+
+WIDTH = 720  # pixels: as wide as the print of an A4 page
+
+
+@dataclass(frozen=True)
+class Box:
+    """The plot's place in the picture, in pixels, without margins."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def x(self, share: float) -> float:
+        """A share of the width as a pixel."""
+        return self.left + share * (self.right - self.left)
+
+    def y(self, share: float) -> float:
+        """A share of the height, from below, as a pixel."""
+        return self.bottom - share * (self.bottom - self.top)
+
+
+def picture(figure: go.Figure, name: str, words: str = "") -> str:
+    """The figure as an SVG element.
+
+    Args:
+        name: begins the ids inside, unique in the file.
+        words: its alternative text.
+    """
+    drawn = scales.decoded(figure.to_plotly_json())
+    traces = [t for t in drawn["data"] if t.get("visible", True) is True]
+    layout: Trace = drawn["layout"]
+    margin, height = layout["margin"], float(layout["height"])
+    font = layout.get("font") or {}
+    ink, size = str(font.get("color", "#111111")), float(font.get("size", 16))
+    box = Box(float(margin["l"]), WIDTH - float(margin["r"]), float(margin["t"]), height - float(margin["b"]))
+    root = Element("svg", {"viewBox": f"0 0 {WIDTH} {short(height)}", "role": "img", "aria-label": words})
+    root.set("font-family", str(font.get("family", "sans-serif")))
+    cut = add(root, "clipPath", id=f"{name}-cut")
+    add(cut, "rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top)
+    axes = _axes(traces, layout, box)
+    below = add(root, "g", clip_path=f"url(#{name}-cut)")
+    _shapes(below, layout, axes, box, behind=True)
+    for key, scale in axes.items():
+        _axis(root, below, _settings(layout, key), scale, key, axes, box, ink, size)
+    inside, outside = add(root, "g", clip_path=f"url(#{name}-cut)"), add(root, "g")
+    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name))
+    _shapes(inside, layout, axes, box, behind=False)
+    for note in layout.get("annotations") or ():
+        _note(root, note, axes, box, ink, size)
+    legend(root, traces, layout, box.x, box.y, WIDTH, ink, size)
+    colour_bar(root, layout, (box.top, box.bottom), box.right, ink, size, name)
+    return tostring(root, encoding="unicode")
+
+
+def _settings(layout: Trace, key: str) -> Trace:
+    found: Trace = layout.get(f"{key[0]}axis{key[1:]}") or {}
+    return found
+
+
+def _on(traces: list[Trace], key: str) -> list[Trace]:
+    """The traces of one axis."""
+    return [t for t in traces if t.get(f"{key[0]}axis", key[0]) == key]
+
+
+def _axes(traces: list[Trace], layout: Trace, box: Box) -> dict[str, Scale]:
+    """All axes by their ids ("x", "y", "x2", ...)."""
+    found = {}
+    keys = dict.fromkeys(["x", "y", *(f"{k[0]}{k[5:]}" for k in layout if k[1:5] == "axis"), *_used(traces)])
+    for key in keys:
+        axis, own = _settings(layout, key), _on(traces, key)
+        words = scales.words_in(*(t.get(key[0]) for t in own if t["type"] != "heatmap" or t.get(key[0]) is not None))
+        log = axis.get("type") == "log"
+        units = [_units(t, key, log, words) for t in own]
+        everything = np.concatenate([*units, *_of_bars(own, key, layout, log)]) if units else np.zeros(0)
+        upright = {"x": "h", "y": "v"}[key[0]]
+        zero = any(
+            (t["type"] == "bar" and (t.get("orientation") or "v") == upright)
+            or (t["type"] == "scatter" and t.get("fill") == "tozeroy" and key[0] == "y")
+            for t in own
+        )
+        tight = key[0] == "x" and all(t["type"] == "scatter" and t.get("mode") == "lines" for t in own)
+        low, high = scales.limits(axis, everything, loose=not tight, zero=zero)
+        if words and axis.get("range") is None:
+            low, high = -0.5, len(words) - 0.5
+        first, last = axis.get("domain") or (0.0, 1.0)
+        ends = (box.x(first), box.x(last)) if key[0] == "x" else (box.y(first), box.y(last))
+        found[key] = Scale(low, high, *ends, log=log, words=words)
+    if _settings(layout, "y").get("scaleanchor") == "x":
+        found["x"], found["y"] = _square(found["x"], found["y"])
+    return found
+
+
+def _used(traces: list[Trace]) -> list[str]:
+    return [t[f"{a}axis"] for t in traces for a in "xy" if t.get(f"{a}axis")]
+
+
+def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
+    values = trace.get(key[0])
+    if trace["type"] == "heatmap":
+        count = np.shape(trace["z"])[1 if key[0] == "x" else 0]
+        units = scales.in_units(values, log, words) if values is not None else np.arange(count, dtype=float)
+        return np.concatenate([units - 0.5, units + 0.5])
+    if values is None and key[0] == "x":
+        return np.arange(len(scales.as_list(trace.get("y"))), dtype=float)
+    if trace["type"] == "bar" and (trace.get("orientation") or "v") == {"x": "h", "y": "v"}[key[0]]:
+        return np.zeros(0)  # bars are counted from their base
+    units = scales.in_units(values, log, words)
+    bar = trace.get(f"error_{key[0]}")
+    if bar:
+        up = np.array(scales.as_list(bar["array"]), float)
+        down = np.array(scales.as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up
+        units = np.concatenate([units, units + up, units - down])
+    return units
+
+
+def _of_bars(own: list[Trace], key: str, layout: Trace, log: bool) -> list[Floats]:
+    """What bars reach along an axis, and what they take of it across."""
+    made = [t for t in own if t["type"] == "bar"]
+    if not made or log:
+        return []
+    parts = []
+    for one in _made_bars(made, layout):
+        along = one.lying == (key[0] == "x")
+        ends = (one.start, one.end) if along else (one.middle - one.width / 2, one.middle + one.width / 2)
+        parts += list(ends)
+    return parts
+
+
+def _made_bars(traces: list[Trace], layout: Trace) -> list[bars.Bars]:
+    places, values = [], []
+    for trace in traces:
+        across, along = ("y", "x") if trace.get("orientation") == "h" else ("x", "y")
+        words = scales.words_in(*(t.get(across) for t in traces))
+        places.append(scales.in_units(trace.get(across), False, words))
+        values.append(scales.in_units(trace.get(along), False))
+    return bars.bars(traces, places, values, layout)
+
+
+def _square(x: Scale, y: Scale) -> tuple[Scale, Scale]:
+    """Both axes with the same length of a unit, each in the middle of its place."""
+    unit = min(abs((s.end - s.start) / (s.high - s.low)) for s in (x, y))
+    made = []
+    for s in (x, y):
+        middle, half = (s.start + s.end) / 2, abs(s.high - s.low) * unit / 2
+        sign = 1 if s.end > s.start else -1
+        made.append(Scale(s.low, s.high, middle - sign * half, middle + sign * half, s.log, s.words))
+    return made[0], made[1]
+
+
+def _axis(
+    root: Element, below: Element, axis: Trace, scale: Scale, key: str, axes: dict[str, Scale], box: Box, ink: str, size: float
+) -> None:
+    """Grid, tick labels and title of an axis."""
+    if axis.get("visible") is False:
+        return
+    across, top = key[0] == "x", axis.get("side") == "top"
+    font = axis.get("tickfont") or {}
+    small, colour = float(font.get("size", size)), str(font.get("color", axis.get("color", ink)))
+    other = axes["y" if across else "x"]
+    first, last = sorted((other.start, other.end))
+    edge = (first if top else last) if across else first
+    for at, text in scales.ticks(axis, scale, across):
+        if axis.get("showgrid", True) is not False:
+            d = f"M{short(at)} {short(first)}V{short(last)}" if across else f"M{short(first)} {short(at)}H{short(last)}"
+            add(below, "path", d=d, stroke=axis.get("gridcolor", "#e4e6ea"), stroke_width=1)
+        if axis.get("showticklabels", True) is False:
+            continue
+        half = width(text, small) / 2
+        if across and at - half >= 0 and at + half <= WIDTH:
+            write(root, text, at, edge + (-7 if top else 7), size=small, colour=colour, down="bottom" if top else "top")
+        elif not across:
+            write(root, text, edge - 7, at, size=small, colour=colour, across="right")
+    line = (f"M{short(scale.start)} {short(edge)}H" if across else f"M{short(edge)} {short(scale.start)}V") + short(scale.end)
+    add(root, "path", d=line, stroke=axis.get("linecolor", "#767676"), stroke_width=1)
+    title = axis.get("title") or {}
+    said = title.get("text", "") if isinstance(title, dict) else str(title)
+    if said and across:
+        down = "bottom" if top else "top"
+        write(root, said, (scale.start + scale.end) / 2, edge + (-34 if top else 30), size=size, colour=ink, down=down)
+
+
+def _traces(traces: list[Trace], layout: Trace, axes: dict[str, Scale], canvas: Canvas) -> None:
+    """Heat maps, then bars, then lines and points."""
+    for kind in ("heatmap", "bar", "scatter"):
+        for key in dict.fromkeys((t.get("xaxis", "x"), t.get("yaxis", "y")) for t in traces):
+            some = [t for t in _on(_on(traces, key[0]), key[1]) if t["type"].removesuffix("gl") == kind]
+            on = Canvas(canvas.inside, canvas.outside, axes[key[0]], axes[key[1]], canvas.ink, canvas.size, canvas.name)
+            made = _made_bars(some, layout) if kind == "bar" and some else []
+            for k, trace in enumerate(some):
+                if kind == "heatmap":
+                    bars.heat(trace, on)
+                elif kind == "bar":
+                    bars.draw(trace, made[k], on, canvas.ink)
+                else:
+                    marks.scatter(trace, on, canvas.ink, _colour_scale(trace, layout))
+
+
+def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | None:
+    """(least, largest, colours) of points that have values for colours."""
+    marker = trace.get("marker") or {}
+    named = marker.get("coloraxis")
+    source = (layout.get(named) or {}) if named else marker
+    stops = source.get("colorscale")
+    if not isinstance(stops, list | tuple):
+        return None
+    given = np.array(scales.as_list(marker.get("color")), float)
+    low, high = source.get("cmin"), source.get("cmax")
+    return float(np.nanmin(given) if low is None else low), float(np.nanmax(given) if high is None else high), stops
+
+
+def _place(value: Any, ref: str, axes: dict[str, Scale], box: Box, *, units: bool) -> float:
+    """A pixel of a coordinate in units of the paper or of an axis.
+
+    Args:
+        units: whether logarithmic axes are meant by their exponents, as annotations mean them.
+    """
+    if ref == "paper":
+        return float(value)
+    scale = axes[ref]
+    return float(scale.pixels(float(value)) if units and not isinstance(value, str) else scale.at([value])[0])
+
+
+def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *, behind: bool) -> None:
+    for shape in layout.get("shapes") or ():
+        if (shape.get("layer") == "below") != behind:
+            continue
+        ends = {}
+        for key, letter in (("x0", "x"), ("x1", "x"), ("y0", "y"), ("y1", "y")):
+            ref = shape.get(f"{letter}ref", letter)
+            at = _place(shape[key], ref, axes, box, units=False)
+            ends[key] = (box.x(at) if letter == "x" else box.y(at)) if ref == "paper" else at
+        line = marks.stroke(shape.get("line") or {}, "#444444")
+        if shape["type"] == "line":
+            d = f"M{short(ends['x0'])} {short(ends['y0'])}L{short(ends['x1'])} {short(ends['y1'])}"
+            add(parent, "path", d=d, **line)
+        else:
+            (a, b), (c, d2) = sorted((ends["x0"], ends["x1"])), sorted((ends["y0"], ends["y1"]))
+            add(parent, "rect", x=a, y=c, width=b - a, height=d2 - c, **(line | {"fill": shape.get("fillcolor", "none")}))
+
+
+def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str, size: float) -> None:
+    """An annotation, and its arrow."""
+    if note.get("visible") is False:
+        return
+    refs = note.get("xref", "x"), note.get("yref", "y")
+    at = [_place(note[k], ref, axes, box, units=True) for k, ref in zip(("x", "y"), refs, strict=True)]
+    shares = list(at)
+    x = box.x(at[0]) if refs[0] == "paper" else at[0]
+    y = box.y(at[1]) if refs[1] == "paper" else at[1]
+    x, y = x + float(note.get("xshift", 0)), y - float(note.get("yshift", 0))
+    font, arrow = note.get("font") or {}, note.get("showarrow", True)
+    across, down = note.get("xanchor", "auto"), note.get("yanchor", "auto")
+    if across == "auto":
+        across = (
+            "center"
+            if arrow or refs[0] != "paper"
+            else "left"
+            if shares[0] < 1 / 3
+            else "right"
+            if shares[0] > 2 / 3
+            else "center"
+        )
+    if down == "auto":
+        down = (
+            "middle"
+            if arrow or refs[1] != "paper"
+            else "bottom"
+            if shares[1] < 1 / 3
+            else "top"
+            if shares[1] > 2 / 3
+            else "middle"
+        )
+    if arrow:
+        tip = x, y
+        x, y = x + float(note.get("ax", -10)), y + float(note.get("ay", -30))
+        colour = note.get("arrowcolor", ink)
+        d = f"M{short(x)} {short(y)}L{short(tip[0])} {short(tip[1])}"
+        add(root, "path", d=d, stroke=colour, stroke_width=float(note.get("arrowwidth", 1)), opacity=note.get("opacity"))
+    write(
+        root,
+        str(note.get("text", "")),
+        x,
+        y,
+        size=float(font.get("size", size)),
+        colour=str(font.get("color", ink)),
+        across=str(across),
+        down=str(down),
+        turned=float(note.get("textangle", 0)) == -90,
+        paper=note.get("bgcolor"),
+    )
