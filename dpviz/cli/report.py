@@ -23,8 +23,8 @@ def add(commands: Any) -> None:
     made = commands.add_parser(
         "report",
         help="write a page as one HTML file that works offline, or a run as a notebook",
-        description="The page is that of a link of the app, or --page with a table or options as for `dpviz run`; without one, "
-        "the report is about the run itself.",
+        description="The page is that of a whole link of the app, or --page with a table or options as for `dpviz run`; without "
+        "one, the report is about the run itself.",
     )
     one_run.add(made)
     made.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
-    page = options.page or (urlsplit(link).path.strip("/") if link else "")
+    page = options.page or _page_of(link, kind)
     if page and kind != ".html":
         raise InvalidInput("--out", "a notebook is about the run, not about a page", "Leave the page out, or write a .html file.")
     bar = Bar()
@@ -70,6 +70,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print(f"{out}: {size / 1e6:.1f} MB")
     return 0
+
+
+def _page_of(link: str, kind: str) -> str:
+    """The page of a whole link, the first one where it names none; "" for a part of a link, and for a notebook of that first page."""
+    address = urlsplit(link)
+    from dpviz.dashboard.shell.links import FIRST
+
+    return address.path.strip("/") or (FIRST if address.netloc and kind == ".html" else "")
 
 
 def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar: Bar) -> str:
