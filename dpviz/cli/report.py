@@ -48,10 +48,10 @@ def run(options: argparse.Namespace) -> int:
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
     page = options.page or _page_of(link, kind)
-    if page and kind != ".html":
+    if page is not None and kind != ".html":
         raise InvalidInput("--out", "a notebook is about the run, not about a page", "Leave the page out, or write a .html file.")
     bar = Bar()
-    if page:
+    if page is not None:
         text = _page(spec, page, link, options, bar)
     elif kind == ".html":
         text = render(report_of(spec, bar, link=link, metric=options.metric))
@@ -72,12 +72,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _page_of(link: str, kind: str) -> str:
-    """The page of a whole link, the first one where it names none; "" for a part of a link, and for a notebook of that first page."""
+def _page_of(link: str, kind: str) -> str | None:
+    """The path of the page that a whole link opens, "" for the first one; None where the report is about the run."""
     address = urlsplit(link)
-    from dpviz.dashboard.shell.links import FIRST
-
-    return address.path.strip("/") or (FIRST if address.netloc and kind == ".html" else "")
+    path = address.path.strip("/")
+    return path if path or (address.netloc and kind == ".html") else None
 
 
 def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar: Bar) -> str:
