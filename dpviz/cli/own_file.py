@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
     group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
     group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
-    group.add_argument("--columns", metavar="NAME,NAME", help="the features; every column that can be used by default")
+    group.add_argument(
+        "--columns", metavar="NAME,NAME", help='the features; every column that can be used by default; "A,B" with a comma inside'
+    )
     group.add_argument("--drop", action="append", metavar="NAME", help="a column that is no feature; may be repeated")
     group.add_argument("--range", action="append", metavar="NAME=LOW,HIGH", help="a declared range; may be repeated")
     group.add_argument("--categories", action="append", metavar="NAME=A|B", help="declared categories; may be repeated")
@@ -57,10 +60,10 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
-        "columns": options.columns.split(",") if options.columns else None,
+        "columns": _several(options.columns, ",") if options.columns else None,
         "drop": options.drop,
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item)]},
-        "categories": {c: v.split("|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
+        "categories": {c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
         "defaults": {c: _filled(v) for item in options.fill or () for c, v in [_parts("--fill", item)]},
     }
     if found["defaults"]:
@@ -73,6 +76,11 @@ def _parts(option: str, item: str) -> tuple[str, str]:
     if not equals:
         raise InvalidInput(option, f"needs NAME=..., got {item!r}", "For example: --range age=17,90.")
     return name, value
+
+
+def _several(text: str, between: str) -> list[str]:
+    """The words of a list; one that holds the separator stands in quotation marks, as in CSV."""
+    return next(csv.reader([text], delimiter=between, skipinitialspace=True), [])
 
 
 def _filled(text: str) -> float | str:

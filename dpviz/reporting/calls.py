@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from urllib.parse import quote, urlencode
 
@@ -125,11 +127,18 @@ def _flags(spec: TableSpec) -> list[str]:
     if spec.above is not None:
         flags.append(f"--above={spec.above!r}")
     if spec.columns is not None:
-        flags.append(f"--columns={','.join(spec.columns)}")
+        flags.append(f"--columns={_several(spec.columns, ',')}")
     flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={name}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
-    flags += [f"--categories={name}={'|'.join(levels)}" for name, levels in spec.categories.items()]
+    flags += [f"--categories={name}={_several(levels, '|')}" for name, levels in spec.categories.items()]
     return flags + [f"--fill={name}={value}" for name, value in spec.defaults.items() if spec.missing == "default"]
+
+
+def _several(words: Sequence[str], between: str) -> str:
+    """Words as one option; one that holds the separator stands in quotation marks, as in CSV."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=between, lineterminator="").writerow(words)
+    return text.getvalue()
 
 
 def address(spec: RunSpec) -> str:

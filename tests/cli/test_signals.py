@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from support import LIMIT, mostly_long, until
 
+import dpviz
+from dpviz.cli.main import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are looked up in /proc")
@@ -109,3 +112,73 @@ def test_nothing_heavy_is_loaded_before_signals_are_heard() -> None:
 def test_python_m_is_the_command() -> None:
     out = subprocess.run([sys.executable, "-m", "dpviz", "--version"], capture_output=True, text=True, check=True, cwd=ROOT)
     assert out.stdout.startswith("dpviz ")
+
+
+RUN = "--dataset census-20000 --mechanism dp-gd --set steps=5000 --seeds 300"
+#: command -> options with which it works for minutes, or waits for standard input; none where it is over at once
+LONG = {
+    "run": RUN,
+    "sweep": "--dataset census-20000 --mechanisms dp-gd --set dp-gd.steps=5000 --seeds 300 --jobs 1",
+    "calibrate": "- --target y",
+    "accounting": "- --target y",
+    "guarantees": RUN,
+    "influence": "--dataset census-20000 --retrain",
+    "audit": "--dataset teaching --mechanism dp-gd --set steps=1000 --runs 1000000",
+    "groups": f"{RUN} --group age",
+    "claims": "all --full",
+    "release": f"{RUN} --out model",
+    "predict": "{model} -",
+    "report": f"{RUN} --out a.html",
+    "report of a page": f"{RUN} --page Audit --out a.html",
+    "datasets": "",
+    "fetch": "",
+    "mechanisms": "",
+}
+#: sends itself a signal after some seconds, wherever it is then
+AFTER = """
+import os, signal, sys, threading
+number, seconds = int(sys.argv[1]), float(sys.argv[2])
+sys.argv = ["dpviz", *sys.argv[3:]]
+timer = threading.Timer(seconds, os.kill, (os.getpid(), number))
+timer.daemon = True
+timer.start()
+from dpviz.cli.start import main
+sys.exit(main())
+"""
+
+
+def test_every_command_is_here() -> None:
+    assert {name.split()[0] for name in LONG} == set(COMMANDS) - {"app"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG)
+def test_every_command_ends_at_once_and_in_silence(name: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """In its imports, and in the middle of its work; nothing is on standard error, and no half-written file stays."""
+    command, options = name.split()[0], LONG[name]
+    if command == "predict":
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(tmp_path / "model")
+    words = options.format(model=tmp_path / "model").split()
+    begin = [sys.executable, "-c"]
+    trials = [(AT_IMPORT, "numpy", signal.SIGINT, words)]
+    trials += [(AFTER, seconds, number, words) for number, seconds in ((signal.SIGTERM, 2.0), (signal.SIGINT, 5.0)) if words]
+    for script, moment, number, given in trials:
+        first = [str(moment), str(int(number))] if script is AT_IMPORT else [str(int(number)), str(moment)]
+        path = environment | {"PYTHONPATH": str(ROOT)}
+        ended = subprocess.Popen(
+            [*begin, script, *first, command, *given],
+            cwd=tmp_path,
+            env=path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # standard input stays open
+        ended.wait(LIMIT)
+        assert ended.stderr is not None
+        assert (ended.returncode, ended.stderr.read()) == (128 + number, ""), moment
+    assert not [
+        path
+        for path in tmp_path.iterdir()
+        if path.name.startswith((".part-", "a.html")) or (path.name == "model" and command == "release")
+    ]

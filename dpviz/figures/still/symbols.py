@@ -39,6 +39,7 @@ _POLYGONS["x"] = tuple(((x - y) * math.sqrt(0.5), (x + y) * math.sqrt(0.5)) for 
 _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
     "line-ns": (((0, -1.4), (0, 1.4)),),
     "line-ew": (((-1.4, 0), (1.4, 0)),),
+    "x-thin": (((-1, -1), (1, 1)), ((-1, 1), (1, -1))),
     "y-down": (((0, 0), (0, 1.3)), ((0, 0), (1.1, -0.7)), ((0, 0), (-1.1, -0.7))),
 }
 
