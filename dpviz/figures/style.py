@@ -144,6 +144,12 @@ def shades(theme: Theme, family: str) -> tuple[str, ...]:
     return (hue, *(shade(hue, t) for t in spread if abs(t) > 0.04))[:_SHADES]
 
 
+def sibling(theme: Theme, colour: str, steps: int) -> str:
+    """The colour so many shades on in the same family; a colour of no family stays."""
+    family = next((shades(theme, f) for f in theme.families if colour in shades(theme, f)), (colour,))
+    return family[(family.index(colour) + steps) % len(family)]
+
+
 def contrast(one: str, other: str) -> float:
     """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
 

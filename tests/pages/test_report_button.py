@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import mostly_long
@@ -15,6 +17,10 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.dashboard.kit import recorder
 from dpviz.dashboard.shell import headless, links
+from dpviz.datasets.sources import own
+from dpviz.figures import style
+from dpviz.figures.lightened import lightened
+from dpviz.reporting import Chart
 
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
 LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian"
@@ -109,3 +115,50 @@ def test_single_rows_only_where_asked_for(tmp_path: Path) -> None:
     assert "Why influential" not in shown[False]
     assert "single real rows are left out" in shown[False]
     assert shown[True].count("<figcaption>") > shown[False].count("<figcaption>")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ANSWERS)
+def test_code_about_a_table_of_ones_own_names_the_file(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and values hold what shells and Python would obey."""
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    age, kinds = rng.integers(18, 90, 300).astype(float), ["a|b", "tech", "none; rm"]
+    label = np.where((age > 55) | (rng.random(300) < 0.3), "yes", "no")
+    frame = pd.DataFrame({"it's age, years": age, 'job "x" $HOME': rng.choice(kinds, 300), "left out": age, "y": label})
+    frame.to_csv("my table.csv", index=False)
+    rows = own.from_file(
+        Path("my table.csv"),
+        target="y",
+        positive=["yes"],
+        columns=["it's age, years", 'job "x" $HOME'],
+        ranges={"it's age, years": [18, 90]},
+        categories={'job "x" $HOME': kinds},
+    )
+    query = QUERY | {"dataset": own.hold(rows)}
+    found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), query)
+    assert found.run is not None
+    for language, code in found.document(*found.run).repeat:
+        assert query["dataset"] not in code
+        if language == "Python":
+            exec(code, {})
+        elif "dpviz-sweep.toml" not in code:
+            assert main(shlex.split(code)[1:]) == 0, code
+    capsys.readouterr()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_report_from_the_dark_app_has_the_colours_of_the_light_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    drawn = []
+    for theme in (style.LIGHT, style.DARK):
+        monkeypatch.setattr("dpviz.dashboard.shell.page.THEMES", {"light": theme, "dark": theme})
+        found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
+        drawn.append({key: lightened(part.figure).to_json() for key, part in found.parts.items() if isinstance(part, Chart)})
+    assert drawn[0] == drawn[1]

@@ -12,7 +12,7 @@ from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.odds import best_attack
-from dpviz.figures.style import Look, Theme, shade
+from dpviz.figures.style import Look, Theme, sibling
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
@@ -37,7 +37,7 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
     said = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
         order, best = found.best[name]
-        one = replace(look, dash=("solid", "dot")[k], colour=shade(look.colour, 0.3 * k))
+        one = replace(look, dash=("solid", "dot")[k], colour=sibling(theme, look.colour, k))
         drawn.append(lines.Line(f"ε(α), {label}", x, found.table[name].where(found.table[name] > 0), one))
         drawn.append(lines.Line("", [order - 1], [best], replace(one, symbol=("diamond", "square")[k]), points=True))
         said.append(f"{label}: ε = {words.three(best)} at α = {words.three(order)}")
@@ -95,7 +95,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     found = tables.composition(z, q, resolve(spec).budget.delta, relation)
     table, drawn = found.table, []
     for k, name in enumerate(table.columns[1:]):
-        look = Look("", shade(theme.families["gradient"], 0.28 * k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
+        look = Look("", sibling(theme, theme.families["gradient"], k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
         if name == found.single:
             look = Look("", theme.majority, "longdash", "x")
         drawn.append(lines.Line(name, table["steps"], table[name], look))

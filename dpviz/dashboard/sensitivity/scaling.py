@@ -19,7 +19,7 @@ from dpviz.experiments.scaling import Axis
 from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
-from dpviz.figures.style import Look, Theme, shade
+from dpviz.figures.style import Look, Theme, sibling
 
 SIZES = (1_000, 3_000, 10_000, 30_000)
 LARGEST = 100_000
@@ -84,7 +84,7 @@ def _bounds(
     """A line for each bound with its slopes, and the line of the slope that one formula gives."""
     look, drawn, slopes = charts.method_look(spec.mechanism, theme), [], []
     for k, label in enumerate(labels):
-        other = replace(look, colour=shade(look.colour, 0.3 * k), dash=_DASHES[k % len(_DASHES)])
+        other = replace(look, colour=sibling(theme, look.colour, k), dash=_DASHES[k % len(_DASHES)])
         drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))
         found = scaling.slopes(over.grid, table[label])
         fitted, smallest, largest = (words.two(v) for v in (found.fitted, found.smallest, found.largest))
