@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from dpviz.figures.lightened import lightened
 
 _ROWS = 200  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
+#: text between tags, and a piece of a long word in it: words are not broken but there, so that no number is
+_TEXT, _LONG = re.compile(r">[^<]+<"), re.compile(r"([^\s&;<>]{24})(?=[^\s&;<>])")
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ def render(document: Document, *, date: datetime | None = None) -> str:
 
 
 def _html(table: pd.DataFrame) -> str:
-    return table.head(_ROWS).to_html(index=False, border=0, escape=True, float_format=lambda value: f"{value:.4g}", na_rep="–")
+    made = table.head(_ROWS).to_html(index=False, border=0, escape=True, float_format=lambda value: f"{value:.4g}", na_rep="–")
+    return _TEXT.sub(lambda part: _LONG.sub(r"\1<wbr>", part[0]), made)
 
 
 def _more(table: pd.DataFrame) -> str:

@@ -160,7 +160,7 @@ def test_every_command_ends_at_once_and_in_silence(name: str, environment: dict[
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(tmp_path / "model")
     words = options.format(model=tmp_path / "model").split()
     begin = [sys.executable, "-c"]
-    trials = [(AT_IMPORT, "numpy", signal.SIGINT, words)]
+    trials = [(AT_IMPORT, "numpy", signal.SIGINT, words or {"fetch": ["adult"]}.get(command, []))]
     trials += [(AFTER, seconds, number, words) for number, seconds in ((signal.SIGTERM, 2.0), (signal.SIGINT, 5.0)) if words]
     for script, moment, number, given in trials:
         first = [str(moment), str(int(number))] if script is AT_IMPORT else [str(int(number)), str(moment)]
