@@ -48,7 +48,6 @@ def test_two_releases_differ_by_noise_of_the_declared_scale() -> None:
     assert (dpviz.release(FAST).model.theta != first.model.theta).all()
 
 
-@pytest.mark.long
 def test_many_releases_have_the_declared_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     """Differences of 300 pairs, from the operating system's generator replaced by a repeatable one; 5 % less noise is seen."""
     source = random.Random(5)

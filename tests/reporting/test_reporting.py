@@ -114,9 +114,9 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["report", link, "--out", str(tmp_path / "a.html")]) == 0
     page = (tmp_path / "a.html").read_text()
     assert link.replace("&", "&amp;") in page
-    assert "ringed outliers" in page  # a whole link stands for its page, the first one too
+    assert "single real rows are left out" in page  # a whole link stands for its page, the first one too
     assert main(["report", "?" + link.partition("?")[2], "--out", str(tmp_path / "run.html")]) == 0
-    assert "ringed outliers" not in (tmp_path / "run.html").read_text()
+    assert "single real rows are left out" not in (tmp_path / "run.html").read_text()
     assert main(["report", link, "--out", str(tmp_path / "a.ipynb")]) == 0
     assert json.loads((tmp_path / "a.ipynb").read_text())["nbformat"] == 4
     assert main(["report", link, "--out", str(tmp_path / "a.pdf")]) == 2
