@@ -33,7 +33,7 @@ def main(runs: int = 5000, share: float = 0.8, games: int = 20) -> None:
     pair = make("quiet", get_model("svm"), 20, 2, 0.2)
     print(f"{runs:,} runs a side, noise x {share:g}, {games} games, delta = 1e-5\n")
     print("                possible at most   caught              alarms, all noise added")
-    print("confidence eps  free    counted    law     no law      law     no law")
+    print("confidence eps  free    counted    known   unknown     known   unknown")
     for confidence in (0.95, 0.99):
         for epsilon in (0.5, 1.0, 2.0, 4.0):
             budget = Budget(epsilon, 1e-5)

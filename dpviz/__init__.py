@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
     from dpviz.influence import Influence
     from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
+    from dpviz.papers.claims import list_claims
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
     from dpviz.releasing import Release, ReleasedModel, load_model, release
@@ -48,6 +49,7 @@ _HOMES = {
     "dpviz.experiments.sweep": ("CellStore", "SweepSpec", "run_sweep", "sweep"),
     "dpviz.influence": ("Influence",),
     "dpviz.mechanisms": ("Calibration", "Mechanism", "knob", "list_mechanisms"),
+    "dpviz.papers.claims": ("list_claims",),
     "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
     "dpviz.privacy.individual": ("IndividualEpsilon",),
     "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
@@ -86,6 +88,7 @@ __all__ = [
     "dataset",
     "influence_of",
     "knob",
+    "list_claims",
     "list_datasets",
     "list_mechanisms",
     "list_models",

@@ -28,6 +28,6 @@ if dataset is not None:
     with rows:
         data_page.preview(dataset)
     with prepared:
-        data_page.story(dataset)
+        data_page.preprocessing(dataset)
     with features:
         data_page.ranges(dataset, theme)

@@ -40,3 +40,40 @@ def test_the_architecture_page_points_at_what_is_there() -> None:
     assert len(found) >= 10
     for path, name in found:
         attrgetter(name)(importlib.import_module("dpviz." + path.replace("/", ".")))
+
+
+#: expressions that this project writes in other words -> what it writes
+WORDS = {
+    r"\bpull(s|ed)?\b": "influence; moves closer",
+    r"\b(hundred bets|bets? won|wins? a bet)\b": "attack accuracy",
+    r"\brows? (that )?(meets?|met) noise\b|\bnoised rows?\b|\brows? (is|are) noised\b": "rows that receive noise",
+    r"\bshares? noised\b": "share of rows that receive noise",
+    r"\bof the same law\b|\blaws? of (its|the) (outputs?|noise)\b": "distribution",
+    r"\b(on|at) the left end\b": "smallest value",
+    r"\bmade[- ]up (data|rows?|people)\b": "synthetic",
+    r"\bwhat an attacker can reach\b": "best possible attack",
+    r"\basks? for [\d{][^ ]* times that\b": "needs … times as much noise",
+    r"\b(take away|save) the data\b": "Download data (CSV)",
+}
+
+
+def said_badly(text: str) -> list[str]:
+    return [found[0] for pattern in WORDS for found in re.finditer(pattern, text, re.IGNORECASE)]
+
+
+def test_the_fields_own_terms_are_used() -> None:
+    places = [*ROOT.glob("dpviz/**/*.py"), *ROOT.glob("pages/*.py"), *ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "app.py"]
+    assert {str(path): words for path in places if (words := said_badly(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_each_expression_is_noticed() -> None:
+    for text in (
+        "A row pulls.",
+        "bets won",
+        "Noised rows",
+        "share noised",
+        "noise of the same law",
+        "at the left end",
+        "made-up data",
+    ):
+        assert said_badly(text), text

@@ -173,14 +173,14 @@ def _check_relation(mechanism: Mechanism, calibration: Calibration, problem: Pro
 def _both_sides(game: Game, runs: range, k: int, blocks: int, monitor: Monitor) -> tuple[list[Floats], Distributions | None]:
     """Outputs of each side in block `k` of `blocks`; their distributions, where declared and no iterates are seen."""
     outputs: list[Floats] = []
-    seen: list[OutputNoise | None] = []
+    distributions: list[OutputNoise | None] = []
     for side in range(2):
         inside = part(monitor, (k + side / 2) / blocks, 0.5 / blocks)
         made, distribution = _trained(game, side, runs, inside)
         outputs.append(made)
-        seen.append(distribution)
-    if len(game.versions) == 1 and seen[0] is not None and seen[1] is not None:
-        return outputs, Distributions(seen[0], seen[1])
+        distributions.append(distribution)
+    if len(game.versions) == 1 and distributions[0] is not None and distributions[1] is not None:
+        return outputs, Distributions(distributions[0], distributions[1])
     return outputs, None
 
 
@@ -241,9 +241,9 @@ def _prefixes(mechanism: Mechanism, setting: Setting, iterates: Sequence[int]) -
     return [mechanism.stopped_after(k) for k in steps]
 
 
-def _inside(monitor: Monitor, done: float) -> Monitor:
+def _inside(monitor: Monitor, progress: float) -> Monitor:
     """Passes cancellation on; progress within one fit is too small to show."""
-    return lambda share: monitor(done)
+    return lambda share: monitor(progress)
 
 
 def _output(fit: Fit) -> Floats:

@@ -130,8 +130,8 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
     n, iterates = len(first), len(game.versions)
     # every other run is kept for choosing, so both parts grow together
     kept, counted = (first[::2], second[::2]), (first[1::2][: n // 2], second[1::2][: n // 2])
-    found = fitters(*game.sides, game.row, iterates if first.shape[1] == iterates * game.sides[0].m else 1)
-    chosen = {k: f for k, f in found.items() if game.score in ("auto", k.split("(")[0])}
+    attackers = fitters(*game.sides, game.row, iterates if first.shape[1] == iterates * game.sides[0].m else 1)
+    chosen = {k: f for k, f in attackers.items() if game.score in ("auto", k.split("(")[0])}
     if not chosen:
         raise InvalidInput("score", f"{game.score!r} needs iterates", "Give iterates, or use another score.")
     name, score, sa, sb = choose(chosen, *kept)
@@ -153,8 +153,8 @@ def declares_gaussian(calibration: Calibration) -> bool:
 
 def _assumption(calibration: Calibration, distributions: Distributions | None) -> str:
     """Why the trade-off may be taken for a Gaussian one."""
-    known = None if distributions is None else (distributions.first, distributions.second)
-    if known is not None and known[0].family == "gaussian" and known[0].scale[0] == known[1].scale[0]:
+    sides = None if distributions is None else (distributions.first, distributions.second)
+    if sides is not None and sides[0].family == "gaussian" and sides[0].scale[0] == sides[1].scale[0]:
         return (
             "Both sides are Gaussian with one covariance around fixed centres: the distribution is declared and the outputs "
             "follow it."

@@ -1,7 +1,7 @@
 """Neighbouring pairs to attack: synthetic ones that are as bad as a method's analysis fears, and ones from real data.
 
 All rows lie in the unit ball, and exactly one row differs. A row x = 0 has no gradient in a linear model, so replacing a
-row by it is also what removing it means when n is public. In a network it still pulls at the offsets.
+row by it is also what removing it means when n is public. In a network it still moves the offsets.
 """
 
 from __future__ import annotations

@@ -62,10 +62,10 @@ def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | 
 def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
     if row is None:
         return default
-    found = np.flatnonzero(ids == row)
-    if not len(found):
+    places = np.flatnonzero(ids == row)
+    if not len(places):
         raise InvalidInput(field, f"row {row} is not a training row", f"Choose another id, for example {ids[0]}.")
-    return int(found[0])
+    return int(places[0])
 
 
 def watch_run(

@@ -47,8 +47,8 @@ class Distributions:
     def usable(self) -> bool:
         """Whether the ratio exists: noise on both sides, one family, no centre that changes between runs."""
         a, b = self.first, self.second
-        known = a.family == b.family and a.family in STANDARD
-        return known and a.centre.ndim == b.centre.ndim == 1 and min(a.scale[0], b.scale[0]) > 0
+        standard = a.family == b.family and a.family in STANDARD
+        return standard and a.centre.ndim == b.centre.ndim == 1 and min(a.scale[0], b.scale[0]) > 0
 
     def log_ratio(self, outputs: Floats) -> Floats:
         """(N,) ln p_second - ln p_first at (N, m) outputs."""
@@ -159,10 +159,10 @@ def fitters(first: Problem, second: Problem, row: int, iterates: int) -> dict[st
 
         return fit
 
-    found: dict[str, Fitter] = {"gradient": gradient, "lda": _lda, "qda": _qda, "repeat": _repeat}
+    attackers: dict[str, Fitter] = {"gradient": gradient, "lda": _lda, "qda": _qda, "repeat": _repeat}
     if iterates > 1:
-        found |= {f"steps({s:g})": steps(s) for s in (0.5, 2.0, 8.0)}
-    return found
+        attackers |= {f"steps({s:g})": steps(s) for s in (0.5, 2.0, 8.0)}
+    return attackers
 
 
 def _lda(null: Floats, alternative: Floats) -> Score:
@@ -197,14 +197,14 @@ def _qda(null: Floats, alternative: Floats) -> Score:
 
 
 def _repeat(null: Floats, alternative: Floats) -> Score:
-    seen = [{row.tobytes() for row in np.ascontiguousarray(side)} for side in (null, alternative)]
+    sets = [{row.tobytes() for row in np.ascontiguousarray(side)} for side in (null, alternative)]
     base = _lda(null, alternative)
 
     def score(outputs: Floats) -> Floats:
         out = base(outputs)
         for k, row in enumerate(np.ascontiguousarray(outputs)):
             key = row.tobytes()
-            out[k] = _CERTAIN * ((key in seen[1]) - (key in seen[0])) or out[k]
+            out[k] = _CERTAIN * ((key in sets[1]) - (key in sets[0])) or out[k]
         return out
 
     return score

@@ -71,9 +71,9 @@ def survey(
         lam: regularisation, at least `LEAST_LAM`.
         confidence: of each bound by itself.
     """
-    found = list_mechanisms() if mechanisms is None else mechanisms
-    for k, cls in enumerate(found.values()):
-        inside = part(monitor, k / len(found), 1 / len(found))
+    surveyed = list_mechanisms() if mechanisms is None else mechanisms
+    for k, cls in enumerate(surveyed.values()):
+        inside = part(monitor, k / len(surveyed), 1 / len(surveyed))
         try:
             yield _audited(cls(), model, budget, runs, seed, max(lam, LEAST_LAM), confidence, inside)
         except (InvalidInput, FloatingPointError) as error:

@@ -37,12 +37,12 @@ def run(options: argparse.Namespace) -> int:
     compare = one_run.own(options, "compare")
     if compare is not None:
         one_of("compare", compare, list_mechanisms())
-    found = noise_comparison.accounted(spec, compare or "")
-    if found is None:
-        known = ", ".join(noise_comparison.with_releases(spec))
+    comparison = noise_comparison.accounted(spec, compare or "")
+    if comparison is None:
+        methods = ", ".join(noise_comparison.with_releases(spec))
         cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
-        raise InvalidInput("--mechanism", cause, f"Choose one of {known}." if known else "Choose another model.")
-    cal, released = found.calibration, found.released
+        raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
+    cal, released = comparison.calibration, comparison.released
     budget = resolve(spec).budget
     accountants = pd.DataFrame(
         [
@@ -51,10 +51,10 @@ def run(options: argparse.Namespace) -> int:
         ]
     )
     relations = tables.relations(released, cal.budget.delta)
-    attack = strongest_attack(found.mechanism, setting_of(spec), cal)
+    attack = strongest_attack(comparison.mechanism, setting_of(spec), cal)
     values: dict[str, Any] = {
         "run": answers.run(resolve(spec)),
-        "mechanism": found.mechanism.id,
+        "mechanism": comparison.mechanism.id,
         "guarantee": answers.guarantee(cal),
         "accountants": accountants,
         "relations": relations,
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         answers.document(values, "accounting")
         return 0
-    lines = [("mechanism", f"{found.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal)]
+    lines = [("mechanism", f"{comparison.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal)]
     if attack is not None:
         lines.append(("best attack", f"right in {attack.accuracy:.4f} of the guesses at most, by {attack.basis}"))
     answers.give(options, lines, values)

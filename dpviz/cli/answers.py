@@ -105,11 +105,11 @@ def remarks(cal: Calibration) -> list[tuple[str, object]]:
     return [*[("only if", condition) for condition in cal.conditions], *[("note", note) for note in cal.notes]]
 
 
-def attack(found: Attack | None) -> dict[str, Any] | None:
+def attack(best: Attack | None) -> dict[str, Any] | None:
     """The best possible attack as values; None where nothing is proved."""
-    if found is None:
+    if best is None:
         return None
-    return {"accuracy": found.accuracy, "accuracy_by_budget": found.accuracy_by_budget, "basis": found.basis}
+    return {"accuracy": best.accuracy, "accuracy_by_budget": best.accuracy_by_budget, "basis": best.basis}
 
 
 def table(frame: pd.DataFrame) -> str:

@@ -28,19 +28,19 @@ def run(options: argparse.Namespace) -> int:
     """Lists or tests. Returns 0, also where a claim fails."""
     from dpviz.papers import claims
 
-    known = claims.list_claims()
+    listed_claims = claims.list_claims()
     if options.save:
         return _save(options)
     if options.claim is None:
         if options.json:
-            listed = [{"id": k, "paper": c.paper, "place": c.place, "meaning": c.meaning} for k, c in known.items()]
+            listed = [{"id": k, "paper": c.paper, "place": c.place, "meaning": c.meaning} for k, c in listed_claims.items()]
             answers.document({"claims": listed}, "claims")
             return 0
-        for name, claim in known.items():
+        for name, claim in listed_claims.items():
             print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
         return 0
     tested = []
-    for name in known if options.claim == "all" else [options.claim]:
+    for name in listed_claims if options.claim == "all" else [options.claim]:
         bar = Bar()
         found = claims.check(name, full=options.full, seed=_seed(options.seed), monitor=bar)
         bar.end()
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _values(name: str, found: Finding) -> dict[str, Any]:
-    claim, verdict = found.claim, found.verdict
+def _values(name: str, finding: Finding) -> dict[str, Any]:
+    claim, verdict = finding.claim, finding.verdict
     return {
         "id": name,
         "paper": claim.paper,
@@ -65,15 +65,15 @@ def _values(name: str, found: Finding) -> dict[str, Any]:
         "why": verdict.because,
         "rule": verdict.rule,
         "seeds": verdict.seeds,
-        "repeat": found.command,
-        "engine": found.engine,
+        "repeat": finding.command,
+        "engine": finding.engine,
     }
 
 
-def _show(name: str, found: Finding) -> None:
+def _show(name: str, finding: Finding) -> None:
     from dpviz.papers import claims
 
-    claim, verdict = found.claim, found.verdict
+    claim, verdict = finding.claim, finding.verdict
     lines = [
         ("claim", f"{claim.meaning} ({claims.PAPERS[claim.paper].citation}, {claim.place})"),
         ("result", verdict.headline),
@@ -81,7 +81,7 @@ def _show(name: str, found: Finding) -> None:
         ("why", verdict.because),
         ("rule", verdict.rule),
         ("seeds", verdict.seeds),
-        ("repeat", f"{found.command}   ({found.seconds:.1f} s, engine {found.engine})"),
+        ("repeat", f"{finding.command}   ({finding.seconds:.1f} s, engine {finding.engine})"),
     ]
     print(f"== {name}")
     for label, value in lines:
@@ -95,9 +95,9 @@ def _save(options: argparse.Namespace) -> int:
         raise InvalidInput("--save", "saves the usual test of all claims", "Leave the claim, --full, --seed and --json out.")
     findings = []
     for name in claims.list_claims():
-        found = claims.check(name)
-        print(f"{name:30}{found.verdict.headline} ({found.seconds:.1f} s)", flush=True)
-        findings.append(found)
+        finding = claims.check(name)
+        print(f"{name:30}{finding.verdict.headline} ({finding.seconds:.1f} s)", flush=True)
+        findings.append(finding)
     try:
         saved.save(findings)
     except OSError as problem:

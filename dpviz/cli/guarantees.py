@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     rows = []
     for method in methods:
-        known = method["guarantee"]
-        proved = known["proved"]["epsilon"] if known and known["proved"] else None
-        status = known["status"] if known else method["refusal"]
+        promise = method["guarantee"]
+        proved = promise["proved"]["epsilon"] if promise and promise["proved"] else None
+        status = promise["status"] if promise else method["refusal"]
         rows.append({"mechanism": method["mechanism"], "proved_epsilon": proved, **method["metrics"], "status": status})
     print(answers.table(pd.DataFrame(rows)))
     return 0

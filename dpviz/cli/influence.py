@@ -48,19 +48,19 @@ def run(options: argparse.Namespace) -> int:
     spec = one_run.run_spec(options)
     top = whole("--top", number_from_text("--top", options.top), 0, 10**9)
     bar = Bar()
-    seen = inspected.inspect(spec, bar)
+    inspected_run = inspected.inspect(spec, bar)
     influence = inspected.row_influence(spec)
     table = pd.DataFrame(
         {
-            "row_id": seen.row_ids,
-            "label": seen.rows["label"].to_numpy(),
+            "row_id": inspected_run.row_ids,
+            "label": inspected_run.rows["label"].to_numpy(),
             "influence": influence.norm,
             "newton": influence.newton_norm,
             "leverage": influence.leverage,
             "label_flip": influence.flip_norm,
-            "correct": seen.rows["correct"].to_numpy(),
-            "times_noised": np.nan if seen.noised is None else seen.noised,
-            "individual_epsilon": np.nan if seen.epsilon is None else seen.epsilon,
+            "correct": inspected_run.rows["correct"].to_numpy(),
+            "times_noised": np.nan if inspected_run.noised is None else inspected_run.noised,
+            "individual_epsilon": np.nan if inspected_run.epsilon is None else inspected_run.epsilon,
         }
     )
     at = np.argsort(-influence.newton_norm, kind="stable")[: top or None]
@@ -71,11 +71,11 @@ def run(options: argparse.Namespace) -> int:
     length = float(np.linalg.norm(influence.theta))
     values = {
         "run": answers.run(resolve(spec)),
-        "guarantee": answers.guarantee(seen.calibration),
+        "guarantee": answers.guarantee(inspected_run.calibration),
         "training_rows": len(table),
         "non_private_norm": length,
         "exact_curvature": influence.exact_curvature,
-        "noise_on": seen.where,
+        "noise_on": inspected_run.where,
         "rows": shown,
     }
     if options.json:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     lines: list[tuple[str, object]] = [
         ("dataset", f"{one_run.shown(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
-        ("mechanism", f"{spec.mechanism} on {spec.model}; {seen.where}"),
+        ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.where}"),
         ("non-private", f"parameters of length {length:.6g}"),
         ("not private", "these numbers are computed from the rows without noise"),
     ]

@@ -93,7 +93,9 @@ def _datasets(options: argparse.Namespace) -> int:
         except InvalidInput as problem:
             here.append({"name": name, "rows": None, "problem": " ".join(str(problem).split())})
     remote = [
-        {"name": name, "rows": known.rows, "megabytes": known.megabytes} for name, known in REMOTE.items() if not downloaded(name)
+        {"name": name, "rows": source.rows, "megabytes": source.megabytes}
+        for name, source in REMOTE.items()
+        if not downloaded(name)
     ]
     if options.json:
         answers.document({"datasets": here, "to_fetch": remote}, "datasets")
@@ -111,7 +113,7 @@ def _datasets(options: argparse.Namespace) -> int:
 def _mechanisms(options: argparse.Namespace) -> int:
     from dpviz.mechanisms import list_mechanisms
 
-    known = list_mechanisms()
+    mechanisms = list_mechanisms()
     if options.json:
         listed = [
             {
@@ -125,11 +127,11 @@ def _mechanisms(options: argparse.Namespace) -> int:
                     for k, knob in cls.knobs().items()
                 ],
             }
-            for name, cls in known.items()
+            for name, cls in mechanisms.items()
         ]
         answers.document({"mechanisms": listed}, "mechanisms")
         return 0
-    for name, cls in known.items():
+    for name, cls in mechanisms.items():
         print(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}")
         for knob_name, knob in cls.knobs().items():
             default = knob.text(cls.defaults()[knob_name])

@@ -60,14 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0; 2 after one line on bad input; 1 after one line where a computation failed or the output cannot be written, or a part
         of a sweep is missing; 141 where the reader of the output has gone. Ctrl-C gives 130, SIGTERM 143 (`dpviz.cli.start`).
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
-        given = ["app", *given]
-    if given[0] == "app":
-        return _command(given)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words = ["app", *words]
+    if words[0] == "app":
+        return _command(words)
     try:
         with output.guarded():
-            return _command(given)
+            return _command(words)
     except output.OutputFailed as failed:
         if isinstance(failed.__cause__, BrokenPipeError):
             return output.READER_GONE
@@ -77,10 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return output.FAILED
 
 
-def _command(given: list[str]) -> int:
-    options = parser().parse_args(given)
-    options.name_of_command = given[0]
-    options.typed = shlex.join(["dpviz", *given])
+def _command(words: list[str]) -> int:
+    options = parser().parse_args(words)
+    options.name_of_command = words[0]
+    options.typed = shlex.join(["dpviz", *words])
     try:
         return int(options.command(options))
     except InvalidInput as problem:
@@ -88,7 +88,7 @@ def _command(given: list[str]) -> int:
         return 2
     except (FloatingPointError, MemoryError) as problem:
         said = " ".join(str(problem).split()) or "memory is not enough. Use fewer noise draws or a smaller dataset."
-        print(f"dpviz: {given[0]}: {said}", file=sys.stderr)
+        print(f"dpviz: {words[0]}: {said}", file=sys.stderr)
         return output.FAILED
 
 

@@ -65,13 +65,13 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     if dataset is not None:
         query["dataset"] = dataset
     mechanism = query.get("mechanism", RunSpec.mechanism)
-    known = list_mechanisms().get(mechanism)
+    cls = list_mechanisms().get(mechanism)
     for item in options.set:
         knob, equals, value = item.partition("=")
         if not equals:
             raise InvalidInput("--set", f"needs KNOB=VALUE, got {item!r}", "For example: --set steps=20.")
-        if known is not None:
-            known.from_params({knob: known.defaults()[knob]} if knob in known.knobs() else {knob: None})
+        if cls is not None:
+            cls.from_params({knob: cls.defaults()[knob]} if knob in cls.knobs() else {knob: None})
         query[f"{mechanism}.{knob}"] = value
     return RunSpec.from_query(query)
 
@@ -80,9 +80,9 @@ def own(options: argparse.Namespace, name: str) -> str | None:
     """What an option of a command says, else what a link says under the same name; None where neither does."""
     from urllib.parse import parse_qsl
 
-    given = getattr(options, name, None)
-    if given is not None or not is_link(options.file):
-        return None if given is None else str(given)
+    value = getattr(options, name, None)
+    if value is not None or not is_link(options.file):
+        return None if value is None else str(value)
     return dict(parse_qsl(urlsplit(options.file).query)).get(name)
 
 

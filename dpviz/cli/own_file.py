@@ -56,7 +56,7 @@ def shown(dataset: str, file: str | None) -> str:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    found = {
+    how = {
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
@@ -66,9 +66,9 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "categories": {c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
         "defaults": {c: _filled(v) for item in options.fill or () for c, v in [_parts("--fill", item)]},
     }
-    if found["defaults"]:
-        found["missing"] = "default"
-    return {name: value for name, value in found.items() if value not in (None, {})}
+    if how["defaults"]:
+        how["missing"] = "default"
+    return {name: value for name, value in how.items() if value not in (None, {})}
 
 
 def _parts(option: str, item: str) -> tuple[str, str]:

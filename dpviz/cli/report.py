@@ -88,6 +88,6 @@ def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar:
     if options.metric:
         query["metric"] = metrics.chosen([options.metric])[0].id
     script = app_script()
-    found = headless.drawn(script, headless.page_of(script, name), query, bar)
-    assert found.run is not None  # every page has the controls of a run
-    return found.html(*found.run, rows=options.rows, link=link)
+    page = headless.drawn(script, headless.page_of(script, name), query, bar)
+    assert page.run is not None  # every page has the controls of a run
+    return page.html(*page.run, rows=options.rows, link=link)

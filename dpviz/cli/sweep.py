@@ -156,8 +156,8 @@ def _cross_validated(
         named = f"{metric.within} " if wanted else ""
         unit, digits = (100, 1) if metric.shares else (1, 4)
         for row in summarise_splits(table, spec.folds, metric.column).itertuples():
-            found = (row.mean, row.standard_error, row.noise_sd, row.split_sd)
-            mean, error, noise, split = (f"{unit * v:.{digits}f}" for v in found)
+            numbers = (row.mean, row.standard_error, row.noise_sd, row.split_sd)
+            mean, error, noise, split = (f"{unit * v:.{digits}f}" for v in numbers)
             print(
                 f"{row.mechanism} at epsilon = {row.epsilon:g}: {named}{mean}{' %' if metric.shares else ''}, "
                 f"standard error {error}; spread over noise {noise}, over {row.splits} splits {split}",
@@ -192,9 +192,9 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows
     names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "row_scaling", "folds")
-    given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    read = RunSpec.from_query(given)
-    values |= {name: getattr(read, name) for name in given}
+    texts = {name: value for name in names if (value := getattr(options, name)) is not None}
+    read = RunSpec.from_query(texts)
+    values |= {name: getattr(read, name) for name in texts}
     named: dict[str, dict[str, Any]] = base.named if base else {name: {} for name in SweepSpec.mechanisms}
     if options.mechanisms is not None:
         named = {name: named.get(name, {}) for name in filter(None, options.mechanisms.split(","))}
@@ -203,12 +203,12 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
         mechanism, dot, knob = name.partition(".")
         if not equals or not dot:
             raise InvalidInput("--set", f"needs ID.KNOB=VALUE, got {item!r}", "For example: --set dp-gd.steps=20.")
-        known = get_mechanism(mechanism).knobs()
+        knobs = get_mechanism(mechanism).knobs()
         if mechanism not in named:
             raise InvalidInput("--set", f"{mechanism!r} is not in this sweep", f"It has: {', '.join(named)}.")
-        if knob not in known:
-            raise InvalidInput("--set", f"{mechanism} has no {knob!r}", f"It has: {', '.join(known) or 'nothing to set'}.")
-        named[mechanism] = {**named[mechanism], knob: known[knob].parse(knob, value)}
+        if knob not in knobs:
+            raise InvalidInput("--set", f"{mechanism} has no {knob!r}", f"It has: {', '.join(knobs) or 'nothing to set'}.")
+        named[mechanism] = {**named[mechanism], knob: knobs[knob].parse(knob, value)}
     values["mechanisms"] = named
     ends = [getattr(options, name) for name in ("from", "to", "points")]
     if options.epsilons is not None and any(end is not None for end in ends):
@@ -314,15 +314,15 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise InvalidInput("--scheduler", f"{scheduler} does not answer", "Check the address and that it runs.") from error
     try:
-        found: Mapping[str, str] = {}
+        versions: Mapping[str, str] = {}
         with Boundary("asking Dask's workers for their engine") as asked:  # whatever stops them there is raised here
-            found = client.run(engine_version)
+            versions = client.run(engine_version)
         if asked.error is not None:
             cause = f"its workers cannot load dpviz: {asked.error}"
             raise InvalidInput("--scheduler", cause, "Install dpviz there too.") from asked.error
-        if not found:
+        if not versions:
             raise InvalidInput("--scheduler", "it has no workers", f"Start some: dask worker {scheduler}.")
-        if set(found.values()) != {engine_version()}:
+        if set(versions.values()) != {engine_version()}:
             raise InvalidInput("--scheduler", "its workers have another version of dpviz", "Install the same version there.")
         yield client
     finally:

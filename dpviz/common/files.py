@@ -16,9 +16,9 @@ PART = ".part-"
 
 def cache_folder() -> Path:
     """The person's own cache folder: DPVIZ_CACHE, or dpviz in XDG_CACHE_HOME, or ~/.cache/dpviz."""
-    given = os.environ.get("DPVIZ_CACHE")
-    if given:
-        return Path(given)
+    folder = os.environ.get("DPVIZ_CACHE")
+    if folder:
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz"
 
 
@@ -27,9 +27,9 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 def data_folder() -> Path:
     """The person's own tables: DPVIZ_DATA, or data/ of the checkout, or data/ of the current directory."""
-    given = os.environ.get("DPVIZ_DATA")
-    if given:
-        return Path(given)
+    folder = os.environ.get("DPVIZ_DATA")
+    if folder:
+        return Path(folder)
     return (_CHECKOUT if (_CHECKOUT / "pyproject.toml").is_file() else Path.cwd()) / "data"
 
 

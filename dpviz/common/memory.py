@@ -116,9 +116,9 @@ class Cache(Generic[T]):
             if turn.entry is not None and turn.entry.version == version:
                 return turn.entry.value
 
-        def listen(done: float) -> None:
-            mine.share = done
-            monitor(done)
+        def listen(share: float) -> None:
+            mine.share = share
+            monitor(share)
 
         try:
             value = make(listen)

@@ -125,9 +125,9 @@ def truth(field: str, value: object) -> bool:
 
 def one_of(field: str, value: object, options: Iterable[str]) -> str:
     """`value` if it is one of `options`, otherwise an error that names the nearest one."""
-    known = sorted(options)
-    if isinstance(value, str) and value in known:
+    names = sorted(options)
+    if isinstance(value, str) and value in names:
         return value
-    near = difflib.get_close_matches(str(value), known, n=1)
+    near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(known)}.")
+    raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(names)}.")

@@ -57,14 +57,14 @@ def canonical_name(name: str, n: int | None = None) -> str:
         raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(list_datasets())}.")
     source = next((source for source in SOURCES if source.owns(name)), None)
     if source is not None and source.canonical is not None:
-        known = source.canonical(name, n)
+        spelling = source.canonical(name, n)
     elif source is not None and name in source.names():  # the other sources would read the disk
-        known = name
+        spelling = name
     else:
-        known = one_of("dataset", name, list_datasets())
+        spelling = one_of("dataset", name, list_datasets())
     if n is not None and not (source and source.sized):
-        raise InvalidInput("n", f"{known!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
-    return known
+        raise InvalidInput("n", f"{spelling!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
+    return spelling
 
 
 def dataset(
@@ -147,8 +147,8 @@ def only_here(name: str) -> bool:
 def rows_of(name: str) -> int:
     """Number of rows, without loading where it is known."""
     name = canonical_name(name)
-    known = _source(name).rows(name)
-    return known if known is not None else load_dataset(name).n
+    rows = _source(name).rows(name)
+    return rows if rows is not None else load_dataset(name).n
 
 
 def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n: int | None = None) -> Dataset:
@@ -169,9 +169,9 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
         plain = load_dataset(name, intercept=intercept)
         version = (plain.sha256, _source(name).stamp(name))
         key = (name, intercept, scaling)
-        found = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
-        assert isinstance(found, Dataset)
-        return found
+        dataset = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
+        assert isinstance(dataset, Dataset)
+        return dataset
     source = _source(name)
     if not source.cached:
         return source.load(name, intercept)

@@ -92,8 +92,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Sets arguments and knobs; a knob may be new, where some mechanism has it."""
-        known = _all_knobs() | self._knobs().keys()
-        knobs = {name: params.pop(name) for name in list(params) if name in known}
+        declared = _all_knobs() | self._knobs().keys()
+        knobs = {name: params.pop(name) for name in list(params) if name in declared}
         super().set_params(**params)
         for name, value in knobs.items():
             setattr(self, name, value)

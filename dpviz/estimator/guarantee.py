@@ -62,12 +62,12 @@ def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -
     if models == 1:
         return budget, ""
     if isinstance(mechanism, DeclaresEvent):
-        known: DeclaresEvent = mechanism
+        declaring: DeclaresEvent = mechanism
 
         def released(each: Budget) -> Event | None:
-            cal = known.calibrate(setting, each)
+            cal = declaring.calibrate(setting, each)
             usable = cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
-            return known.released(setting, cal) if usable else None
+            return declaring.released(setting, cal) if usable else None
 
         first = released(Budget(budget.epsilon / models, budget.delta)) if budget.delta > 0 else None
         if first is not None and composes(first):

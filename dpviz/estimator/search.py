@@ -50,8 +50,8 @@ def _spent(search: Any, epsilon: object) -> list[float] | None:
         each = [_epsilon({}, epsilon)] * search.n_iter
     else:
         return None
-    known = [e for e in each if e is not None]
-    return known if known and len(known) == len(each) else None
+    epsilons = [e for e in each if e is not None]
+    return epsilons if epsilons and len(epsilons) == len(each) else None
 
 
 def _epsilon(setting: Mapping[str, Any], otherwise: object) -> float | None:

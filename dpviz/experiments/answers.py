@@ -46,9 +46,9 @@ class Answer:
     evidence: pd.DataFrame
     quantity: Words
 
-    def accepts(self, given: float | str) -> bool:
+    def accepts(self, answer: float | str) -> bool:
         """Whether somebody's answer is right."""
-        return given in self.right if isinstance(given, str) else bool(self.low <= given <= self.high)
+        return answer in self.right if isinstance(answer, str) else bool(self.low <= answer <= self.high)
 
 
 def cost_of_noise(spec: RunSpec) -> Answer:
@@ -72,11 +72,11 @@ def best_method(spec: RunSpec, methods: Sequence[str]) -> Answer:
         spec: its mechanism and knobs are not used; every method stands at its defaults.
         methods: mechanism ids.
     """
-    found = {name: _mean_and_error(run(replace(spec, mechanism=name, params={}))) for name in methods}
-    best = max(found, key=lambda name: found[name][0])
-    mean, error = found[best]
-    right = tuple(n for n, (m, e) in found.items() if mean - m <= 2 * float(np.hypot(e, error)))
-    rows = [(get_mechanism(name).label, 100 * m, name == best) for name, (m, _) in found.items()]
+    accuracies = {name: _mean_and_error(run(replace(spec, mechanism=name, params={}))) for name in methods}
+    best = max(accuracies, key=lambda name: accuracies[name][0])
+    mean, error = accuracies[best]
+    right = tuple(n for n, (m, e) in accuracies.items() if mean - m <= 2 * float(np.hypot(e, error)))
+    rows = [(get_mechanism(name).label, 100 * m, name == best) for name, (m, _) in accuracies.items()]
     return _name(best, right, rows, "test accuracy in percent")
 
 
@@ -131,10 +131,10 @@ def rows_with_noise(spec: RunSpec) -> Answer:
     Raises:
         InvalidInput: the mechanism puts no noise on rows.
     """
-    seen = inspected.inspect(replace(spec, seeds=1))
-    if seen.ever is None:
+    run_with_rows = inspected.inspect(replace(spec, seeds=1))
+    if run_with_rows.ever is None:
         raise InvalidInput("mechanism", f"{spec.mechanism} puts no noise on rows", "Choose one that does.")
-    noised, visited = seen.ever, seen.rows["visits"].to_numpy() > 0
+    noised, visited = run_with_rows.ever, run_with_rows.rows["visits"].to_numpy() > 0
     count = int(noised.sum())
     rows = [
         ("received noise", float(count), True),
@@ -148,9 +148,9 @@ def sensitivity_ratio(spec: RunSpec, times: float = 10.0) -> Answer:
     """How many times smaller the sensitivity in use is with `times` as many rows."""
     n = setting_of(spec).n
     sizes = (n, round(n * times))
-    found = [next(iter(scaling.bounds_at(spec, "n", size).values())) for size in sizes]
-    ratio = found[0] / found[1]
-    rows = [(f"n = {size:,}", value, False) for size, value in zip(sizes, found, strict=True)]
+    bounds = [next(iter(scaling.bounds_at(spec, "n", size).values())) for size in sizes]
+    ratio = bounds[0] / bounds[1]
+    rows = [(f"n = {size:,}", value, False) for size, value in zip(sizes, bounds, strict=True)]
     return _number(ratio, 0.01 * ratio, rows, "sensitivity (L2)")
 
 
@@ -160,15 +160,15 @@ def attack_bound(spec: RunSpec) -> Answer:
     Raises:
         InvalidInput: nothing is proved for this mechanism.
     """
-    found = strongest_attack(spec.build(), setting_of(spec), calibration_of(spec))
-    if found is None:
+    attack = strongest_attack(spec.build(), setting_of(spec), calibration_of(spec))
+    if attack is None:
         raise InvalidInput("mechanism", f"{spec.mechanism} has no proved budget", "Choose one that is proved.")
     rows = [
         ("coin toss", 50.0, False),
-        ("tightest bound", 100 * found.accuracy, True),
-        ("by (ε, δ) alone", 100 * found.accuracy_by_budget, False),
+        ("tightest bound", 100 * attack.accuracy, True),
+        ("by (ε, δ) alone", 100 * attack.accuracy_by_budget, False),
     ]
-    return _number(100 * found.accuracy, _ROUNDING, rows, "correct guesses in percent")
+    return _number(100 * attack.accuracy, _ROUNDING, rows, "correct guesses in percent")
 
 
 def only_claimed(spec: RunSpec, methods: Sequence[str]) -> Answer:
@@ -177,13 +177,13 @@ def only_claimed(spec: RunSpec, methods: Sequence[str]) -> Answer:
     Raises:
         InvalidInput: there is none, or more than one.
     """
-    found = {name: calibration_of(replace(spec, mechanism=name, params={})) for name in methods}
-    claims = [name for name, calibration in found.items() if calibration.status is Status.CLAIM]
+    calibrations = {name: calibration_of(replace(spec, mechanism=name, params={})) for name in methods}
+    claims = [name for name, calibration in calibrations.items() if calibration.status is Status.CLAIM]
     if len(claims) != 1:
         raise InvalidInput("methods", f"{len(claims)} of them are only claimed", "Name exactly one such method.")
     rows = [
         (f"{get_mechanism(name).label}: {c.status.value}", c.proved_budget.epsilon if c.proved_budget else 0.0, name in claims)
-        for name, c in found.items()
+        for name, c in calibrations.items()
     ]
     return _name(claims[0], (claims[0],), rows, "ε that is proved (0: none)")
 

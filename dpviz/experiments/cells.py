@@ -58,12 +58,12 @@ def attempts(
     todo = []
     finished = 0.0
     for cell in cells:
-        known = store.get(cell) if store else None
-        if known is None:
+        stored = store.get(cell) if store else None
+        if stored is None:
             todo.append(cell)
         else:
             finished += 1
-            yield known
+            yield stored
     monitor(finished / max(len(cells), 1))
     for cell, table, computed in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
         if store and computed:

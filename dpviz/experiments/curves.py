@@ -200,8 +200,8 @@ def needed_interval(
         return None
     epsilons, values = draws.columns.to_numpy(float), draws.to_numpy(float)
     picks = np.random.default_rng(0).integers(len(values), size=(_READ_OFF, len(values)))
-    found = [_read_off(epsilons, monotone(values[pick].mean(axis=0), rising=rising), target, rising) for pick in picks]
-    ends = np.quantile([np.inf if one is None else one for one in found], _TAILS, method="inverted_cdf")
+    crossings = [_read_off(epsilons, monotone(values[pick].mean(axis=0), rising=rising), target, rising) for pick in picks]
+    ends = np.quantile([np.inf if one is None else one for one in crossings], _TAILS, method="inverted_cdf")
     low, high = (float(end) if np.isfinite(end) else None for end in ends)
     return low, high
 

@@ -136,12 +136,12 @@ AXES = {
 }
 
 
-def theory(spec: RunSpec, found: Sequence[Excess]) -> list[dict[str, float]]:
+def theory(spec: RunSpec, measured: Sequence[Excess]) -> list[dict[str, float]]:
     """`HasExcessTheory.excess_theory` at every measured setting; empty for models without a proved minimum."""
     mechanism = spec.build()
     here, model = setting_of(spec), get_model(spec.model)
     out: list[dict[str, float]] = []
-    for e in found:
+    for e in measured:
         if not isinstance(mechanism, HasExcessTheory) or not model.convex or e.noise_scale <= 0:
             out.append({})
             continue
@@ -150,7 +150,7 @@ def theory(spec: RunSpec, found: Sequence[Excess]) -> list[dict[str, float]]:
     return out
 
 
-def table(found: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> pd.DataFrame:
+def table(measured: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> pd.DataFrame:
     """One row per setting: n, d, epsilon, delta, noise_scale, mean, standard_error, and what `theory` gives."""
     return pd.DataFrame(
         [
@@ -164,7 +164,7 @@ def table(found: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> pd.D
                 "standard_error": e.gap.std(ddof=1) / np.sqrt(len(e.gap)) if len(e.gap) > 1 else np.nan,
                 **formula,
             }
-            for e, formula in zip(found, formulas, strict=True)
+            for e, formula in zip(measured, formulas, strict=True)
         ]
     )
 

@@ -82,11 +82,11 @@ def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int 
     Raises:
         InvalidInput: unknown or equal names.
     """
-    known = declared(spec)
+    knobs = declared(spec)
     for name in (first, second):
-        one_of("tune", name, known)
+        one_of("tune", name, knobs)
     if first == second:
-        raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(known)}.")
+        raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(knobs)}.")
     both = (values(spec, first, steps), values(spec, second, steps))
     return lay(spec, (first, second), both, seeds, metrics)
 
@@ -102,9 +102,9 @@ def lay(
     cells, refused = [], []
     places = [(i, j) for i in range(len(both[0])) for j in range(len(both[1]))]
     for i, j in sorted(places, key=lambda place: ((place[0] % 2) + (place[1] % 2), place)):
-        given = {names[0]: both[0][i], names[1]: both[1][j]}
+        values = {names[0]: both[0][i], names[1]: both[1][j]}
         try:
-            changed = apply(spec, given)
+            changed = apply(spec, values)
         except InvalidInput as problem:
             refused.append(problem)
             continue
@@ -112,7 +112,7 @@ def lay(
     return Grid(names, both, tuple(cells), tuple(refused))
 
 
-def apply(spec: RunSpec, given: dict[str, Any]) -> RunSpec:
+def apply(spec: RunSpec, changes: dict[str, Any]) -> RunSpec:
     """The run with other settings."""
-    params = {**spec.params, **{name: value for name, value in given.items() if name != "lam"}}
-    return replace(spec, params=params, lam=given.get("lam", spec.lam))
+    params = {**spec.params, **{name: value for name, value in changes.items() if name != "lam"}}
+    return replace(spec, params=params, lam=changes.get("lam", spec.lam))

@@ -80,12 +80,12 @@ def columns(dataset: Dataset) -> dict[str, bool]:
 
 def suggested(dataset: Dataset) -> str:
     """The first column, text before numbers, that makes at least two groups of about `SMALL` test rows; "" where none does."""
-    known = columns(dataset)
-    for name in sorted(known, key=lambda name: known[name]):
+    is_number = columns(dataset)
+    for name in sorted(is_number, key=lambda name: is_number[name]):
         sizes = np.bincount(group(dataset, Grouping(name)).index)
         if np.sum(sizes * _tested(dataset.n) >= SMALL * dataset.n) >= 2:
             return name
-    return next(iter(known), "")
+    return next(iter(is_number), "")
 
 
 def _tested(n: int) -> int:
@@ -114,14 +114,14 @@ def group(dataset: Dataset, grouping: Grouping) -> Groups:
     Raises:
         InvalidInput: an unknown column, cuts of a column of text, or cuts that are not finite and rising.
     """
-    known = columns(dataset)
-    values = _table(dataset)[one_of("group", grouping.column, known)]
+    is_number = columns(dataset)
+    values = _table(dataset)[one_of("group", grouping.column, is_number)]
     cuts = grouping.cuts
-    if cuts and not known[grouping.column]:
+    if cuts and not is_number[grouping.column]:
         raise InvalidInput("cuts", f"{grouping.column} holds text and cannot be cut", "Leave the cuts empty.")
     if not np.isfinite(cuts).all() or any(b <= a for a, b in itertools.pairwise(cuts)):
         raise InvalidInput("cuts", f"must be finite and rising, got {list(cuts)}", "For example: 30, 45, 60.")
-    if not known[grouping.column] or (not cuts and values.nunique() <= MOST):
+    if not is_number[grouping.column] or (not cuts and values.nunique() <= MOST):
         return _by_value(values, grouping)
     if not cuts:
         shares = (0.25, 0.5, 0.75) if _tested(dataset.n) >= 4 * SMALL else (0.5,)

@@ -40,16 +40,16 @@ def guarantees(spec: RunSpec) -> list[Guaranteed]:
         spec: its data, model, budget and seeds; its own mechanism keeps its hyperparameters, the others have their defaults.
     """
     setting = setup_for(spec).problem.setting
-    found = []
+    rows = []
     for name, cls in list_mechanisms().items():
         if cls.family == "reference" or cls.refusal(setting) is not None:
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
         try:
-            found.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
+            rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
         except InvalidInput as problem:
-            found.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
-    return found
+            rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

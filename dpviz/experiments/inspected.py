@@ -264,8 +264,8 @@ def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
         made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
         return np.empty(0) if made is None else made
 
-    found = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
-    return found if found.size else None
+    noisy = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
+    return noisy if noisy.size else None
 
 
 def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
@@ -359,7 +359,7 @@ def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str,
     setup = setup_for(spec)
     frame = setup.dataset.frame.iloc[:, :-1]
     training, mine = frame.iloc[setup.split.train], frame.iloc[row_id]
-    found = []
+    differences = []
     for name in frame:
         column, value = training[name], mine[name]
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
@@ -368,6 +368,6 @@ def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str,
         else:
             typical = column.mode().iloc[0]
             distance = 0.0 if value == typical else -float(np.log(max((column == value).mean(), 1e-12)))
-        found.append((distance, str(name), value, typical))
-    found.sort(key=lambda one: -one[0])
-    return [(name, value, typical) for _, name, value, typical in found[:most]]
+        differences.append((distance, str(name), value, typical))
+    differences.sort(key=lambda one: -one[0])
+    return [(name, value, typical) for _, name, value, typical in differences[:most]]

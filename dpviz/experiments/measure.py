@@ -89,8 +89,8 @@ class Trained:
             return None, None
         classes = [rows.y == label for label in (-1.0, 1.0) if (rows.y == label).any()]
         balanced = np.sum([one / (one.sum() * len(classes)) for one in classes], axis=0)
-        found = chances_right(problem, noise, rows, np.stack([np.full(len(rows), 1 / len(rows)), balanced]))
-        return found[:, :, 0], found[:, :, 1]
+        chances = chances_right(problem, noise, rows, np.stack([np.full(len(rows), 1 / len(rows)), balanced]))
+        return chances[:, :, 0], chances[:, :, 1]
 
     def _of_the_label(self, rows: Rows) -> Floats:
         """(E, S) shares of rows with the label that was released in the place of a model."""

@@ -141,8 +141,8 @@ def get_metric(name: str) -> Metric:
     Raises:
         InvalidInput: an unknown metric, a level of a measure without, or one outside its range.
     """
-    given, equals, text = str(name).partition("=")
-    kind = one_of("metric", _SHORT.get(given, given), METRICS)
+    metric, equals, text = str(name).partition("=")
+    kind = one_of("metric", _SHORT.get(metric, metric), METRICS)
     if not equals:
         return METRICS[kind]
     if kind not in _LEVELS:
@@ -212,14 +212,14 @@ def measure(
 
 def _block(s: Floats, positive: NDArray[np.bool_], chosen: Sequence[Metric], probabilities: bool) -> dict[str, Floats]:
     needed = {metric.needs for metric in chosen}
-    found: dict[str, Floats] = {}
+    values: dict[str, Floats] = {}
     if "labels" in needed:
-        found |= _of_labels(s >= 0, positive)
+        values |= _of_labels(s >= 0, positive)
     if "ranks" in needed and 0 < positive.sum() < positive.size:
-        found |= _of_ranks(s, positive, [metric for metric in chosen if metric.level is not None])
+        values |= _of_ranks(s, positive, [metric for metric in chosen if metric.level is not None])
     if "probabilities" in needed and probabilities:
-        found |= _of_probabilities(s, positive)
-    return {metric.id: found[metric.id] for metric in chosen if metric.id in found}
+        values |= _of_probabilities(s, positive)
+    return {metric.id: values[metric.id] for metric in chosen if metric.id in values}
 
 
 def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, Floats]:
@@ -252,13 +252,13 @@ def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) 
     apart = ((keys[:, 1:] ^ keys[:, :-1]) > 1).all(axis=1)
     if apart.all():
         return _of_distinct(keys, levels, positive)
-    found = _of_ties(s[~apart], positive, levels)
+    tied = _of_ties(s[~apart], positive, levels)
     if not apart.any():
-        return found
+        return tied
     other = _of_distinct(keys[apart], levels, positive)
-    out = {name: np.empty(len(s)) for name in found}
+    out = {name: np.empty(len(s)) for name in tied}
     for name, values in out.items():
-        values[apart], values[~apart] = other[name], found[name]
+        values[apart], values[~apart] = other[name], tied[name]
     return out
 
 
@@ -281,11 +281,11 @@ def _coarse(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Metric]) -> dict[str, NDArray[np.bool_]]:
     """Where each measure of recall at a level is allowed to look."""
-    found = {}
+    allowed = {}
     for metric in levels:
         level = 0.0 if metric.level is None else metric.level
-        found[metric.id] = precision >= level if metric.kind == "recall-at-precision" else false_positive_rate <= level
-    return found
+        allowed[metric.id] = precision >= level if metric.kind == "recall-at-precision" else false_positive_rate <= level
+    return allowed
 
 
 def _of_distinct(keys: NDArray[np.uint32], levels: Sequence[Metric], positive: NDArray[np.bool_]) -> dict[str, Floats]:

@@ -119,8 +119,8 @@ class PublishedNoise:
     @property
     def needed(self) -> float:
         """Noise scale with which the budget is proved; NaN where none is."""
-        known = self.in_use is not None and self.in_use.proved_budget is not None
-        return self.in_use.noise_scale if known and self.in_use is not None else math.nan
+        proved = self.in_use is not None and self.in_use.proved_budget is not None
+        return self.in_use.noise_scale if proved and self.in_use is not None else math.nan
 
     @property
     def ratio(self) -> float:

@@ -92,11 +92,11 @@ def observed_sensitivity(
     """
     if not isinstance(mechanism, ProtectsQuery):
         raise InvalidInput("mechanism", f"{mechanism.id} protects no query of bounded sensitivity", "Choose another mechanism.")
-    known = kinds_of(problem.setting)
-    kinds = known if kinds is None else kinds
+    possible = kinds_of(problem.setting)
+    kinds = possible if kinds is None else kinds
     for kind in kinds:
-        if kind not in known:
-            raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(known)}.")
+        if kind not in possible:
+            raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(possible)}.")
     count = whole("pairs", pairs, 1, 100_000)
     rng = np.random.default_rng(seed)
     pools = spawn(seed, streams)

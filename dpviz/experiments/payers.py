@@ -95,9 +95,9 @@ def who_pays(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> Pa
     """
     setup = setup_for(spec)
     groups = group(setup.dataset, grouping)
-    seen = inspect(spec, part(monitor, 0.0, 0.7))
+    inspected_run = inspect(spec, part(monitor, 0.0, 0.7))
     influence = row_influence(spec).newton_norm
-    rows = seen.rows
+    rows = inspected_run.rows
     before = rows["margin_non_private"].to_numpy(float)
     right_before = np.where(setup.problem.rows.y > 0, before >= 0, before > 0)  # a score of 0 predicts +1
     right = rows["correct"].to_numpy(float)
@@ -107,17 +107,19 @@ def who_pays(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> Pa
     def mean(values: NDArray[np.float64] | NDArray[np.bool_] | None) -> Floats:
         if values is None:
             return np.full(len(groups.names), np.nan)
-        known = np.isfinite(values)
+        finite = np.isfinite(values)
         with np.errstate(invalid="ignore"):
-            return np.bincount(index[known], values[known], len(groups.names)) / np.bincount(index[known], minlength=len(counts))
+            return np.bincount(index[finite], values[finite], len(groups.names)) / np.bincount(
+                index[finite], minlength=len(counts)
+            )
 
     table = pd.DataFrame({"group": groups.names, "rows": counts, "share": counts / counts.sum()})
     table["non_private_right"], table["private_right"] = mean(right_before), mean(right)
     table["lost"] = table["non_private_right"] - table["private_right"]
     table["changed"] = mean(np.where(right_before, 1 - right, right))
     table["influence"], table["clipped"] = mean(influence), mean(rows["clipped"].to_numpy(float))
-    table["times_noised"], table["individual_epsilon"] = mean(seen.noised), mean(seen.epsilon)
-    private = _right(setup, seen.theta, index, counts)
+    table["times_noised"], table["individual_epsilon"] = mean(inspected_run.noised), mean(inspected_run.epsilon)
+    private = _right(setup, inspected_run.theta, index, counts)
     monitor(1.0)
     return Payers(table, table["non_private_right"].to_numpy() - private)
 

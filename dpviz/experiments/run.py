@@ -243,8 +243,8 @@ def _known_mean(values: NDArray[Any] | None, e: int, n: int) -> Floats:
     per_seed = _at(values, e)
     there = np.isfinite(per_seed)
     with np.errstate(invalid="ignore"):
-        found = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
-    return np.broadcast_to(found, (n,)).copy()
+        mean = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
+    return np.broadcast_to(mean, (n,)).copy()
 
 
 def calibrate(

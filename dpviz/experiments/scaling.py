@@ -68,13 +68,13 @@ def axis(spec: RunSpec, name: str) -> Axis:
 
 def axes(spec: RunSpec) -> dict[str, str]:
     """Title by name of everything that changes the sensitivity of a run: n, lambda and knobs on a logarithmic scale."""
-    found = {"n": "number of rows n", "lam": "regularisation λ"}
+    titles = {"n": "number of rows n", "lam": "regularisation λ"}
     for name in [name for name, knob in spec.build().knobs().items() if knob.has_curve]:
         drawn = axis(spec, name)
         ends = [bounds_at(spec, name, float(drawn.grid[k])) for k in (0, -1)]
         if any(abs(value - ends[1].get(label, np.nan)) > 1e-12 for label, value in ends[0].items()):
-            found[name] = drawn.title
-    return found
+            titles[name] = drawn.title
+    return titles
 
 
 def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
@@ -150,7 +150,7 @@ def observe(
         sizes: people in the synthetic censuses that are trained on over n; other axes take five values of the grid.
     """
     if over.name == "n":
-        return [(float(n), seen) for n, seen in sensitivity_over_n(spec, sizes, pairs, monitor=monitor)]
+        return [(float(n), observed) for n, observed in sensitivity_over_n(spec, sizes, pairs, monitor=monitor)]
     values = [float(over.grid[k]) for k in np.unique(np.linspace(0, len(over.grid) - 1, 5).round().astype(int))]
     out = []
     for k, value in enumerate(values):
@@ -164,7 +164,7 @@ def observe(
     return out
 
 
-def observed_table(found: Sequence[tuple[float, ObservedSensitivity]]) -> pd.DataFrame:
+def observed_table(observations: Sequence[tuple[float, ObservedSensitivity]]) -> pd.DataFrame:
     """Largest change of the query: columns x and every kind of neighbour in `observed.KINDS`; NaN where there is none."""
-    rows = [{"x": x, **{kind: seen.largest(kind) for kind in KINDS}} for x, seen in found]
+    rows = [{"x": x, **{kind: observed.largest(kind) for kind in KINDS}} for x, observed in observations]
     return pd.DataFrame(rows, columns=["x", *KINDS])

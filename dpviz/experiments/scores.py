@@ -144,13 +144,13 @@ def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores
     if labels is not None or abs(y.sum()) == len(y):
         return None
     model = setup.problem.model
-    found = {
+    scores_by_model = {
         PRIVATE: np.ascontiguousarray(model.scores(theta, setup.test).T),
         NON_PRIVATE: np.ascontiguousarray(model.scores(setup.problem.optimum[None], setup.test).T),
     }
     if model.loss.probabilities:
-        found = {name: _probability(values) for name, values in found.items()}
-    return Scores(found, y, model.loss.probabilities)
+        scores_by_model = {name: _probability(values) for name, values in scores_by_model.items()}
+    return Scores(scores_by_model, y, model.loss.probabilities)
 
 
 def _probability(values: Floats) -> Floats:

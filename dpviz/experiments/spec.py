@@ -94,30 +94,30 @@ class RunSpec:
             problems: where given, bad values are reported here and replaced by their default; otherwise the
                 first one raises.
         """
-        given = _as_text(query)
-        found: list[InvalidInput] = []
+        texts = _as_text(query)
+        bad: list[InvalidInput] = []
         values: dict[str, Any] = {}
         for f in fields(cls):
-            if f.name in given and f.name != "params":
+            if f.name in texts and f.name != "params":
                 try:
-                    value = SETTINGS[f.name].parse(f.name, given[f.name])
+                    value = SETTINGS[f.name].parse(f.name, texts[f.name])
                     cls(**{f.name: value})  # one field at a time against the defaults, so that each bad one is named
                     values[f.name] = value
                 except InvalidInput as problem:
-                    found.append(problem.bare())
+                    bad.append(problem.bare())
         mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
         params: dict[str, Any] = {}
         for name, declared in mechanism.knobs().items():
-            text = given.get(f"{mechanism.id}.{name}")
+            text = texts.get(f"{mechanism.id}.{name}")
             if text is not None:
                 try:
                     params[name] = declared.parse(name, text)
                 except InvalidInput as problem:
-                    found.append(problem.bare())
-        if found and problems is None:
-            raise found[0]
+                    bad.append(problem.bare())
+        if bad and problems is None:
+            raise bad[0]
         if problems is not None:
-            problems.extend(found)
+            problems.extend(bad)
         return cls(**values, params=params)
 
     def __hash__(self) -> int:

@@ -131,17 +131,17 @@ class SweepSpec:
             InvalidInput: the file cannot be read, is not TOML, or has an unknown key or a bad value.
         """
         values = toml.read(path, "spec file")
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         for name in values:
-            if name not in known:
-                raise InvalidInput("spec file", f"has an unknown key {show(name)}", f"Use: {', '.join(sorted(known))}.")
+            if name not in names:
+                raise InvalidInput("spec file", f"has an unknown key {show(name)}", f"Use: {', '.join(sorted(names))}.")
         return cls(**values)
 
     def to_toml(self) -> str:
         """The spec as a TOML document that `from_toml` reads back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        given = {name: value for name, value in values.items() if value is not None and value != ()}
-        return tomli_w.dumps(given | {"mechanisms": self.named})
+        set_values = {name: value for name, value in values.items() if value is not None and value != ()}
+        return tomli_w.dumps(set_values | {"mechanisms": self.named})
 
 
 def _named(chosen: object) -> dict[str, Any]:
@@ -150,9 +150,9 @@ def _named(chosen: object) -> dict[str, Any]:
         return {chosen: {}}
     if isinstance(chosen, Mapping):
         return dict(chosen)
-    given = list(chosen) if isinstance(chosen, Iterable) else [chosen]
-    ids = [name for name in given if isinstance(name, str)]
-    if len(ids) < len(given):
+    chosen_list = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+    ids = [name for name in chosen_list if isinstance(name, str)]
+    if len(ids) < len(chosen_list):
         raise InvalidInput("mechanisms", f"must be a list of ids, got {show(chosen)}", 'For example: ["dp-gd", "cms-output"].')
     return {name: {} for name in ids}
 

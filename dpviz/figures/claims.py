@@ -91,15 +91,15 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     names = list(dict.fromkeys(table["series"]))
     for k, name in enumerate(names):
         part = table[table["series"] == name]
-        found = looks.get(str(part["mechanism"].iloc[0]))
-        colour = found.colour if found else (theme.ink, theme.majority, theme.noise)[k % 3]
-        dash = found.dash if found and len({*table["mechanism"]}) == len(names) else DASHES[k % len(DASHES)]
+        look = looks.get(str(part["mechanism"].iloc[0]))
+        colour = look.colour if look else (theme.ink, theme.majority, theme.noise)[k % 3]
+        dash = look.dash if look and len({*table["mechanism"]}) == len(names) else DASHES[k % len(DASHES)]
         x = [shorten(str(v), 30) for v in part["x"]] if words else part["x"]
         y = part["y"]
         spread = part["high"] - part["y"]
         if not words and (spread.fillna(0) > 0).any() and not picture.log_y:
             traces.append(_band(part, colour))
-        one = np.ptp(y.to_numpy(float)) == 0 and found is not None and len(part) > 1  # a baseline
+        one = np.ptp(y.to_numpy(float)) == 0 and look is not None and len(part) > 1  # a baseline
         across = {"x": y, "y": x} if words else {"x": x, "y": y}
         traces.append(
             across

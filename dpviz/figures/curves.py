@@ -70,7 +70,7 @@ def trade_off(
         baselines: "none" and "majority" to their level, where the quantity has one.
         wanted: a level to draw and to mark on the curves.
         span: smallest and largest epsilon.
-        odds: (epsilon, chance that an attacker wins a bet at most) for a second axis on top.
+        odds: (epsilon, largest attack accuracy) for a second axis on top.
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
         ghost: (epsilon, value) of another run, marked A.
@@ -192,7 +192,7 @@ def _caption(title: str, shift: int) -> Trace:
 
 
 def _odds_axis(odds: Sequence[tuple[float, float]], ends: list[float], theme: Theme) -> Trace:
-    """A second axis on top: the chance that an attacker wins a bet, at each epsilon."""
+    """A second axis on top: the largest attack accuracy at each epsilon."""
     return {
         "overlaying": "x",
         "side": "top",
@@ -358,5 +358,5 @@ def _shown(values: pd.Series, scale: float, percent: bool) -> np.ndarray:
 def _ticks(span: tuple[float, float]) -> list[float]:
     low, high = (math.floor(math.log10(v)) for v in span)
     steps = (1, 3) if high - low <= 5 else (1,)
-    found = [float(f"{m}e{p}") for p in range(low, high + 2) for m in steps]
-    return [v for v in found if span[0] * 0.9 <= v <= span[1] * 1.1] or [span[0], span[1]]
+    marks = [float(f"{m}e{p}") for p in range(low, high + 2) for m in steps]
+    return [v for v in marks if span[0] * 0.9 <= v <= span[1] * 1.1] or [span[0], span[1]]

@@ -115,9 +115,9 @@ def _cells(
 def _grounds(shown: NDArray[np.float64], theme: Theme, hue: str) -> list[str]:
     """The colour behind each number, row by row."""
     spread = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
-    known = np.isfinite(shown.ravel())
-    shares = np.where(known, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
-    return [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, known, strict=True)]
+    finite = np.isfinite(shown.ravel())
+    shares = np.where(finite, (shown.ravel() - np.nanmin(shown)) / spread if spread > 0 else 1.0, 0.0)
+    return [_mix(theme.grid if there else theme.paper, hue, float(s)) for s, there in zip(shares, finite, strict=True)]
 
 
 def _in_use(present: tuple[int, int], theme: Theme) -> tuple[Trace, Trace]:

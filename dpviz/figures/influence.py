@@ -103,12 +103,12 @@ def _looks(
     n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, kinds: tuple[str, str, str], theme: Theme
 ) -> _Looks:
     """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
-    met = np.zeros(n, bool) if noised is None else noised
-    never = np.zeros(n, bool) if used is None else ~used & ~met
+    received = np.zeros(n, bool) if noised is None else noised
+    never = np.zeros(n, bool) if used is None else ~used & ~received
     return (
         (never, kinds[2], "square-open", {"width": 1.5}),
-        (~met & ~never, "training rows" if noised is None else kinds[0], "circle", {"width": 0}),
-        (met, kinds[1], "diamond", {"width": 2, "color": theme.noise}),
+        (~received & ~never, "training rows" if noised is None else kinds[0], "circle", {"width": 0}),
+        (received, kinds[1], "diamond", {"width": 2, "color": theme.noise}),
     )
 
 

@@ -65,11 +65,11 @@ def curves(
     factor = 100.0 if percent else 1.0
     traces = [_curve(line, theme, factor) for line in lines]
     named = sum(len(_entry(line.name)) for line in lines)
-    seen = np.concatenate([np.ravel(t["y"]) for t in traces])
-    seen = seen[np.isfinite(seen) & (seen > 0)]
-    if y_range is None and log_y and len(seen):
+    heights = np.concatenate([np.ravel(t["y"]) for t in traces])
+    heights = heights[np.isfinite(heights) & (heights > 0)]
+    if y_range is None and log_y and len(heights):
         # room above the highest tick, whose label the legend would cover
-        y_range = (float(seen.min()) * 0.7, float(seen.max()) * 1.6)
+        y_range = (float(heights.min()) * 0.7, float(heights.max()) * 1.6)
     in_sight = [np.asarray(y_range, float)] if y_range is not None else [t["y"] for t in traces]
     y_axis: Trace = {"title": y, **_log(log_y, in_sight)}
     if y_range is not None:
@@ -155,9 +155,9 @@ def _entry(name: str) -> list[str]:
 def _log(log: bool, values: Sequence[Floats]) -> Trace:
     if not log:
         return {}
-    known = np.concatenate([np.ravel(v) for v in values]) if values else np.ones(1)
-    known = known[np.isfinite(known) & (known > 0)]
-    decades = math.log10(known.max() / known.min()) if len(known) else 1.0
+    positive = np.concatenate([np.ravel(v) for v in values]) if values else np.ones(1)
+    positive = positive[np.isfinite(positive) & (positive > 0)]
+    decades = math.log10(positive.max() / positive.min()) if len(positive) else 1.0
     # few decades: 1, 2, 5 between the powers, so that at least two ticks are in sight
     return {"type": "log", "exponentformat": "power", "dtick": "D2" if decades < 1.2 else max(1, math.ceil(decades / 6))}
 

@@ -24,6 +24,6 @@ def drawing(figure: go.Figure, name: str) -> str:
     # not `to_html`: it needs figures that plotly has checked, which takes ten times as long as making them
     values = json.loads(figure.to_json(validate=False))
     parts = (name, values["data"], values["layout"], _CONFIG)
-    given = ", ".join(json.dumps(part, separators=(",", ":")).replace("<", "\\u003c") for part in parts)
+    arguments = ", ".join(json.dumps(part, separators=(",", ":")).replace("<", "\\u003c") for part in parts)
     height = values["layout"].get("height", 320)
-    return f'<div id="{name}" style="height:{height}px"></div>\n<script>Plotly.newPlot({given});</script>'
+    return f'<div id="{name}" style="height:{height}px"></div>\n<script>Plotly.newPlot({arguments});</script>'

@@ -294,7 +294,7 @@ def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) 
     return {"l": left, "r": right, "t": top, "b": bottom, "autoexpand": False}
 
 
-def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
+def _axis(theme: Theme, settings: dict[str, Any]) -> dict[str, Any]:
     base = {
         "gridcolor": theme.grid,
         "linecolor": theme.majority,
@@ -302,7 +302,7 @@ def _axis(theme: Theme, given: dict[str, Any]) -> dict[str, Any]:
         "ticks": "outside",
         "tickcolor": theme.grid,
     }
-    return base | given | {"title": {"text": given.get("title", "")}}
+    return base | settings | {"title": {"text": settings.get("title", "")}}
 
 
 def reference_line(

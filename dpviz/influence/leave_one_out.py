@@ -135,8 +135,8 @@ def retrain(
     for start in range(0, len(index), size):
         part = slice(start, start + size)
 
-        def report(done: float, start: int = start) -> None:
-            monitor((start + done * min(size, len(index) - start)) / max(len(index), 1))
+        def report(share: float, start: int = start) -> None:
+            monitor((start + share * min(size, len(index) - start)) / max(len(index), 1))
 
         rows = None if replacement is None else replacement.take(part)
         parts.append(_chunk(problem, theta, solve, index[part], rows, rescale, tolerance, report))

@@ -66,14 +66,14 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     if budget is None:
         return None
     # replace-one only, as everywhere where accountants are compared
-    known = isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None
-    event = mechanism.released(setting, calibration) if known and isinstance(mechanism, ReleasesGaussians) else None
+    gaussian = isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None
+    event = mechanism.released(setting, calibration) if gaussian and isinstance(mechanism, ReleasesGaussians) else None
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
     alone = 1 - trade_off(budget, alarms)
     if event is not None:
-        found = tables.attack(event, budget.delta)
-        reached = np.interp(alarms, found.table["false_alarms"], found.table["detections_at_most"])
-        return _attack(alarms, reached, alone, budget, found.accuracy, "the exact distribution of the Gaussian noise")
+        attack = tables.attack(event, budget.delta)
+        reached = np.interp(alarms, attack.table["false_alarms"], attack.table["detections_at_most"])
+        return _attack(alarms, reached, alone, budget, attack.accuracy, "the exact distribution of the Gaussian noise")
     if mechanism.family == "output" and calibration.noise_family == "gamma-sphere" and calibration.noise_scale > 0:
         half = np.array(calibration.sensitivity / 2)
         # |<b, e>| <= Delta/2 for the unit vector e between the two centres
@@ -103,7 +103,7 @@ def _attack(alarms: Floats, reached: Floats, alone: Floats, budget: Budget, accu
     return Attack(table, (float(alarms[k]), float(detections[k])), min(accuracy, by_budget), by_budget, budget, basis)
 
 
-def attack_on_person(known: IndividualEpsilon, position: int, anybody: Attack | None) -> float:
+def attack_on_person(individual: IndividualEpsilon, position: int, anybody: Attack | None) -> float:
     """Largest share of correct guesses about one training row; never above the bound for anybody.
 
     Args:
@@ -111,10 +111,10 @@ def attack_on_person(known: IndividualEpsilon, position: int, anybody: Attack | 
         position: of the row among the training rows.
         anybody: the bound that holds for every row.
     """
-    epsilon, delta = float(known.epsilon[:, position].max()), known.delta
+    epsilon, delta = float(individual.epsilon[:, position].max()), individual.delta
     if epsilon <= 0:
         own = 0.5 * (1 + delta)
-    elif known.gaussian and delta > 0:
+    elif individual.gaussian and delta > 0:
         own = 0.5 * (1 + total_variation(gaussian_mu(Budget(min(epsilon, _LARGEST), delta))))
     else:
         own = attack_accuracy(Budget(min(epsilon, _LARGEST), delta))

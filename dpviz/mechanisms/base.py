@@ -149,10 +149,10 @@ class Mechanism(ABC):
         Raises:
             InvalidInput: unknown knob or bad value, naming it.
         """
-        known = cls.knobs()
+        knobs = cls.knobs()
         for name in params:
-            if name not in known:
-                fix = f"{cls.id} has: {', '.join(known)}." if known else f"{cls.id} has no parameters."
+            if name not in knobs:
+                fix = f"{cls.id} has: {', '.join(knobs)}." if knobs else f"{cls.id} has no parameters."
                 raise InvalidInput(f"params[{name!r}]", f"{cls.id} has no such parameter", fix)
         return cls(**params)
 
@@ -196,9 +196,9 @@ class Mechanism(ABC):
 
     def value(self, knob: str, setting: Setting, budget: Budget | None = None) -> Any:
         """A knob's value: as set, or what the mechanism's own rule gives where it stands at automatic."""
-        declared, given = self.knobs()[knob], getattr(self, knob)
-        if not declared.automatic or given:
-            return given
+        declared, chosen = self.knobs()[knob], getattr(self, knob)
+        if not declared.automatic or chosen:
+            return chosen
         return declared.check(knob, self.automatic(knob, setting, budget))
 
     def settled(self, setting: Setting, budget: Budget) -> Self:

@@ -118,10 +118,10 @@ def along_path(
             out[block] = epsilons(divergence(norms, chosen[s]), calibration.budget.delta, ORDERS)
         return out
 
-    found = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= THREADS_FROM))
+    epsilon = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= THREADS_FROM))
     part = "" if len(chosen) == seeds else f" Paths of the first {len(chosen)} of {seeds} noise draws."
     return IndividualEpsilon(
-        epsilon=np.minimum(found, worst),
+        epsilon=np.minimum(epsilon, worst),
         delta=calibration.budget.delta,
         method=(
             "Rényi sums of the row's own clipped gradients over all steps of the realised path, without the row against "

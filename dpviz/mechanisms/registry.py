@@ -46,14 +46,14 @@ def _of_entry_point(entry: EntryPoint) -> Iterator[type[Mechanism]]:
 
 @cache
 def _all() -> dict[str, type[Mechanism]]:
-    found: dict[str, type[Mechanism]] = {}
+    mechanisms: dict[str, type[Mechanism]] = {}
     own = _in_module(importlib.import_module("dpviz.mechanisms"))
     for cls in [*own, *(cls for entry in entry_points(group=GROUP) for cls in _of_entry_point(entry))]:
-        other = found.setdefault(cls.id, cls)
+        other = mechanisms.setdefault(cls.id, cls)
         if other is not cls:
             names = " and ".join(f"{c.__module__}.{c.__qualname__}" for c in (other, cls))
             raise InvalidInput("mechanism", f"two mechanisms have the id {cls.id!r}: {names}", "Give one of them another id.")
-    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+    return dict(sorted(mechanisms.items(), key=lambda item: (item[1].order, item[0])))
 
 
 def list_mechanisms() -> dict[str, type[Mechanism]]:

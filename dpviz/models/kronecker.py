@@ -46,9 +46,9 @@ class KroneckerCurvature:
 
     def solve(self, vectors: Floats) -> Floats:
         out = np.empty(vectors.shape)
-        given, solved = self._layer.split(vectors), self._layer.split(out)
-        solved.W[:] = self._UB @ ((self._UB.T @ given.W @ self._UA) * self._inverse) @ self._UA.T
-        top = np.column_stack([given.a, given.c]) @ self._C
+        right, solved = self._layer.split(vectors), self._layer.split(out)
+        solved.W[:] = self._UB @ ((self._UB.T @ right.W @ self._UA) * self._inverse) @ self._UA.T
+        top = np.column_stack([right.a, right.c]) @ self._C
         solved.a[:], solved.c[:] = top[:, :-1], top[:, -1]
         return out
 

@@ -45,23 +45,23 @@ class Check:
 
     def comparisons(self, table: pd.DataFrame) -> list[Comparison]:
         """All comparisons that a table allows; with a scope of most or some datasets one for each place."""
-        found: list[Comparison] = []
+        comparisons: list[Comparison] = []
         for place, part in places(table):
             try:
                 here = self.compare(place, part)
             except Missing as missing:
                 here = [Comparison(place, None, str(missing))]
             if self.scope is Scope.EVERY or len(here) < 2:
-                found += here
+                comparisons += here
             else:
                 outcome = {"holds": True, "fails": False}.get(combine(here))
-                found.append(Comparison(place, outcome, summary(here).rstrip(".")))
-        return found
+                comparisons.append(Comparison(place, outcome, summary(here).rstrip(".")))
+        return comparisons
 
     def __call__(self, table: pd.DataFrame) -> Verdict:
         """The verdict on a sweep's table."""
-        found = self.comparisons(table)
-        return Verdict(combine(found, self.scope), summary(found, self.scope), self.rule)
+        comparisons = self.comparisons(table)
+        return Verdict(combine(comparisons, self.scope), summary(comparisons, self.scope), self.rule)
 
     @property
     def rule(self) -> str:
@@ -108,16 +108,16 @@ def as_good(
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         own = draws(part, mechanism, quantity)
-        found = []
+        comparisons = []
         for other, theirs in there(part, list(others), quantity).items():
             for epsilon in own.index:
                 lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
                 size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
                 said = f"{size} against {other} at ε = {epsilon:g}"
-                found.append(Comparison(f"{other} on {place}", lead.at_least(-margin), said, -lead.mean))
-        if not found:
+                comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), said, -lead.mean))
+        if not comparisons:
             raise Missing("none of the others was computed")
-        return found
+        return comparisons
 
     size = f"{100 * margin:g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
     return Check(f"At every ε at most {size} worse than each of the others", scope, compare)
@@ -128,7 +128,7 @@ def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", s
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         own = draws(part, mechanism, quantity)
-        found = []
+        comparisons = []
         for other, theirs in there(part, list(others), quantity).items():
             if percent(quantity):
                 each = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index]
@@ -138,10 +138,10 @@ def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", s
                 said, limit = "a factor {} from {}, the nearest, on average over ε", CLOSE_GAP
             away = Interval(float(np.mean([abs(d.mean) for d in each])), float(np.mean([d.half for d in each])))
             size = f"{100 * away.mean:.1f}" if percent(quantity) else _ratio(away.mean)
-            found.append(Comparison(place, away.at_most(limit), said.format(size, other), away.mean))
-        if not found:
+            comparisons.append(Comparison(place, away.at_most(limit), said.format(size, other), away.mean))
+        if not comparisons:
             raise Missing("none of the others was computed")
-        return [min(found, key=lambda c: c.severity)]
+        return [min(comparisons, key=lambda c: c.severity)]
 
     size = "Within 1 point" if percent(quantity) else "Within a factor of 2"
     return Check(f"{size} of one of the others, on average over the ε grid", scope, compare)
@@ -159,7 +159,7 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
         return Interval(sign * ratio.mean, ratio.half)
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
-        found = []
+        comparisons = []
         for mechanism, values in there(part, list(mechanisms), quantity).items():
             if len(values) < 2:
                 continue
@@ -169,10 +169,10 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
             holds = False if failed else True if whole.mean - whole.half > 0 and back.mean >= -allowed else None
             size = [points(v) if percent(quantity) else f"a factor {_ratio(-v)}" for v in (whole.mean, back.mean)]
             said = f"{size[0]} from the smallest ε to the largest, worst step {size[1]}"
-            found.append(Comparison(f"{mechanism} on {place}", holds, said, -min(back.mean, whole.mean)))
-        if not found:
+            comparisons.append(Comparison(f"{mechanism} on {place}", holds, said, -min(back.mean, whole.mean)))
+        if not comparisons:
             raise Missing("there are too few numbers")
-        return found
+        return comparisons
 
     word, size = ("rises", "1 point") if sign > 0 else ("falls", "a factor of 2")
     return Check(f"The mean {word} from the smallest ε to the largest, and no step goes back by more than {size}", scope, compare)
@@ -240,7 +240,7 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
         return [log_ratio(b.to_numpy()[None], a.to_numpy()[None]) for a, b in pairs]
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
-        found = []
+        comparisons = []
         for mechanism, values in there(part, list(mechanisms), quantity).items():
             if len(values) < 2:
                 continue
@@ -249,10 +249,10 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
             back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
             said = f"{size} up and down beyond the change from first to last ({mechanism})"
-            found.append(Comparison(place, back.at_least(limit), said, -mean))
-        if not found:
+            comparisons.append(Comparison(place, back.at_least(limit), said, -mean))
+        if not comparisons:
             raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
-        return [min(found, key=lambda c: c.severity)]
+        return [min(comparisons, key=lambda c: c.severity)]
 
     size = "5 points" if percent(quantity) else "a factor of 2"
     return Check(f"The means go up and down by at least {size} beyond the change from first to last", scope, compare)

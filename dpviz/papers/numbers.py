@@ -118,8 +118,8 @@ def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
     wide = own.pivot(index="epsilon", columns="seed", values=quantity).sort_index()
     if quantity == "accuracy" and len(own):
         exact = own.pivot(index="epsilon", columns="seed", values="expected_accuracy").sort_index()
-        known = exact.notna().all(axis=1)
-        wide = wide.where(~known, exact)
+        computed = exact.notna().all(axis=1)
+        wide = wide.where(~computed, exact)
     if wide.empty or wide.isna().any(axis=None):
         raise Missing(f"there are no complete numbers of {mechanism}")
     return wide
@@ -127,10 +127,10 @@ def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
 
 def there(part: pd.DataFrame, mechanisms: tuple[str, ...] | list[str], quantity: str) -> dict[str, pd.DataFrame]:
     """`draws` of those mechanisms that have complete numbers."""
-    found = {}
+    values = {}
     for mechanism in mechanisms:
         try:
-            found[mechanism] = draws(part, mechanism, quantity)
+            values[mechanism] = draws(part, mechanism, quantity)
         except Missing:
             continue
-    return found
+    return values

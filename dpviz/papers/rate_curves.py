@@ -66,19 +66,19 @@ class RateCurve:
     scaled: Floats
 
 
-def rate_curves(spec: RunSpec, over: Axis, found: Sequence[Excess]) -> list[RateCurve]:
+def rate_curves(spec: RunSpec, over: Axis, measured: Sequence[Excess]) -> list[RateCurve]:
     """Every published rate of excess empirical risk over the axis, the run's own mechanism first; none for networks."""
     if not speaks_of(spec):
         return []
-    base, middle = facts_of(spec), len(found) // 2
-    x, out = [over.of(e) for e in found], []
-    at = [replace(base, n=e.n, d=e.d, epsilon=e.epsilon, delta=e.delta, inner=0, influential=0, radius=0.0) for e in found]
+    base, middle = facts_of(spec), len(measured) // 2
+    x, out = [over.of(e) for e in measured], []
+    at = [replace(base, n=e.n, d=e.d, epsilon=e.epsilon, delta=e.delta, inner=0, influential=0, radius=0.0) for e in measured]
     for table, entries in ROWS.items():
         for row in entries:
             if row.excess is None or row.excess.value is None:
                 continue
             values = np.array([rates.value(row.excess, facts) for facts in at])
-            scaled = values * found[middle].mean / values[middle]
+            scaled = values * measured[middle].mean / values[middle]
             own = row.mechanism == spec.mechanism
             title = rates.TABLES[table][0]
             out.append(RateCurve(row, title, own, loglog_slope(x, values)[0], float(values[middle]), scaled))

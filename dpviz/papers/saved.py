@@ -59,8 +59,8 @@ def load(path: Path = FILE) -> Saved:
     if not path.is_file():
         return Saved()
     content = json.loads(path.read_text("utf-8"))
-    known = list_claims()
-    entries: list[dict[str, Any]] = [entry for entry in content["claims"] if entry["id"] in known]
+    claims = list_claims()
+    entries: list[dict[str, Any]] = [entry for entry in content["claims"] if entry["id"] in claims]
     return Saved(
         {entry["id"]: _finding(entry, content["engine"]) for entry in entries},
         content["version"],
@@ -71,11 +71,11 @@ def load(path: Path = FILE) -> Saved:
 def refuted() -> dict[str, tuple[Budget, date]]:
     """Mechanisms whose claimed privacy an audit has refuted: id -> the budget claimed, and when that was found."""
     kept = load()
-    found: dict[str, tuple[Budget, date]] = {}
+    refuted_methods: dict[str, tuple[Budget, date]] = {}
     for finding in kept.findings.values():
         if finding.claim.privacy and finding.verdict.outcome is Outcome.FAILS and kept.day is not None:
-            found |= dict.fromkeys(finding.claim.mechanisms, (Budget(CLAIMED, DELTA), kept.day))
-    return found
+            refuted_methods |= dict.fromkeys(finding.claim.mechanisms, (Budget(CLAIMED, DELTA), kept.day))
+    return refuted_methods
 
 
 def save(findings: Iterable[Finding], path: Path = FILE, day: date | None = None) -> None:
@@ -89,24 +89,24 @@ def save(findings: Iterable[Finding], path: Path = FILE, day: date | None = None
         OSError: the file cannot be written.
     """
     head = {"version": version(), "engine": engine_version(), "day": (day or date.today()).isoformat()}
-    lines = ",\n".join(json.dumps(_entry(found), ensure_ascii=False) for found in findings)  # one a line, for readable diffs
+    lines = ",\n".join(json.dumps(_entry(finding), ensure_ascii=False) for finding in findings)  # one a line, for readable diffs
     files.write(path, f'{json.dumps(head)[:-1]}, "claims": [\n{lines}\n]}}\n'.encode())
     load.cache_clear()
 
 
-def _entry(found: Finding) -> dict[str, Any]:
-    verdict = found.verdict
+def _entry(finding: Finding) -> dict[str, Any]:
+    verdict = finding.verdict
     table = {str(name): [_rounded(v) for v in column] for name, column in verdict.table.items()}
     return {
-        "id": found.claim.id,
+        "id": finding.claim.id,
         "outcome": verdict.outcome.name,
         **{name: getattr(verdict, name) for name in _TEXTS},
         "numbers": [list(pair) for pair in verdict.numbers],
         "picture": asdict(verdict.picture),
         "table": table,
-        "full": found.full,
-        "seed": found.seed,
-        "seconds": round(found.seconds, 1),
+        "full": finding.full,
+        "seed": finding.seed,
+        "seconds": round(finding.seconds, 1),
     }
 
 

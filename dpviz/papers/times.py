@@ -33,10 +33,10 @@ class TimeCheck:
         try:
             if wide.empty or wide.isna().any(axis=None):
                 raise Missing("There are no complete times.")
-            found = self.compare(wide)
+            comparisons = self.compare(wide)
         except Missing as missing:
             return Verdict(Outcome.CANNOT_TELL, str(missing), self.rule)
-        return Verdict(combine(found), summary(found), self.rule)
+        return Verdict(combine(comparisons), summary(comparisons), self.rule)
 
     @property
     def rule(self) -> str:
@@ -50,13 +50,13 @@ def fastest(mechanism: str) -> TimeCheck:
     def compare(wide: pd.DataFrame) -> list[Comparison]:
         if mechanism not in wide or wide.shape[1] < 2:
             raise Missing(f"There are no times of {mechanism} beside others.")
-        found = []
+        comparisons = []
         for rows, times in wide.iterrows():
             others = times.drop(mechanism)
             ratio = float(times[mechanism] / others.min())
             said = f"{others.idxmin()} takes {1 / ratio:.2g} times as long at {rows:,} rows"
-            found.append(Comparison(f"{rows:,} rows", ratio <= TIE, said, ratio))
-        return found
+            comparisons.append(Comparison(f"{rows:,} rows", ratio <= TIE, said, ratio))
+        return comparisons
 
     return TimeCheck(f"At every size no other method is more than {TIE:g} times faster", compare)
 

@@ -105,23 +105,23 @@ class Comparison:
     severity: float = 0.0
 
 
-def counts(found: Sequence[Comparison]) -> tuple[int, int, int]:
+def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
     """How many comparisons hold, fail and are undecided."""
     return (
-        sum(c.holds is True for c in found),
-        sum(c.holds is False for c in found),
-        sum(c.holds is None for c in found),
+        sum(c.holds is True for c in comparisons),
+        sum(c.holds is False for c in comparisons),
+        sum(c.holds is None for c in comparisons),
     )
 
 
-def combine(found: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Outcome:
+def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Outcome:
     """The outcome of several comparisons.
 
     EVERY fails with one failure and holds if all hold. MOST needs more than half, SOME one. A single dataset can show that
     a sentence about most or some datasets is true of it, and never that it is false.
     """
-    held, failed, _ = counts(found)
-    n = len(found)
+    held, failed, _ = counts(comparisons)
+    n = len(comparisons)
     if scope is Scope.EVERY:
         return Outcome.FAILS if failed else Outcome.HOLDS if n and held == n else Outcome.CANNOT_TELL
     enough, refuted = (2 * held > n, 2 * failed >= n) if scope is Scope.MOST else (held > 0, failed == n)
@@ -130,17 +130,20 @@ def combine(found: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Outcome:
     return Outcome.FAILS if n > 1 and refuted else Outcome.CANNOT_TELL
 
 
-def summary(found: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:
+def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:
     """What the comparisons said, in one sentence: counts where there are several, and the numbers of the worst one."""
-    if not found:
+    if not comparisons:
         return "There are no complete numbers."
-    if len(found) == 1:
-        one = found[0]
+    if len(comparisons) == 1:
+        one = comparisons[0]
         note = "" if one.holds is not False or scope is Scope.EVERY else f"; the paper says so {scope} only, and this is one"
         return f"{one.numbers[:1].upper()}{one.numbers[1:]}{'' if one.holds is not None else ': too close to tell'}{note}."
-    held, failed, open_ = counts(found)
-    said = [f"Fails in {failed} of {len(found)}" if failed else "", f"holds in {held} of {len(found)}" if held else ""]
-    said.append(f"cannot be told in {open_} of {len(found)}" if open_ else "")
+    held, failed, open_ = counts(comparisons)
+    said = [
+        f"Fails in {failed} of {len(comparisons)}" if failed else "",
+        f"holds in {held} of {len(comparisons)}" if held else "",
+    ]
+    said.append(f"cannot be told in {open_} of {len(comparisons)}" if open_ else "")
     text = ", ".join(part for part in said if part)
-    worst = max(found, key=lambda c: ({False: 2, None: 1, True: 0}[c.holds], c.severity))
-    return f"{text[:1].upper()}{text[1:]}. {'Closest' if held == len(found) else 'Worst'}: {worst.what}, {worst.numbers}."
+    worst = max(comparisons, key=lambda c: ({False: 2, None: 1, True: 0}[c.holds], c.severity))
+    return f"{text[:1].upper()}{text[1:]}. {'Closest' if held == len(comparisons) else 'Worst'}: {worst.what}, {worst.numbers}."

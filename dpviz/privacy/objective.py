@@ -123,8 +123,8 @@ def objective_epsilon(
     """The smallest epsilon >= 0 that a noise scale gives at delta in (0, 1)."""
 
     def excess(epsilon: float) -> float:
-        found = objective_delta(epsilon, sigma, G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
-        return math.log(max(found, 1e-300)) - math.log(delta)
+        reached = objective_delta(epsilon, sigma, G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
+        return math.log(max(reached, 1e-300)) - math.log(delta)
 
     if excess(0.0) <= 0:
         return 0.0

@@ -42,10 +42,10 @@ def sweep_call(sweep: SweepSpec) -> str:
         "mechanisms": sweep.named,
         "epsilons": list(sweep.epsilons),
     }
-    given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(SweepSpec, name)}
+    arguments = {name: repr(value) for name, value in values.items() if name in always or value != getattr(SweepSpec, name)}
     if _table(sweep.dataset) is not None:
-        given["dataset"] = "rows"
-    call = ", ".join(f"{name}={value}" for name, value in given.items())
+        arguments["dataset"] = "rows"
+    call = ", ".join(f"{name}={value}" for name, value in arguments.items())
     return f"import dpviz\n\n{_rows(sweep.dataset)}table = dpviz.run_sweep(dpviz.SweepSpec({call}))\ntable"
 
 
@@ -61,10 +61,10 @@ def _constructor(spec: RunSpec) -> str:
     values = {f.name: getattr(spec, f.name) for f in fields(spec)}
     knobs = spec.build().defaults()
     values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
-    given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
+    arguments = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
     if _table(spec.dataset) is not None:
-        given["dataset"] = "rows"
-    return f"dpviz.RunSpec({', '.join(f'{name}={value}' for name, value in given.items())})"
+        arguments["dataset"] = "rows"
+    return f"dpviz.RunSpec({', '.join(f'{name}={value}' for name, value in arguments.items())})"
 
 
 def _rows(dataset: str) -> str:
@@ -90,8 +90,8 @@ def _table(dataset: str) -> tuple[str, TableSpec] | None:
 def _options(spec: TableSpec) -> dict[str, object]:
     """The arguments of `dpviz.dataset` that differ from the default."""
     plain = TableSpec(spec.target)
-    found = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    kept = {name: value for name, value in found.items() if name == "target" or value != getattr(plain, name)}
+    options = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    kept = {name: value for name, value in options.items() if name == "target" or value != getattr(plain, name)}
     return {name: _plain(value) for name, value in kept.items()}
 
 

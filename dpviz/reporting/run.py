@@ -135,13 +135,13 @@ def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
 def _models(result: Result) -> list[Part]:
     """Weights beside the non-private ones, and the optimality gap, where they mean something."""
     base, names = result.non_private.theta, result.setup.dataset.feature_names
-    drawn, found = _look(result.spec.mechanism), list[Part]()
+    drawn, parts = _look(result.spec.mechanism), list[Part]()
     if base is not None and len(names) == result.theta.shape[1] and result.theta.any():
         away = float(np.linalg.norm(result.theta - base, axis=1).mean())
         said = f"The private weights stand {away:.3g} away from the non-private ones on average, whose length is "
         said += f"{float(np.linalg.norm(base)):.3g}."
         table = pd.DataFrame({"feature": names, "non-private": base, "mean of the draws": result.theta.mean(axis=0)})
-        found += [
+        parts += [
             Text("Weights", heading=True),
             Chart(weight_figure.weights(result.theta, base, names, drawn, LIGHT), said, table),
         ]
@@ -150,11 +150,11 @@ def _models(result: Result) -> list[Part]:
     if np.abs(gaps).max() >= 1e-12:
         reference = "the minimum" if convex else "the best long training"
         said = f"Training objective above {reference}: {gaps.mean():.3g} on average, from {gaps.min():.3g} to {gaps.max():.3g}."
-        found += [
+        parts += [
             Text("Optimality gap", heading=True),
             Chart(accuracy.optimality_gap(gaps, drawn, LIGHT, reference=reference), said),
         ]
-    return found
+    return parts
 
 
 def _draws(result: Result) -> pd.DataFrame:

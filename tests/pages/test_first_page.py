@@ -115,7 +115,9 @@ def test_a_knob_at_its_own_rule_says_what_the_rule_gives() -> None:
     page = opened(mechanism="rsgd")
     batch = page.number_input(key="rsgd.batch_size")
     assert batch.value is None
-    assert batch.placeholder == "automatic: 35 for n = 320"
+    spec = dpviz.RunSpec(mechanism="rsgd")
+    setting, budget = dpviz.setup_for(spec).problem.setting, dpviz.resolve(spec).budget
+    assert batch.placeholder == f"automatic: {spec.build().value('batch_size', setting, budget)} for n = 320"
     batch.set_value(7).run()
     assert address(page)["rsgd.batch_size"] == "7"
     page.number_input(key="rsgd.batch_size").set_value(None).run()

@@ -121,7 +121,7 @@ def preview(dataset: Dataset) -> None:
     tables.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
 
 
-def story(dataset: Dataset) -> None:
+def preprocessing(dataset: Dataset) -> None:
     """What preprocessing did, and what it looked at."""
     st.markdown(words.markdown(words.preprocessing(dataset.declared)))
     if dataset.looked_at:

@@ -72,7 +72,9 @@ def _no_rule(seen: Inspected) -> None:
             f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
         )
     else:
-        panels.empty("This method has no rule that picks rows: every row receives noise of the same law, whatever its influence.")
+        panels.empty(
+            "This method has no rule that picks rows: every row receives noise of the same distribution, whatever its influence."
+        )
 
 
 def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:

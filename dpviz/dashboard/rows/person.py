@@ -201,7 +201,7 @@ def _noise(seen: Inspected, people: list[int]) -> list[Line]:
         (
             "Noise, mean over the draws",
             [
-                f"{u}, noised {words.times(t)}, passed {words.times(p)}"
+                f"{u}, received noise {words.times(t)}, passed {words.times(p)}"
                 for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
             ],
         ),

@@ -28,7 +28,7 @@ def where(trace: Trace, setting: Setting) -> str:
     step, rho = float(trace.step[update][0]), float(trace.rho[update][0])
     jump = float(trace.value[update][trace.expands[update]].min())
     m = round(1 / float(trace.epoch[update][1] - trace.epoch[update][0])) if update.sum() > 1 else 1
-    grows = f"stretches the distance by {three(rho)}" if rho > 1 else f"pulls the two runs together by the factor {rho:.5g}"
+    grows = f"stretches the distance by {three(rho)}" if rho > 1 else f"brings the two runs closer by the factor {rho:.5g}"
     return (
         f"Two runs on data that differ in one row start at the same point. Only the batch with that row drives "
         f"them apart: its first "
@@ -107,8 +107,8 @@ def regularisation(mechanism: BoundsSensitivity, setting: Setting, stronger: Set
     """What ten times the regularisation buys."""
     now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
     return (
-        f"λ pulls two runs together at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "
+        f"λ brings two runs closer at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "
         f"{three(now)} to {three(then)} ({change(then, now)}). Where training is short, λ has had little time to "
         f"act and buys little; "
-        f"for the minimiser itself the bound is 2G/(nλ), and ten times λ means a tenth. The price is a model that is pulled to 0."
+        f"for the minimiser itself the bound is 2G/(nλ), and ten times λ means a tenth. The price is a model closer to 0."
     )

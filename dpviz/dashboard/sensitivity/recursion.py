@@ -198,18 +198,18 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     if kept is not None and np.isfinite(calibration_of(kept).sensitivity):
         a = calibration_of(kept).sensitivity
         items.append(lines.Bar(f"A: {pinned.title(kept)}", a, words.three(a)))
-    moves, fresh = _moves(spec, mechanism)
+    changes, fresh = _observed(spec, mechanism)
     text = ""
-    if moves is not None and fresh:
+    if changes is not None and fresh:
         for kind in ("worst-case data", "adversarial", "flipped", "random"):
-            value = moves.largest(kind)
+            value = changes.largest(kind)
             if np.isfinite(value):
                 items.append(
                     lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
                 )
         text = (
-            f" The largest movement seen is {words.three(moves.largest())}, "
-            f"{100 * moves.largest() / cal.sensitivity:.0f} % of the bound: "
+            f" The largest movement seen is {words.three(changes.largest())}, "
+            f"{100 * changes.largest() / cal.sensitivity:.0f} % of the bound: "
             "the rest is slack, or a neighbour that was not tried."
         )
     fig = lines.bars(
@@ -221,7 +221,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         panels.not_private("Observed movements come from training on the rows without noise.")
 
 
-def _moves(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
+def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
     """How far the query of this very run moves when it is retrained on neighbours; see `tasks.observe`."""
     problem = setup_for(spec).problem
     key = f"observed here {resolve(spec).key()}"

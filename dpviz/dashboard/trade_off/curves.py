@@ -329,7 +329,7 @@ def how(view: running.View) -> None:
         )
         if view.choices.odds:
             st.latex(
-                r"\Pr[\text{bet won}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+                r"\Pr[\text{right guess}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
             )
             st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
         st.markdown("The same numbers from a shell, with the settings saved above:")

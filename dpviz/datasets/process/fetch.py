@@ -53,8 +53,8 @@ def facts(file: str) -> dict[str, Any] | None:
     """What is known of a download without reading it: rows, size, sha256, source, fetched; None where there is none."""
     try:
         with path_of(file).open("rb") as stream:
-            found = json.loads(stream.readline(10_000))
-        return found if isinstance(found, dict) and "sha256" in found else None
+            header = json.loads(stream.readline(10_000))
+        return header if isinstance(header, dict) and "sha256" in header else None
     except (OSError, ValueError):
         return None
 
@@ -65,15 +65,15 @@ def read(file: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     Raises:
         InvalidInput: it is not there, or size or hash differ from what was written.
     """
-    known = facts(file)
-    if known is None:
+    header = facts(file)
+    if header is None:
         raise InvalidInput("dataset", f"{file} is not on this machine", "Download it on the page Data.")
     payload = path_of(file).read_bytes().partition(b"\n")[2]
-    if len(payload) != known["size"] or hashlib.sha256(payload).hexdigest() != known["sha256"]:
+    if len(payload) != header["size"] or hashlib.sha256(payload).hexdigest() != header["sha256"]:
         raise InvalidInput(
             "dataset", f"the copy of {file} on this machine was damaged after its download", "Download it again on the page Data."
         )
-    return pd.read_parquet(io.BytesIO(payload)), known
+    return pd.read_parquet(io.BytesIO(payload)), header
 
 
 def write(file: str, frame: pd.DataFrame, source: str) -> None:
@@ -85,14 +85,14 @@ def write(file: str, frame: pd.DataFrame, source: str) -> None:
 
 def store(file: str, payload: bytes, rows: int, source: str) -> None:
     """Puts a download into the cache, whole or not at all."""
-    known = {
+    header = {
         "rows": rows,
         "size": len(payload),
         "sha256": hashlib.sha256(payload).hexdigest(),
         "source": source,
         "fetched": time.strftime("%Y-%m-%d", time.gmtime()),
     }
-    files.write(path_of(file), json.dumps(known).encode() + b"\n" + payload)
+    files.write(path_of(file), json.dumps(header).encode() + b"\n" + payload)
 
 
 def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: None, *, limits: Limits | None = None) -> None:
@@ -133,7 +133,7 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
             lambda: progress(_size(home)),
         )
         said, _, payload = answer.partition(b"\n")
-        known = json.loads(said)
+        facts_of_file = json.loads(said)
     except subprocess.TimeoutExpired:
         raise InvalidInput(
             "download", f"was not done after {limits.fetch_seconds} s (DPVIZ_MAX_FETCH_SECONDS)", f"Try again later. {_OTHERWISE}"
@@ -145,11 +145,13 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
         raise InvalidInput(error.field, error.cause, f"{error.fix} {_OTHERWISE}") from error
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    if known["rows"] != rows and not os.environ.get(MIRROR):
+    if facts_of_file["rows"] != rows and not os.environ.get(MIRROR):
         raise InvalidInput(
-            "download", f"has {known['rows']:,} rows where {rows:,} are expected", f"The server's copy has changed. {_OTHERWISE}"
+            "download",
+            f"has {facts_of_file['rows']:,} rows where {rows:,} are expected",
+            f"The server's copy has changed. {_OTHERWISE}",
         )
-    store(file, payload, known["rows"], known["source"])
+    store(file, payload, facts_of_file["rows"], facts_of_file["source"])
     progress(len(payload))
 
 

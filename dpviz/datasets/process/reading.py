@@ -46,8 +46,8 @@ class Ended(Exception):
     """
 
     def __init__(self, code: int, said: str = "") -> None:
-        known = -code in {number.value for number in signal.Signals}
-        how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if known else f"ended with exit code {code}"
+        named = -code in {number.value for number in signal.Signals}
+        how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if named else f"ended with exit code {code}"
         super().__init__(how)
         self.code = code
         self.out_of_memory = code == OUT_OF_MEMORY or (code != -signal.SIGKILL and tells_of_memory(said))

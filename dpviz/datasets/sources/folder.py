@@ -44,8 +44,8 @@ class Entry:
 def listing() -> dict[str, Entry]:
     """Tables by dataset name. Names come from here only; text from a person is looked up and never joined to a path."""
     try:
-        with os.scandir(data_folder()) as found:
-            paths = {entry.name: Path(entry.path) for entry in found if _usable(entry)}
+        with os.scandir(data_folder()) as entries:
+            paths = {entry.name: Path(entry.path) for entry in entries if _usable(entry)}
     except OSError:
         return {}
     tables = {}
@@ -112,9 +112,9 @@ def reading(options: dict[str, Any]) -> dict[str, Any]:
     if how["header"] is not None:
         truth("header", how["header"])
     if how["delimiter"] is not None:
-        signs, given = {word: sign for sign, word in DELIMITERS.items()}, how["delimiter"]
-        known = isinstance(given, str) and given in DELIMITERS
-        how["delimiter"] = given if known else signs[one_of("delimiter", given, signs)]
+        signs, delimiter = {word: sign for sign, word in DELIMITERS.items()}, how["delimiter"]
+        is_sign = isinstance(delimiter, str) and delimiter in DELIMITERS
+        how["delimiter"] = delimiter if is_sign else signs[one_of("delimiter", delimiter, signs)]
     if how["encoding"] is not None:
         how["encoding"] = one_of("encoding", how["encoding"], ENCODINGS)
     return how
@@ -140,14 +140,14 @@ def file_stamp(path: Path) -> Hashable:
     """
     try:
         info = path.stat()
-        known = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
         small = 0 < info.st_size <= Limits.from_environment().megabytes * 1_000_000  # others are refused unread
         if small and abs(time.time() - info.st_mtime) < _RACY_SECONDS:
             with path.open("rb") as file:
-                return (*known, hashlib.file_digest(file, "sha256").hexdigest())
+                return (*stamp, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise _unreadable(path, error) from error
-    return known
+    return stamp
 
 
 def file_bytes(path: Path, limits: Limits) -> bytes:

@@ -292,21 +292,21 @@ def _column(name: str, series: pd.Series) -> pd.Series:
     return pd.Series(values)
 
 
-def pairs(field: str, given: Mapping[str, Sequence[float]] | Sequence[float] | None, columns: Sequence[str]) -> dict[str, Any]:
+def pairs(field: str, ranges: Mapping[str, Sequence[float]] | Sequence[float] | None, columns: Sequence[str]) -> dict[str, Any]:
     """Ranges by column: as given, or one (low, high) for all columns.
 
     Raises:
         InvalidInput: neither of both.
     """
-    if given is None:
+    if ranges is None:
         return {}
-    if isinstance(given, Mapping):
-        return {str(k): v for k, v in given.items()}
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InvalidInput(field, f"must be (low, high), got {show(given)}", "Give two numbers, or one pair for each column.")
-    ends = [number(field, v) for v in given]
+    if isinstance(ranges, Mapping):
+        return {str(k): v for k, v in ranges.items()}
+    if isinstance(ranges, str) or not isinstance(ranges, Sequence):
+        raise InvalidInput(field, f"must be (low, high), got {show(ranges)}", "Give two numbers, or one pair for each column.")
+    ends = [number(field, v) for v in ranges]
     if len(ends) != 2:
-        raise InvalidInput(field, f"must be (low, high), got {show(given)}", "Give two numbers, or one pair for each column.")
+        raise InvalidInput(field, f"must be (low, high), got {show(ranges)}", "Give two numbers, or one pair for each column.")
     return dict.fromkeys(columns, tuple(ends))
 
 

@@ -194,10 +194,10 @@ def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> 
 
 def source_of(name: str) -> str:
     """Where the copy on this machine comes from; empty where there is none."""
-    own, known = originals.paths(REMOTE[name].file), fetch.facts(REMOTE[name].file)
+    own, header = originals.paths(REMOTE[name].file), fetch.facts(REMOTE[name].file)
     if own:
         return f"from {' and '.join(path.name for path in own)} in the data folder"
-    return f"{known['source']}, {known['fetched']}" if known else ""
+    return f"{header['source']}, {header['fetched']}" if header else ""
 
 
 def names() -> tuple[str, ...]:
@@ -224,9 +224,9 @@ def require(name: str) -> None:
 
 def rows(name: str) -> int | None:
     """Rows of a set on this machine where they follow from its first line; None where it must be loaded."""
-    known = fetch.facts(REMOTE[name].file)
+    header = fetch.facts(REMOTE[name].file)
     own = originals.paths(REMOTE[name].file)
-    return REMOTE[name].rows if known and not own and known["rows"] == REMOTE[name].file_rows else None
+    return REMOTE[name].rows if header and not own and header["rows"] == REMOTE[name].file_rows else None
 
 
 def stamp(name: str) -> Hashable:

@@ -104,7 +104,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
         intercept=intercept,
         source="made by dpviz from a fixed seed; no real people",
         label_names=labels,
-        description=f"{n:,} made-up people with jobs, education and hours; labels follow a known logistic model.",
+        description=f"{n:,} synthetic people with jobs, education and hours; labels follow a known logistic model.",
         encoder=_ENCODER,
         facts={"bayes_accuracy": float(np.maximum(prob, 1 - prob).mean())},
     )

@@ -48,10 +48,10 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
     Args:
         declared: whether its categories are declared, so that nothing needs to be guessed from the values.
     """
-    known = series.dropna()
-    if known.empty:
+    present = series.dropna()
+    if present.empty:
         return "has no values"
-    values = pd.unique(known)
+    values = pd.unique(present)
     if len(values) == 1 and not series.isna().any():
         return "has the same value in every row"
     if is_number(series) or declared:
@@ -70,7 +70,7 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
             marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not _NUMBER.fullmatch(text))
             row = int((series == marked).to_numpy().argmax()) + 1
             return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
-    if len(texts) > max(MANY_LEVELS, 0.5 * len(known)):
+    if len(texts) > max(MANY_LEVELS, 0.5 * len(present)):
         return f"has {len(texts):,} different texts, like a name or an identifier"
     return None
 

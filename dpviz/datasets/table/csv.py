@@ -93,19 +93,19 @@ def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: 
     if excel:
         text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
         notes.append("Excel's first line, which names the separator, was skipped.")
-    found = delimiter or (excel[1] if excel else find_delimiter(text))
-    if delimiter is None and found != ",":
-        notes.append(f"Columns are separated by {DELIMITERS[found]}.")
-    if found == WHITE_SPACE:
-        text, found = tabs(text), "\t"
-    if header is None and _numbers_only(text, found):
+    separator = delimiter or (excel[1] if excel else find_delimiter(text))
+    if delimiter is None and separator != ",":
+        notes.append(f"Columns are separated by {DELIMITERS[separator]}.")
+    if separator == WHITE_SPACE:
+        text, separator = tabs(text), "\t"
+    if header is None and _numbers_only(text, separator):
         header = False
         notes.append(
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
-    names, rows = _check(text, found, header, limits)
+    names, rows = _check(text, separator, header, limits)
     named = header is not False
-    raw = cells_of(text, found, len(names))
+    raw = cells_of(text, separator, len(names))
     del text
     raw = raw[1:] if named else raw  # the first row that is not blank, wherever it stands
     if len(raw) != rows:
@@ -115,7 +115,7 @@ def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: 
     trimmed = 0
     columns: dict[str, pd.Series] = {}
     for position, name in enumerate(names):
-        values, changed = typed(name, raw[position], found, notes)
+        values, changed = typed(name, raw[position], separator, notes)
         columns[name] = values
         trimmed += changed
     if trimmed:

@@ -99,9 +99,9 @@ def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[Words]) -> s
     if any(unicodedata.category(char) == "Cc" and char not in "\t\n\r\f" for char in set(text)):
         raise refused from error
     first = next(row for row in text.split("\n") if not row.isascii())
-    seen = next(part for part in first.split() if not part.isascii())
+    word = next(part for part in first.split() if not part.isascii())
     notes.append(
         f"The file is not UTF-8; it was read as {ENCODINGS[chosen]}, the likeliest encoding of its bytes. "
-        f"Check {show(seen[:40])} on line {line:,}, and choose another encoding if it is wrong."
+        f"Check {show(word[:40])} on line {line:,}, and choose another encoding if it is wrong."
     )
     return text

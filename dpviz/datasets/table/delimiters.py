@@ -50,4 +50,4 @@ def tabs(text: str) -> str:
     stripped = re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text)
     if '"' not in stripped:
         return re.sub(r"[ \t]+", "\t", stripped)
-    return _QUOTED_OR_BLANK.sub(lambda found: found[1] or "\t", stripped)
+    return _QUOTED_OR_BLANK.sub(lambda match: match[1] or "\t", stripped)

@@ -101,8 +101,8 @@ def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float
         block, width = blocks.pop(), widths.pop()
         end -= width
         if isinstance(block, OneHot):
-            known = np.flatnonzero(block.codes >= 0)
-            x[known, end + block.codes[known]] = 1.0
+            coded = np.flatnonzero(block.codes >= 0)
+            x[coded, end + block.codes[coded]] = 1.0
         else:
             x[:, end : end + width] = block
     norms = np.empty(n)

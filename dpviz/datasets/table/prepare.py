@@ -110,12 +110,12 @@ def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_na
 
 def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
     """What the table loses with the columns that are not used."""
-    found = []
+    lost = []
     for column, reason in left_out.items():
         chosen = column in spec.drop or spec.columns is not None
         sentence: Words = f"{column} is not used: {reason}."
-        found.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
-    return found
+        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+    return lost
 
 
 def _label_column(features: Sequence[str], target: str) -> str:
@@ -185,11 +185,11 @@ def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput
 
 
 def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple[list[str], dict[str, str]]:
-    known = [str(c) for c in frame.columns]
+    names = [str(c) for c in frame.columns]
     declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
-    for field_name, given in declared.items():
-        for column in given:
-            one_of(f"{field_name}[{show(column)}]", column, known)
+    for field_name, columns in declared.items():
+        for column in columns:
+            one_of(f"{field_name}[{show(column)}]", column, names)
     left_out: dict[str, str] = {}
     if spec.columns is not None and spec.drop:
         raise InvalidInput("drop", "is given together with columns", "Give one of them.")
@@ -197,7 +197,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
         raise InvalidInput("drop", f"names the label {spec.target!r}", "Leave it out.")
     if spec.columns is None:
         features = []
-        for column in known:
+        for column in names:
             if column == spec.target:
                 continue
             reason = _reason(frame[column], spec, every_column)
@@ -208,7 +208,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
     else:
         features = list(spec.columns)
         for column in features:
-            one_of("columns", column, known)
+            one_of("columns", column, names)
             if column == spec.target:
                 raise InvalidInput("columns", f"the label {column!r} is among the features", "Leave it out.")
             reason = why_not(frame[column], declared=column in spec.categories)
@@ -216,7 +216,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
                 raise InvalidInput(column, reason, "Leave this column out.")
         if len(set(features)) < len(features):
             raise InvalidInput("columns", "a column is given twice", "Give each column once.")
-        for column in known:
+        for column in names:
             if column not in features and column != spec.target:
                 reason = default_reason(frame[column], spec)
                 left_out[column] = f"not chosen; it {reason}" if reason else "not chosen"

@@ -24,11 +24,11 @@ def round_range(values: Floats) -> tuple[float, float] | None:
     Args:
         values: (n,) finite numbers, NaN for gaps.
     """
-    known = values[~np.isnan(values)]
-    if not len(known):
+    present = values[~np.isnan(values)]
+    if not len(present):
         return None
-    different = np.unique(known)
-    ends = different[[0, -1]] if len(different) <= _FEW else np.quantile(known, [_TAIL, 1 - _TAIL])
+    different = np.unique(present)
+    ends = different[[0, -1]] if len(different) <= _FEW else np.quantile(present, [_TAIL, 1 - _TAIL])
     low, high = float(ends[0]), float(ends[1])
     if len(different) <= _FEW and (different == np.floor(different)).all():
         return (low, high) if low < high else None  # marks such as 1 to 10

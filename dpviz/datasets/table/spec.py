@@ -53,9 +53,9 @@ class TableSpec:
         Raises:
             InvalidInput: an unknown key, or a value of the wrong kind.
         """
-        known = {f.name: f for f in fields(cls)}
+        declared = {f.name: f for f in fields(cls)}
         for key in values:
-            one_of("sidecar", key, known)
+            one_of("sidecar", key, declared)
         if not isinstance(values.get("target"), str):
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
         made: dict[str, Any] = {}

@@ -41,12 +41,12 @@ class Units:
     def levels(self) -> dict[int, tuple[str, str]]:
         """Feature position to (column, level) of a one-hot feature."""
         columns = [str(c) for c in self.dataset.frame.columns[:-1]]
-        found = {}
+        levels = {}
         for j, name in enumerate(self.dataset.feature_names):
             for column in columns:
                 if name.startswith(f"{column}=") and j not in self.numbers:
-                    found[j] = (column, name[len(column) + 1 :])
-        return found
+                    levels[j] = (column, name[len(column) + 1 :])
+        return levels
 
     @cached_property
     def _fit(self) -> tuple[Floats, dict[int, tuple[float, float]]] | None:
@@ -65,20 +65,20 @@ class Units:
     def _factors(self) -> list[Floats]:
         X, n = self.dataset.X, self.dataset.n
         half = np.sqrt(0.5) if self.dataset.intercept else 1.0
-        found = []
+        factors = []
         if self.dataset.norms is not None:
-            found.append(half * self.dataset.row_factors(self.dataset.scaling))
+            factors.append(half * self.dataset.row_factors(self.dataset.scaling))
         if self.levels:  # exactly one level of each column is 1
             first = next(iter(self.levels.values()))[0]
             of_first = [j for j, (column, _) in self.levels.items() if column == first]
-            found.append(X[:, of_first].max(axis=1))
+            factors.append(X[:, of_first].max(axis=1))
         if len(self.numbers) + int(self.dataset.intercept) == self.dataset.d:  # all numbers: unit length after min-max
             values = self.dataset.frame[list(self.numbers.values())].to_numpy(float)
             low, high = values.min(axis=0), values.max(axis=0)
             length = np.linalg.norm((values - low) / np.where(high > low, high - low, 1.0), axis=1)
-            found.append(half / np.where(length > 0, length, 1.0))
-        found.append(np.full(n, half))
-        return [f for f in found if (f > 0).all()]
+            factors.append(half / np.where(length > 0, length, 1.0))
+        factors.append(np.full(n, half))
+        return [f for f in factors if (f > 0).all()]
 
     def read(self, row: int, x: Floats) -> list[str]:
         """(d,) feature values of a vector (d,) in the data's own units, as row `row` (by row id) would read them."""

@@ -39,7 +39,7 @@ class BassilySGD(PoissonSGD):
     citation = "Bassily, Smith, Thakurta, FOCS 2014, Algorithm 1, Theorems 2.1 and 2.4"
     noise_enters = (
         "The gradient of every step: of the row drawn in the published form, of a Poisson batch in the accounted form. "
-        "A row counts as noised where the step was its own."
+        "A row counts as receiving noise where the step was its own."
     )
     guarantee = (
         "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than that needs."

@@ -163,8 +163,8 @@ class DPAGD(ProtectsQuery):
             clipped = np.zeros((len(runs.theta), 0)) if runs.clips is None else runs.clips.share(runs.looks)
             return runs.theta.reshape(e, seeds, -1), runs.updates.reshape(e, seeds, 1), clipped.reshape(e, seeds, -1)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= THREADS_FROM)
-        theta, updates, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        trained = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= THREADS_FROM)
+        theta, updates, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
         return Fit(
             theta,
             NoiseRecord(

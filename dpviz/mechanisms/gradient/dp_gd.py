@@ -162,8 +162,8 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
             return self._train(training, parts[g], tick)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        trained = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
+        theta, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
         visits = np.full((1, 1, problem.n), float(self.step_count(problem.setting)))
         if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))

@@ -249,9 +249,9 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
         def work(s: int, tick: Monitor) -> Floats:
-            seen = visits[0, s] if visits is not None else None
+            counts = visits[0, s] if visits is not None else None
             here = path[:, s] if path is not None and s < path.shape[1] else None
-            return self._train(training, s, seen, here, clips[s] if clips else None, tick)
+            return self._train(training, s, counts, here, clips[s] if clips else None, tick)
 
         heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
         trained = map_streams(work, seeds, training.monitor, parallel=heavy)
@@ -285,7 +285,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         self,
         training: Training,
         s: int,
-        seen: np.ndarray | None,
+        counts: np.ndarray | None,
         path: Floats | None,
         clips: ClipCount | None,
         tick: Monitor,
@@ -309,8 +309,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
             full = problem.model.sum_gradient(anchor, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
             if accounted:
                 full += scale[:, None] * draw.standard_normal(m)
-            if seen is not None:
-                seen += 1
+            if counts is not None:
+                counts += 1
             mean = np.zeros_like(x)
             for k in range(self.inner_steps):
                 tick((t + k / self.inner_steps) / self.rounds)
@@ -318,8 +318,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                     path[:, t * self.inner_steps + k] = x
                 # the published form draws one row uniformly
                 index = batches(k) if accounted else choose.integers(n, size=1)
-                if seen is not None:
-                    seen[index] += 1
+                if counts is not None:
+                    counts[index] += 1
                 # at the snapshot itself nothing has moved
                 moved = self._difference(problem, x, anchor, index) / divisor if k > 0 else np.zeros_like(x)
                 if accounted:

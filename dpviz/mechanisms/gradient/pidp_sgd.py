@@ -95,7 +95,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     )
     fraction: float = knob(
         0.1,
-        "Share noised",
+        "Share of rows with noise",
         "Share of the rows, the most influential, that receives noise (fraction rule only).",
         low=0.0,
         high=1.0,

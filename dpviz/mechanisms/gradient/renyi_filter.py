@@ -174,8 +174,8 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         def work(g: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
             return self._train(training, parts[g], steps, tick)
 
-        done = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, timeline, visits, margin, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*done, strict=True))
+        trained = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
+        theta, timeline, visits, margin, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
         return Fit(
             theta,
             NoiseRecord(

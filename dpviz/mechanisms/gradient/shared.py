@@ -192,7 +192,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     family = "gradient"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one Gaussian draw to it. "
-        "No noise is put on a row of its own, so rows count as visited and not as noised."
+        "No noise is put on a row of its own, so rows count as visited and not as receiving noise."
     )
 
     sampling_rate: float = knob(

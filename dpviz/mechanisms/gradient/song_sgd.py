@@ -46,7 +46,7 @@ class SongSGD(ProtectsQuery):
     citation = "Song, Chaudhuri, Sarwate, GlobalSIP 2013, mini-batch SGD with pure-ε noise"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one draw of density proportional to exp(-β|z|) to it. "
-        "No noise is put on a row of its own, so rows count as visited and not as noised."
+        "No noise is put on a row of its own, so rows count as visited and not as receiving noise."
     )
     guarantee = "ε-DP, proved: each row is in one batch of a pass, and passes add up."
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)

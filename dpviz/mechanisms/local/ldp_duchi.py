@@ -104,7 +104,7 @@ class LDPDuchi(LocalMechanism):
                 f"δ = {budget.delta:.3g})-DP"
                 + ("." if shuffled < local else "; at this size shuffling proves nothing better than one report."),
             )
-        found = Calibration.proved(
+        calibration = Calibration.proved(
             budget,
             sensitivity=sensitivity,
             query=query,
@@ -119,7 +119,7 @@ class LDPDuchi(LocalMechanism):
             for_training=LocalEpsilon(local),
             details=details,
         )
-        return found.conditional(SHUFFLED) if self.central else found
+        return calibration.conditional(SHUFFLED) if self.central else calibration
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if calibration.noise_scale <= 0:

@@ -72,7 +72,7 @@ class LDPGaussian(LocalMechanism):
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]
-        found = Calibration.proved(
+        calibration = Calibration.proved(
             budget,
             sensitivity=sensitivity,
             query=query,
@@ -94,7 +94,7 @@ class LDPGaussian(LocalMechanism):
                 "expected_noise_norm": s * math.sqrt(size),
             },
         )
-        return found.conditional(SHUFFLED) if self.central else found
+        return calibration.conditional(SHUFFLED) if self.central else calibration
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if calibration.noise_scale <= 0:

@@ -108,7 +108,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         m, b, _ = balanced_batches(setting.n, self.batch_size)
         tight = float(step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G).max())
-        found = [
+        bounds = [
             Bound(
                 "Recursion, worst batch",
                 tight,
@@ -122,10 +122,10 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
                 "sc-constant": r"\frac{2\eta G}{b(1-(1-\eta\mu)^N)}",
                 "convex-constant": r"\frac{2kG\eta}{b}",
             }.get(self.rule, r"\frac{4G}{Lb}\sum_{j<k}\frac1{\dots}")
-            found.append(Bound("Wu et al.", self._published(setting), latex, f"Wu et al. 2017, closed form of {self.rule}"))
+            bounds.append(Bound("Wu et al.", self._published(setting), latex, f"Wu et al. 2017, closed form of {self.rule}"))
         except InvalidInput:
             pass  # the step is beyond the published proof
-        return tuple(found)
+        return tuple(bounds)
 
     def releases(self, setting: Setting) -> Event | None:
         if self.noise == "pure":

@@ -128,7 +128,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
-        found = [
+        bounds = [
             Bound(
                 "T steps",
                 gradient_descent(n, self.step_count(setting), step, mu, L, G),
@@ -149,7 +149,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
                 proved=False,
             ),
         ]
-        return tuple(found)
+        return tuple(bounds)
 
     def releases(self, setting: Setting) -> Event:
         exact = gradient_descent(setting.n, self.step_count(setting), self._step(setting), setting.mu, setting.L, setting.G)

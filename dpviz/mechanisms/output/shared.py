@@ -265,7 +265,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         m, nu, _ = self.batches(setting)
         eta, in_use = self.first_step(setting), float(self.position_sensitivities(setting).max())
-        found = [
+        bounds = [
             Bound(
                 "Algorithm 2, worst batch",
                 in_use,
@@ -275,7 +275,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         ]
         if float(contraction(eta, setting.mu, setting.L)) < 1:
             fixed = proposition2(eta, nu, m, setting.mu, setting.L, setting.G)
-            found.append(
+            bounds.append(
                 Bound(
                     "Fixed step, any number of epochs",
                     fixed,
@@ -283,7 +283,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
                     "Chen, Lee, Kifer 2019, Proposition 2, at the first step size",
                 )
             )
-        return tuple(found)
+        return tuple(bounds)
 
     def describe(self, setting: Setting, delta: Floats) -> dict[str, float]:
         """Numbers that every calibration of this family reports; `self` is settled."""

@@ -102,8 +102,8 @@ class Batch:
             return total
 
         total = np.zeros_like(theta)
-        for found in self.each(part, range(0, n, _PART_ROWS)):  # in order, so that threads change no bits
-            total += found
+        for gradient in self.each(part, range(0, n, _PART_ROWS)):  # in order, so that threads change no bits
+            total += gradient
             tick()
         return total / n + self.lam[index, None] * theta + self.linear[index]
 

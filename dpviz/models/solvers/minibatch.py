@@ -57,8 +57,8 @@ def minibatch_descent(
         part = slice(start, min(start + size, count))
         rows = signed[None] if orders is None else signed[orders[part]]
 
-        def report(done: float, start: int = start, length: int = part.stop - start) -> None:
-            monitor((start + done * length) / count)
+        def report(share: float, start: int = start, length: int = part.stop - start) -> None:
+            monitor((start + share * length) / count)
 
         if len(rows) == 1:
             out[:, start] = _train(problem, rows[0], lengths, batches, average_every, report)

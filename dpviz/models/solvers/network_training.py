@@ -61,7 +61,7 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
     with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
         if len(rows) > _MANY:
             first = 0.7
-            starts = _adam(model, rows, lam, starts, lambda done: monitor(first * done))
+            starts = _adam(model, rows, lam, starts, lambda share: monitor(first * share))
             starts = starts[[_lowest(model, rows, lam, starts)]]
 
         def descend(k: int) -> Floats:
@@ -101,14 +101,14 @@ def polish(model: Trainable, rows: Rows, lam: float, start: Floats, count: Calla
         value, gradient = model.value_and_gradient(theta[None], rows, lam)
         return float(value[0]), gradient[0]
 
-    found = minimize(
+    minimum = minimize(
         both,
         start,
         jac=True,
         method="L-BFGS-B",
         options={"maxcor": 30, "maxiter": allowed, "maxfun": allowed, "ftol": 0.0, "gtol": 1e-9},
     )
-    return np.asarray(found.x, float)
+    return np.asarray(minimum.x, float)
 
 
 def _adam(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:

@@ -46,8 +46,8 @@ def leads(one: Measured, other: Measured) -> str:
 
 def known_knobs(mechanism: str, grid: Grid) -> Grid:
     """The grid without hyperparameters that this mechanism does not have."""
-    known = get_mechanism(mechanism).knobs()
-    cut = [{k: v for k, v in knobs.items() if k in known} for knobs in grid]
+    declared = get_mechanism(mechanism).knobs()
+    cut = [{k: v for k, v in knobs.items() if k in declared} for knobs in grid]
     return [g for k, g in enumerate(cut) if g not in cut[:k]]
 
 

@@ -82,7 +82,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
     """DP-SGD costs the smaller group more accuracy than the larger one, in every column of text and at every budget."""
     names = context.data(("census-10000",), ("census-10000", "census-45000"))
     seeds = context.choose(30, 100)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     numbers: list[tuple[str, str]] = []
     tables: list[pd.DataFrame] = []
     for k, name in enumerate(names):
@@ -93,7 +93,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
                 lead = paired(more[e])
                 way = f"{100 * abs(lead.mean):.2f} points {'more' if lead.mean >= 0 else 'less'}"
                 said = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
-                found.append(Comparison(f"{pair.column} on {name}", lead.leads(0.0), said, -lead.mean))
+                comparisons.append(Comparison(f"{pair.column} on {name}", lead.leads(0.0), said, -lead.mean))
             title = f"{pair.column} on {name}: “{pair.small}” ({pair.sizes[0]:,} test rows), “{pair.large}” ({pair.sizes[1]:,})"
             numbers.append((f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])))
             before = " and ".join(f"{100 * share:.1f} %" for share in pair.non_private)
@@ -102,9 +102,9 @@ def small_groups_lose_more(context: Context) -> Verdict:
             for words, values in zip((f"smallest: {pair.small}", f"largest: {pair.large}"), pair.lost, strict=True):
                 tables.append(lines(panel, words, "dp-sgd", BUDGETS, 100 * values))
     return Verdict(
-        combine(found, Scope.MOST),
-        f"{summary(found, Scope.MOST)} The loss is to the non-private optimum of the same linear model; the publication trains "
-        "deep networks, whose small groups need more updates.",
+        combine(comparisons, Scope.MOST),
+        f"{summary(comparisons, Scope.MOST)} The loss is to the non-private optimum of the same linear model; the publication "
+        "trains deep networks, whose small groups need more updates.",
         f"Both groups are measured on the same models. More means that the {LEVEL:.0%} interval of the mean difference of the "
         "losses (paired, over noise draws and not over test rows) lies above 0, not more that it lies at 0 or below. Of every "
         f"column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses more in "

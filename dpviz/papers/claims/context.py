@@ -114,8 +114,8 @@ class Context:
 
     def hook(self, name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
         """A function that a planted alternative may replace."""
-        found: Callable[..., Any] = self.swaps.get(name, usual)
-        return found
+        function: Callable[..., Any] = self.swaps.get(name, usual)
+        return function
 
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""

@@ -40,14 +40,14 @@ def influence_error(context: Context) -> Verdict:
         problem = context.setup(f"census-{size}", lam=lam)[0].problem
         rng = np.random.default_rng([context.seed, size])
         index = np.sort(rng.choice(problem.n, count, replace=False))
-        found = approximate(problem, index)
+        approximations = approximate(problem, index)
         errors = []
         for i, row in enumerate(index):
             context.monitor((k + i / count) / len(sizes))
             rest = Rows(np.delete(problem.rows.X, row, axis=0), np.delete(problem.rows.y, row))
             # the paper's argmin over the other n - 1 rows, the regulariser inside each row's loss
             exact = problem.model.minimise(rest, lam, problem.optimum)
-            errors.append(float(np.linalg.norm(exact - problem.optimum - found[i])))
+            errors.append(float(np.linalg.norm(exact - problem.optimum - approximations[i])))
         mean.append(np.mean(errors))
         largest.append(max(errors))
         bound.append(error_bound(problem.setting))  # Theorem 4
@@ -269,11 +269,11 @@ def numerical_tighter(context: Context) -> Verdict:
             # the step that Zhang's bound is stated for, and the one that Proposition 2 likes best
             own, best = (ours_of(step, n, 1, s.mu, s.L, s.G) for step in (1 / (s.L + s.mu), 2 / (s.L + s.mu)))
             values.append((bounds.zhang(n, s.mu, s.L, s.G), own, best))
-        found = np.array(values)
+        sensitivities = np.array(values)
         for k, name in enumerate(("Zhang et al.", "Proposition 2, same step", "Proposition 2, step 2/(L + μ)")):
-            rows.append(lines(model, name, "outpert-gd" if k else "", lams, found[:, k : k + 1]))
+            rows.append(lines(model, name, "outpert-gd" if k else "", lams, sensitivities[:, k : k + 1]))
             if k:
-                ratios[f"{name}, {model}"] = found[:, k] / found[:, 0]
+                ratios[f"{name}, {model}"] = sensitivities[:, k] / sensitivities[:, 0]
     judged = [Comparison(name, bool((r < 1).all()), f"up to {r.max():.3g} times", float(r.max())) for name, r in ratios.items()]
     least, most = min(r.min() for r in ratios.values()), max(r.max() for r in ratios.values())
     return Verdict(

@@ -44,11 +44,11 @@ def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]
             (_, mine), *rest = sides.values()
             numbers += [(f"Ahead of {list_mechanisms()[of].label}, {panel}", leads(mine, theirs)) for of, theirs in rest]
             tables.append(accuracy_lines(panel, sides))
-        found = {reading: check.comparisons(pd.concat(parts)) for reading, parts in rows.items()}
-        outcome, condition = _by_reading({reading: combine(each) for reading, each in found.items()})
+        comparisons = {reading: check.comparisons(pd.concat(parts)) for reading, parts in rows.items()}
+        outcome, condition = _by_reading({reading: combine(each) for reading, each in comparisons.items()})
         return Verdict(
             outcome,
-            " ".join(f"{reading[:1].upper()}{reading[1:]}: {summary(each)}" for reading, each in found.items())
+            " ".join(f"{reading[:1].upper()}{reading[1:]}: {summary(each)}" for reading, each in comparisons.items())
             + " Accountants have become tighter since 2019, which helps the methods that add noise at every step most.",
             f"{check.rule} All methods are calibrated once as they were published and once as tightly as is known here. {TUNED}",
             tuple(numbers),
@@ -88,7 +88,7 @@ def averaging_helps(context: Context) -> Verdict:
     """Periodic averaging raises accuracy: RSGD-AR with averaging against itself without, and against RSGD."""
     names = context.data(("census-10000",), ("breast-cancer", "census-10000", "census-45000"))
     budgets, seeds = (0.1, 0.3, 1.0, 3.0), context.choose(40, 200)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     numbers: list[tuple[str, str]] = []
     tables = []
     contests = {
@@ -109,13 +109,13 @@ def averaging_helps(context: Context) -> Verdict:
             for e, epsilon in enumerate(budgets):
                 lead = difference(mine.accuracy[e], theirs.accuracy[e])
                 said = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}"
-                found.append(Comparison(f"{words} on {name}", lead.leads(0.0), said, -lead.mean))
+                comparisons.append(Comparison(f"{words} on {name}", lead.leads(0.0), said, -lead.mean))
             numbers.append((f"Averaging minus {words} on {name}", leads(mine, theirs)))
         tables.append(accuracy_lines(name, sides))
     return Verdict(
-        combine(found),
-        f"{summary(found)} Averaging lowers the noise that restarts cost; whether it also beats plain decay depends on how much "
-        "noise is added at all.",
+        combine(comparisons),
+        f"{summary(comparisons)} Averaging lowers the noise that restarts cost; whether it also beats plain decay depends on how "
+        "much noise is added at all.",
         f"Better means that the {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise draws) lies "
         "above 0, no better that it lies at 0 or below. Holds if better at every budget beside both, fails if no better at one. "
         f"{TUNED}",

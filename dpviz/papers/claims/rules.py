@@ -32,7 +32,7 @@ def noised(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) ->
 
 
 def fewer_noised(mechanism: str) -> Test:
-    """More budget, fewer noised rows."""
+    """More budget, fewer rows that receive noise."""
 
     def test(context: Context) -> Verdict:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
@@ -42,7 +42,10 @@ def fewer_noised(mechanism: str) -> Test:
             shares.append(share)
             tables.append(lines(name, "rows that receive noise", mechanism, GRID, 100 * share[:, None]))
             numbers.append(
-                (f"Share noised on {name}, at ε = {GRID[0]:g} and {GRID[-1]:g}", f"{percent(share[0])} and {percent(share[-1])}")
+                (
+                    f"Share of rows that receive noise on {name}, at ε = {GRID[0]:g} and {GRID[-1]:g}",
+                    f"{percent(share[0])} and {percent(share[-1])}",
+                )
             )
             inside = int(((share > FEW) & (share < MANY)).sum())
             numbers.append((f"Budgets with a share between 1 % and 99 % on {name}", f"{inside} of {len(GRID)}"))
@@ -50,9 +53,10 @@ def fewer_noised(mechanism: str) -> Test:
         return Verdict(
             outcome,
             because,
-            f"Holds if the share of noised rows falls by at least {100 * FALL:g} point from the smallest to the largest ε, never "
-            f"rises by more than {100 * RISE:g} points between neighbours, and lies between 1 % and 99 % somewhere; holds only "
-            "if two budgets lie on either side of a step if it falls from all rows to none at once; fails otherwise.",
+            f"Holds if the share of rows that receive noise falls by at least {100 * FALL:g} point from the smallest to the "
+            f"largest ε, never rises by more than {100 * RISE:g} points between neighbours, and lies between 1 % and 99 % "
+            "somewhere; holds only if two budgets lie on either side of a step if it falls from all rows to none at once; "
+            "fails otherwise.",
             tuple(numbers),
             condition,
             pd.concat(tables),
@@ -64,12 +68,12 @@ def fewer_noised(mechanism: str) -> Test:
 
 
 def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
-    """(outcome, condition, why) for (E,) shares of noised rows on each dataset."""
+    """(outcome, condition, why) for (E,) shares of rows that receive noise on each dataset."""
     falls = all(s[0] - s[-1] >= FALL and np.diff(s).max() <= RISE for s in shares)
     if not falls:
         alike = max(float(np.ptp(s)) for s in shares) < FALL
         why = (
-            "The share of noised rows does not fall: the rule decides alike at every budget."
+            "The share of rows that receive noise does not fall: the rule decides alike at every budget."
             if alike
             else "The share rises somewhere, or ends no lower than it began."
         )
@@ -87,7 +91,7 @@ def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
 
 
 def separation(influence: Floats, chance: Floats) -> float:
-    """Chance that a noised row has more influence than one trained without noise, ties half; rows weighted by chance."""
+    """Chance that a row with noise has more influence than one trained without it, ties half; rows weighted by chance."""
     order = np.argsort(influence, kind="stable")
     value, up, down = influence[order], chance[order], 1 - chance[order]
     start = np.unique(value, return_index=True)[1]
@@ -101,13 +105,13 @@ def follows_influence(mechanism: str) -> Test:
 
     def test(context: Context) -> Verdict:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
-        tables, numbers, found = [], [], {}
+        tables, numbers, separations = [], [], {}
         for k, name in enumerate(names):
             chance, influence = noised(context.part(k, len(names)), mechanism, name)
             share = chance.mean(axis=1)
             mixed = [e for e in range(len(GRID)) if FEW < share[e] < MANY]
             values = {GRID[e]: separation(influence, chance[e]) for e in mixed}
-            found[name] = values
+            separations[name] = values
             numbers.append((f"Budgets that treat rows differently on {name}", epsilons(list(values)) if values else "none"))
             if values:
                 numbers.append(
@@ -120,7 +124,7 @@ def follows_influence(mechanism: str) -> Test:
                 tables.append(lines(name, f"ε = {GRID[e]:g}", mechanism, range(1, 11), by))
         judged = [
             Comparison(f"ε = {e:g} on {name}", v >= LEAST_AUC, f"separation {v:.2f}", -v)
-            for name, values in found.items()
+            for name, values in separations.items()
             for e, v in values.items()
         ]
         held = counts(judged)[0]
@@ -129,16 +133,16 @@ def follows_influence(mechanism: str) -> Test:
         because = (
             "At every budget one decision is made for practically all rows, so it cannot follow their influence."
             if not judged
-            else f"It is that large at {held} of {len(judged)} budgets. A noised row has more influence than one trained without "
-            f"noise with chance {-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; a rule on the "
-            "influence itself would give 1."
+            else f"It is that large at {held} of {len(judged)} budgets. A row that receives noise has more influence "
+            f"than one without, with chance {-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; "
+            "a rule on the influence itself would give 1."
         )
         return Verdict(
             outcome,
             because,
-            "Separation is the chance that a noised row has more influence (Kang-PIDP, eq. (11)) than one trained without noise. "
-            f"Holds if it is at least {LEAST_AUC:g} at every budget whose share of noised rows lies between 1 % and 99 %, and "
-            "there is such a budget; fails otherwise.",
+            "Separation is the chance that a row that receives noise has more influence (Kang-PIDP, eq. (11)) than one trained "
+            f"without noise. Holds if it is at least {LEAST_AUC:g} at every budget whose share of rows that receive noise lies "
+            "between 1 % and 99 %, and there is such a budget; fails otherwise.",
             tuple(numbers),
             "",
             pd.concat(tables),

@@ -190,8 +190,8 @@ class Setup:
 def first_view(able: Sequence[str], present: str) -> tuple[str, ...]:
     """Methods to begin with: a few that are worth comparing, and the one at hand, in the order of `able`."""
     chosen = [name for name in FIRST_VIEW if name in able][:FIRST_MANY]
-    found = tuple(name for name in able if name in chosen or name == present)
-    return found or tuple(able[:1])
+    mechanisms = tuple(name for name in able if name in chosen or name == present)
+    return mechanisms or tuple(able[:1])
 
 
 def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
@@ -250,14 +250,14 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     What the paper gives comes first; where it is silent, an automatic hyperparameter follows its rule of public facts.
     """
     figure, _ = panels()[panel_id]
-    found = []
-    for name, given in figure.methods.items():
+    rows = []
+    for name, params in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            if knob in given:
-                found.append((figure.names[name], str(declared.label), str(given[knob]), GIVEN))
+            if knob in params:
+                rows.append((figure.names[name], str(declared.label), str(params[knob]), GIVEN))
             elif declared.automatic:
-                found.append((figure.names[name], str(declared.label), str(declared.automatic), SILENT))
-    return found
+                rows.append((figure.names[name], str(declared.label), str(declared.automatic), SILENT))
+    return rows
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
@@ -298,5 +298,5 @@ def judge(
     Args:
         methods: mechanism id to the knobs that the table was computed with, the figure's by default.
     """
-    given = figure.methods if methods is None else methods
-    return [(one, one.judge(table, given)) for one in figure.statements]
+    params = figure.methods if methods is None else methods
+    return [(one, one.judge(table, params)) for one in figure.statements]

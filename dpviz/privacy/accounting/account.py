@@ -94,8 +94,8 @@ def epsilon(event: Event, method: Method, delta: float) -> float:
         return log_delta(event, method, epsilon, target - _DEPTH) - target
 
     refusal = CannotAccount("noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise.")
-    found = smallest(excess, 0.0, tolerance=1e-9, margin=2e-9, limits=(1e-6, 1e304), refusal=refusal)
-    return 0.0 if found <= 1e-6 * (1 + 1e-9) and excess(1e-9) <= 0 else found
+    smallest_epsilon = smallest(excess, 0.0, tolerance=1e-9, margin=2e-9, limits=(1e-6, 1e304), refusal=refusal)
+    return 0.0 if smallest_epsilon <= 1e-6 * (1 + 1e-9) and excess(1e-9) <= 0 else smallest_epsilon
 
 
 @lru_cache(maxsize=4096)
@@ -123,9 +123,9 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     fix = "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand."
     limits, refusal = (1e-130, 1e130), CannotAccount("epsilon", cause, fix)
     search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
-    found = search(excess, _guess(event, budget))
+    noise = search(excess, _guess(event, budget))
     # removing a row is the worse direction in every case seen, which is checked and not assumed
-    return found if both(found) <= 0 else search(both, math.log(found))
+    return noise if both(noise) <= 0 else search(both, math.log(noise))
 
 
 def _guess(event: Event, budget: Budget) -> float:

@@ -52,11 +52,11 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
     step = only_step(event)
     if isinstance(step.event, Mixture):
         sens, weights = np.array(step.event.sensitivities), np.array(step.event.weights)
-        found, order = mixture_rdp_epsilon(delta, sens, weights, step.event.sigma, conversion)
-        return order, found
+        epsilon, order = mixture_rdp_epsilon(delta, sens, weights, step.event.sigma, conversion)
+        return order, epsilon
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        found, order = mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)
-        return order, found
+        epsilon, order = mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)
+        return order, epsilon
     orders, curve, _ = renyi(event)
     values = rdp_to_epsilon(orders, curve, delta, conversion)
     k = int(np.argmin(values))

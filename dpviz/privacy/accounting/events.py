@@ -225,13 +225,13 @@ def steps_of(event: Event) -> tuple[Step, ...]:
     if isinstance(event, Repeated):
         return tuple(replace(step, count=step.count * event.count) for step in steps_of(event.event))
     if isinstance(event, Composed):
-        found: list[Step] = []
+        steps: list[Step] = []
         for step in (step for part in event.events for step in steps_of(part)):
-            if found and replace(found[-1], count=step.count) == step:
-                found[-1] = replace(step, count=found[-1].count + step.count)
+            if steps and replace(steps[-1], count=step.count) == step:
+                steps[-1] = replace(step, count=steps[-1].count + step.count)
             else:
-                found.append(step)
-        return tuple(found)
+                steps.append(step)
+        return tuple(steps)
     if isinstance(event, Sampled):
         if event.rate == 1 and event.sampling != "fixed":
             return (Step(event.event),)

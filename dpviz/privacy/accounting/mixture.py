@@ -47,7 +47,7 @@ def mixture_sigma(budget: Budget, sensitivities: Floats, weights: Floats) -> flo
     low, high = sens.min() / mu, sens.max() / mu  # every component misses, and every component meets the budget
     if high <= low * (1 + _UP):
         return float(high)
-    found = smallest(
+    needed = smallest(
         lambda sigma: _log_delta(budget.epsilon, sens, q, sigma) - target,
         math.log(high),
         step=math.log(high) - math.log(low),
@@ -55,7 +55,7 @@ def mixture_sigma(budget: Budget, sensitivities: Floats, weights: Floats) -> flo
         even=True,
         limits=(low, 2 * high),
     )
-    return float(min(found * (1 + _UP), high))
+    return float(min(needed * (1 + _UP), high))
 
 
 def mixture_epsilon(delta: float, sensitivities: Floats, weights: Floats, sigma: float) -> float:
@@ -67,8 +67,8 @@ def mixture_epsilon(delta: float, sensitivities: Floats, weights: Floats, sigma:
         return 0.0
     if _log_delta(high, sens, q, scale) >= target:  # one component carries all the weight
         return high
-    found = smallest(lambda e: _log_delta(e, sens, q, scale) - target, math.log(high), limits=(1e-300, 2 * high))
-    return float(min(found * (1 + _UP), high))
+    epsilon = smallest(lambda e: _log_delta(e, sens, q, scale) - target, math.log(high), limits=(1e-300, 2 * high))
+    return float(min(epsilon * (1 + _UP), high))
 
 
 def mixture_rdp(alpha: Floats | float, sensitivities: Floats, weights: Floats, sigma: float) -> Floats:
@@ -113,8 +113,8 @@ def mixture_rdp_epsilon(
     # nearer to 1 than e^-16 no order gives an epsilon that anybody asks for, and R loses its digits
     grid = max(centre, -8.0) + np.linspace(-8.0, 8.0, 65)
     k = int(np.clip(np.argmin(epsilon(grid)), 1, len(grid) - 2))
-    found = minimize_scalar(epsilon, bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": 1e-11})
-    return float(found.fun), 1 + math.exp(found.x)
+    minimum = minimize_scalar(epsilon, bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": 1e-11})
+    return float(minimum.fun), 1 + math.exp(minimum.x)
 
 
 def mixture_rdp_sigma(budget: Budget, sensitivities: Floats, weights: Floats, conversion: str = "mironov") -> float:

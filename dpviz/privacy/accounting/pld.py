@@ -45,16 +45,16 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
         epsilon: > 0.
         floor: ln of the smallest delta of interest; where delta is far below it the answer is `floor` - 1.
     """
-    found = _saddle(pair, steps, epsilon, floor)
-    if found is None:
+    saddle = _saddle(pair, steps, epsilon, floor)
+    if saddle is None:
         return floor - 1.0
-    _, spread, low, high, _ = found
+    _, spread, low, high, _ = saddle
     size = (high - low) / spread * math.sqrt(steps) * _FINE
     ends = _ends(pair, floor - math.log(steps) - _TAIL)
     while True:
         size = next_fast_len(int(min(max(size, 1 << 12), _LARGEST_GRID)), real=True)
         h = max((high - low) / (size - 4), (ends[1] - ends[0]) / _LARGEST_GRID)
-        result, slope, blur = _composed(pair, steps, epsilon, h, size, ends, found)
+        result, slope, blur = _composed(pair, steps, epsilon, h, size, ends, saddle)
         # Spreading widens the distribution of the sum by steps x blur, and the few large losses that matter at low rates by h^2/6
         # each; where ln delta falls by `slope` per unit of epsilon this moves epsilon by about:
         moved = (1 + slope) / 2 * (steps * blur + 10 * h * h / 6)

@@ -180,5 +180,5 @@ def zcdp_epsilon(rho: float, delta: float, conversion: str = "bun-steinke") -> f
         return rho * a + math.log(above / a) + (log_inverse - math.log(a)) / above
 
     centre = 0.5 * math.log(max(log_inverse, 1e-3) / rho)
-    found = minimize_scalar(value, bounds=(centre - 5, centre + 5), method="bounded", options={"xatol": 1e-10})
-    return max(0.0, min(plain, float(found.fun)))
+    minimum = minimize_scalar(value, bounds=(centre - 5, centre + 5), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, min(plain, float(minimum.fun)))

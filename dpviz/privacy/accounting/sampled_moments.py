@@ -38,10 +38,10 @@ def log_excess_moments(rate: float, noise_multiplier: float, orders: Floats) -> 
         orders: (k,) real orders a, 1.001 to 20.
     """
     if noise_multiplier < _SMALLEST:
-        found = _closed_bounds(rate, noise_multiplier, orders)
+        moments = _closed_bounds(rate, noise_multiplier, orders)
     else:
-        found = _trapezoid(rate, noise_multiplier, orders)
-    return found + _UP + 1e-14 * np.abs(found)
+        moments = _trapezoid(rate, noise_multiplier, orders)
+    return moments + _UP + 1e-14 * np.abs(moments)
 
 
 def _trapezoid(q: float, z: float, orders: Floats) -> Floats:

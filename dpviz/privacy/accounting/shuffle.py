@@ -65,13 +65,13 @@ def local_epsilon_for(budget: Budget, n: int) -> float:
         return limit
     if _theorem(budget.epsilon, n, budget.delta) >= budget.epsilon:
         return budget.epsilon
-    found = largest(
+    local = largest(
         lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon,
         math.log(budget.epsilon),
         limits=(1e-300, limit),
         margin=1e-12,
     )
-    return max(budget.epsilon, found)
+    return max(budget.epsilon, local)
 
 
 def extra_delta(local_epsilon: float, local_delta: float, n: int, epsilon: float) -> float:

@@ -175,13 +175,17 @@ def attack(event: Event, delta: float) -> Attack:
     """The trade-off between false alarms and detections that no attacker can beat."""
     budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
     alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
-    found = curves.detections(event, alarms)
+    detections = curves.detections(event, alarms)
     table = pd.DataFrame(
-        {"false_alarms": alarms, "detections_at_most": found, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
+        {"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
     )
-    k = int(np.argmax(found - alarms))
+    k = int(np.argmax(detections - alarms))
     return Attack(
-        table, budget, (float(alarms[k]), float(found[k])), float(0.5 + (found[k] - alarms[k]) / 2), attack_accuracy(budget)
+        table,
+        budget,
+        (float(alarms[k]), float(detections[k])),
+        float(0.5 + (detections[k] - alarms[k]) / 2),
+        attack_accuracy(budget),
     )
 
 
