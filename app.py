@@ -9,7 +9,7 @@ theme = page.start(links.FIRST, "What does privacy cost a model, and does it pro
 playing.step()
 views.starts()
 answer = st.container()
-left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+left, right = st.columns(2, gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True, keeps=False)
 page.problems()

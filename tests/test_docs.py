@@ -77,3 +77,12 @@ def test_each_expression_is_noticed() -> None:
         "made-up data",
     ):
         assert said_badly(text), text
+
+
+def test_the_parts_of_every_cost_add_up() -> None:
+    """Accuracy = non-private − training − noise, as rounded: three roundings of at most 0.05 points each, and the sum's own."""
+    text = (ROOT / "docs" / "cost.md").read_text()
+    rows = re.findall(r"^\| [\w-]+ \|" + r" (-?[\d.]+) \|" * 4 + "$", text, re.M)
+    assert len(rows) >= 20
+    for accuracy, non_private, training, noise in (map(float, row) for row in rows):
+        assert abs(non_private - training - noise - accuracy) < 0.2 + 1e-9

@@ -135,19 +135,34 @@ def _bar(part: Part, y: float, low: float, fill: str, theme: Theme, shares: bool
 
 
 def _labels(marks: Sequence[Mark], y: float, span: tuple[float, float], unit: int, theme: Theme) -> list[Trace]:
-    """Labels below a gauge, each on the highest of three levels on which it touches no other."""
-    taken: list[list[tuple[float, float]]] = [[], [], []]
-    notes: list[Trace] = []
+    """Labels below a gauge, on three levels: in the middle below their marks where there is room, else to one side of them."""
     low, high = span
-    per_sign = (high - low) * _SIGN
-    for mark in marks:
-        width = per_sign * len(mark.name)
-        left = min(max(unit * mark.at - width / 2, low), high - width)
-        free = (k for k, spans in enumerate(taken) if all(left > end or left + width < start for start, end in spans))
-        level = next(free, 2)
-        taken[level].append((left, left + width))
-        notes.append(_text(mark.name, left + width / 2, y - 0.25 - 0.15 * level, theme, anchor="center", size=FONT_SIZE - 2))
-    return notes
+    widths = [(high - low) * _SIGN * len(mark.name) for mark in marks]
+    placed: dict[int, tuple[int, float]] = {}
+    # a label that is placed late may need an earlier one to make room
+    for k in 2 * list(range(len(marks))):
+        others = [(level, left, left + widths[i]) for i, (level, left) in placed.items() if i != k]
+        placed[k] = _place(unit * marks[k].at, widths[k], others, (low, high))
+    return [
+        _text(marks[k].name, left + widths[k] / 2, y - 0.25 - 0.15 * level, theme, anchor="center", size=FONT_SIZE - 2)
+        for k, (level, left) in placed.items()
+    ]
+
+
+def _place(at: float, width: float, others: Sequence[tuple[int, float, float]], span: tuple[float, float]) -> tuple[int, float]:
+    """(level, left end) of a label for the place `at`: covers least of the others, then least aside, then the highest level.
+
+    Args:
+        others: (level, left end, right end) of the labels that are placed.
+    """
+    tried = []
+    for level in range(3):
+        for aside in (0.0, -0.4, 0.4):
+            left = min(max(at - (0.5 - aside) * width, span[0]), span[1] - width)
+            covered = sum(max(0.0, min(left + width, end) - max(left, start)) for one, start, end in others if one == level)
+            tried.append((covered, abs(aside), level, left))
+    *_, level, left = min(tried)
+    return level, left
 
 
 def _text(text: str, x: float, y: float, theme: Theme, *, anchor: str, size: int, bold: bool = False) -> Trace:

@@ -81,7 +81,7 @@ def test_the_page_speaks_the_chosen_metric() -> None:
     table = page.session_state["dpviz.picture"][1]
     near = table[np.isclose(table["epsilon"], 0.316)].groupby("mechanism")["log_loss"].mean()
     best = f"{dpviz.list_mechanisms()[near.idxmin()].label} (proved), log loss {near.min():.3f}"
-    assert f"Best at ε = 0.316: {best}" in texts(page), "the best is the smallest loss"
+    assert f"Best of 2 at ε = 0.316: {best}" in texts(page), "the best is the smallest loss"
     page = done(opened(metric="recall-at-precision=0.7", want="40"))
     assert "For 40.0 % recall at 70 % precision:" in texts(page)
     assert "recall_at_precision_0.7" in page.session_state["dpviz.picture"][1]

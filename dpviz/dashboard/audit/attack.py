@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
 def controls(own: Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
-    columns = st.columns([5, 2, 2, 2])
+    columns = st.columns([4, 3, 2, 2])
     with columns[0]:
         pair = own["pair"].draw()
     with columns[1]:

@@ -17,8 +17,6 @@ from dpviz.reporting import Table
 #: where a formula may begin: at the start of a cell, and after what a program may take for the end of one. A number is none.
 _STARTS = r"=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20"
 _NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*(?:$|[;,\t\r\n])"
-#: spaces at which a number would part from its sign
-_TOGETHER = re.compile(r" (?=%)|(?<=±) ")
 _FORMULA = re.compile(rf"(^\ *|[;,\t\r\n]\s*)(?!{_NUMBER})([{_STARTS}])")
 
 
@@ -31,7 +29,7 @@ def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: boo
     rows = [list(row) for row in rows]
     recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))), rows=real)
     heads = [words.markdown(head) for head in columns]
-    shown = pd.DataFrame([[_TOGETHER.sub("\u00a0", words.markdown(str(v))) for v in row] for row in rows], columns=heads)
+    shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))
 
 

@@ -41,12 +41,18 @@ NO_MINIMUM = "Nobody knows the least objective of a network, so a private one ma
 
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
+_SIGNS = re.compile(r" (?=%)|(?<=[±≥≤]) ")
 _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
 
 def minimum(convex: bool) -> str:
     """What gaps are measured against."""
     return "the minimum without privacy" if convex else f"the best of {STARTS} long trainings without privacy"
+
+
+def together(text: str) -> str:
+    """The same text in which no line ends between a number and its sign."""
+    return _SIGNS.sub("\u00a0", text)
 
 
 def percent(share: float) -> str:
@@ -211,7 +217,11 @@ def needs(
 
 
 def best_at(
-    best: Mapping[str, Any] | None, labels: Mapping[str, str], floor: float, measure: Metric = METRICS["accuracy"]
+    best: Mapping[str, Any] | None,
+    labels: Mapping[str, str],
+    floor: float,
+    measure: Metric = METRICS["accuracy"],
+    among: int = 1,
 ) -> str:
     """Which proved method is best at a budget, in one sentence.
 
@@ -220,6 +230,7 @@ def best_at(
         labels: what to call each mechanism.
         floor: the metric of the majority label, NaN where it has no value.
         measure: the metric.
+        among: how many methods are compared.
     """
     if best is None:
         return "None of these methods has a proved guarantee."
@@ -229,7 +240,8 @@ def best_at(
     name += f" ({LABELS[Status(best['status'])][0]})"
     end = ", worse than guessing" if measure.higher_is_better and worse(mean, floor) else ""
     value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {measured(measure, mean)}{spread}"
-    return f"Best at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
+    of = f" of {among}" if among > 1 else ""
+    return f"Best{of} at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
 
 
 def least_for(

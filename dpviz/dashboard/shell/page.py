@@ -23,11 +23,12 @@ _CSS = """<style>
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
+.st-key-buttons-start {margin: .7rem 0 .35rem}
 [class*="st-key-buttons-"] a {border: 1px solid INK; border-radius: .5rem; padding: .15rem .8rem}
 .stMainBlockContainer table {font-size: 1rem}
 .stMainBlockContainer td, .stMainBlockContainer th {overflow-wrap: break-word}
 .stMainBlockContainer button p {white-space: normal}
-.stApp :focus-visible {outline: 2px solid INK; outline-offset: 1px} .stMain:focus-visible {outline-offset: -3px}
+.stApp :focus-visible:not(input) {outline: 2px solid INK; outline-offset: 1px} .stMain:focus-visible {outline-offset: -3px}
 [data-testid="stSliderTickBar"] {display: none}
 .stApp .stMultiSelect [data-tag] {background: transparent; color: INK; border: 1px solid currentColor; max-width: 100%;
 height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor}
@@ -38,7 +39,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
 .modebar {display: none !important}
 @page {size: A4; margin: 12mm}
-.stMainBlockContainer {padding: 0 24px; max-width: none; zoom: .6} .stHorizontalBlock {flex-wrap: nowrap !important}
+.stMainBlockContainer {padding: 0 24px; max-width: none; zoom: .6} .stHorizontalBlock {display: flex !important;
+flex-wrap: nowrap !important}
 .stColumn {min-width: 0 !important} .stExpander:has(details:not([open])) {display: none}
 .stPlotlyChart, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;

@@ -43,7 +43,7 @@ def headline(view: running.View) -> None:
     floor, names = view.baselines(table)[1], labels()
     interval = None if least is None else view.interval(least.mechanism, target)
     panels.headline(
-        words.best_at(first, names, floor, measure),
+        words.best_at(first, names, floor, measure, len(at_budget(view))),
         words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
     )
 
@@ -241,7 +241,7 @@ def numbers(view: running.View) -> None:
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.wanted(table), view.baselines(table)
     found = {one.mechanism: one for one in view.needed(target)}
-    st.header("All methods at this ε", anchor=False)
+    st.header(f"{len(methods)} methods at this ε" if len(methods) > 1 else "The method at this ε", anchor=False)
     convex = get_model(view.spec.model).convex
     rows = []
     for here in methods:
@@ -280,6 +280,8 @@ def numbers(view: running.View) -> None:
     )
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
+    with st.container(key="buttons-all"):
+        links.to("Guarantees", "All methods at this ε, in one table")
     with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
         for here in methods:
             links.examine(str(here["mechanism"]), labels()[str(here["mechanism"])])

@@ -1,0 +1,30 @@
+"""The gauges of the first page: labels do not cover each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
+from dpviz.figures.style import LIGHT, Look
+
+
+@pytest.mark.parametrize(
+    "places", [(66.7, 66.7, 70.0, 83.3), (43.8, 87.2, 92.5, 92.5), (50.0, 50.0, 50.0), (76.0, 82.0, 85.0, 85.1)]
+)
+def test_labels_of_one_gauge_do_not_cover_each_other(places: tuple[float, ...]) -> None:
+    names = ("majority", "private", "no noise", "non-private")
+    marks = [Mark(f"{name} {at:.1f} %", at / 100) for name, at in zip(names, places, strict=False)]
+    fig = gauges(
+        [Gauge("Accuracy", [Part("private", 0.0, places[1] / 100, "base")], marks)],
+        Look("m", "#123456", "solid", "circle"),
+        LIGHT,
+    )
+    low, high = fig.layout.xaxis.range
+    notes = [note for note in fig.layout.annotations if note.xanchor == "center"]
+    assert len(notes) == len(marks)
+    spans = [(n.y, n.x - w / 2, n.x + w / 2) for n in notes for w in [(high - low) * _SIGN * len(n.text)]]
+    for k, (y, left, right) in enumerate(spans):
+        assert low - 1e-9 <= left
+        assert right <= high + 1e-9
+        for other, start, end in spans[k + 1 :]:
+            assert y != other or right <= start + 1e-9 or end <= left + 1e-9

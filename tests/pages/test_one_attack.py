@@ -1,0 +1,31 @@
+"""One bound on attacks: first page, person card, Privacy accounting and Audit say the same share for the same run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support_pages import opened, text
+
+import dpviz
+from dpviz.dashboard.work import cached_runs
+
+#: page to what it says before the share, and settings of its own
+SAID = {
+    "": (r"attacks succeed at most ([\d.]+)", {}),
+    "Privacy_accounting": (r"Guesses are right at most ([\d.]+)", {}),
+    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on anybody", {"whose": "own"}),
+    "Audit": (r"ε = 1 allows up to ([\d.]+)", {"runs": "200"}),
+}
+
+
+@pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian"])
+def test_every_page_has_the_same_bound_on_attacks(mechanism: str) -> None:
+    attack = cached_runs.outcome(dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=1.0, seeds=2)).attack
+    assert attack is not None
+    for name, (pattern, more) in SAID.items():
+        page = opened(name, mechanism=mechanism, epsilon="1", **more)
+        said = text(page) + "\n".join(str(cell) for table in page.table for cell in table.value.to_numpy().ravel())
+        found = re.findall(pattern, said.replace("\u00a0", " "))
+        assert found, f"{name or 'the first page'} names no bound"
+        assert set(found) == {f"{100 * attack.accuracy:.1f}"}, name
