@@ -41,7 +41,7 @@ NO_MINIMUM = "Nobody knows the least objective of a network, so a private one ma
 
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
-_SIGNS = re.compile(r" (?=%)|(?<=[±≥≤]) ")
+_SIGNS = re.compile(r" (?=%)|(?<=±) ")
 _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
 
