@@ -48,6 +48,11 @@ class Grid:
                 out[j, i] = float(table[quantity].mean()) if closed is None else closed
         return out
 
+    def draws(self, tables: dict[int, pd.DataFrame], quantity: str, i: int, j: int) -> NDArray[np.float64]:
+        """(S,) values of each draw at a place in the grid; empty where nothing is known."""
+        known = [tables[k] for k, (a, b, _) in enumerate(self.cells) if (a, b) == (i, j) and len(tables.get(k, ()))]
+        return known[0][quantity].to_numpy(float) if known else np.empty(0)
+
     def at(self, i: int, j: int) -> dict[str, Any]:
         """The two settings of a place in the grid."""
         return {self.names[0]: self.values[0][i], self.names[1]: self.values[1][j]}

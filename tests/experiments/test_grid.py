@@ -49,6 +49,8 @@ def test_a_grid_is_what_single_runs_give() -> None:
     means = made.means(tables, "accuracy")
     i, j, cell = made.cells[4]
     assert means[j, i] == pytest.approx(dpviz.run(cell.spec).accuracy.mean())
+    np.testing.assert_allclose(made.draws(tables, "accuracy", i, j), dpviz.run(cell.spec).accuracy)
+    assert not len(made.draws({}, "accuracy", i, j))
     assert made.at(i, j) == {"steps": cell.spec.params["steps"], "lam": cell.spec.lam}
     assert np.isnan(made.means({0: tables[0]}, "optimality_gap")).sum() == 8
     with pytest.raises(dpviz.InvalidInput):

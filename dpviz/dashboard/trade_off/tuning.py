@@ -123,10 +123,11 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
     chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
-    draws = min(tuning.SEEDS, spec.seeds)
+    spread = words.spread(grid.draws(job.tables(), chosen.by, *best), shares=percent)
     summary = (
-        f"{settings.title(chosen.by).capitalize()}{' in percent' if percent else ''}, mean over {draws} noise draws at "
-        f"ε = {words.three(spec.epsilon)}: best {value} with {chosen_words}, worst {worst}. A click on a cell uses it."
+        f"{settings.title(chosen.by).capitalize()}{' in percent' if percent else ''} at ε = {words.three(spec.epsilon)}: best "
+        f"mean {value} {spread} with {chosen_words}, worst {worst}. The star is the best of {len(grid.cells)} noisy means: "
+        "settings within that spread may be as good. A click on a cell uses it."
     )
     charts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
     st.button(f"Use the best: {chosen_words}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
