@@ -13,7 +13,8 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
 with right:
     found = comparison.chosen(spec, own["compare"])
-if found is not None:
+there = found is None or comparison.computed(spec, *found)
+if found is not None and there:
     mechanism, released, calibration = found
     options = comparison.options(released, calibration)
     attack, kept = comparison.attack_of(spec, mechanism, calibration), pinned.outcome()
@@ -40,7 +41,8 @@ if found is not None:
         curves.composition(theme, released, spec)
     with st.expander("Who is compared: replace-one or add-remove"):
         curves.relations(theme, released, calibration)
-with st.expander("What each paper would add, and what is needed"):
-    comparison.papers(spec)
-if found is not None:
+if there:
+    with st.expander("What each paper would add, and what is needed"):
+        comparison.papers(spec)
+if found is not None and there:
     comparison.how(spec, mechanism, options)

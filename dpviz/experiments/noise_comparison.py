@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +131,8 @@ class PublishedNoise:
         return self.published.noise_scale / self.needed
 
 
-def published_noise(setting: Setting, budget: Budget) -> list[PublishedNoise]:
+@lru_cache(maxsize=256)
+def published_noise(setting: Setting, budget: Budget) -> tuple[PublishedNoise, ...]:
     """Every mechanism that runs on this model, at default knobs: its publication's noise beside the noise needed."""
     rows = []
     for cls in list_mechanisms().values():
@@ -143,4 +145,4 @@ def published_noise(setting: Setting, budget: Budget) -> list[PublishedNoise]:
             rows.append(PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause))
             continue
         rows.append(PublishedNoise(cls, in_use, published, bool(cls.published_form)))
-    return rows
+    return tuple(rows)

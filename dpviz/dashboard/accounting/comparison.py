@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import in_front, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments import noise_comparison
 from dpviz.experiments.metrics import Metric, levels_of
@@ -24,6 +25,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import side_by_side
+from dpviz.privacy.accounting import tables as accounting_tables
 from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
@@ -58,6 +60,25 @@ def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Event, Calibra
             )
         )
     return found.mechanism, found.released, found.calibration
+
+
+def computed(spec: RunSpec, mechanism: Mechanism, released: Event, calibration: Calibration) -> bool:
+    """Whether the page's tables are there; progress where they are not. With many small batches they take seconds."""
+
+    def compute(spec: RunSpec, monitor: Monitor) -> None:
+        delta = calibration.budget.delta
+        parts: tuple[Callable[[], object], ...] = (
+            lambda: attack_of(spec, mechanism, calibration),
+            lambda: options(released, calibration),
+            lambda: accounting_tables.delta_curve(released, delta),
+            lambda: accounting_tables.relations(released, delta),
+            lambda: noise_comparison.published_noise(setting_of(spec), resolve(spec).budget),
+        )
+        for done, part in enumerate(parts):
+            monitor(done / len(parts))
+            part()
+
+    return in_front.ready(spec, compute, f"accounting-{mechanism.id}", doing="Accounting")
 
 
 def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> Attack | None:

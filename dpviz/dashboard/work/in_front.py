@@ -61,13 +61,14 @@ class Ahead(Job):
         """Lets go of nothing: what it has found is in its cache."""
 
 
-def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str = "") -> bool:
+def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str = "", doing: str = "Training") -> bool:
     """Whether a run has been computed; draws progress, a way to cancel, and problems where it has not.
 
     Args:
         compute: computes it and keeps it in a cache; called in a thread of its own.
         name: unique among the computations of a page.
         meanwhile: what is shown until it is there, in words; "" where nothing is.
+        doing: what is being done, in words.
     """
     key, place = f"{name} of {resolve(spec).key()}", f"dpviz.front.{name}"
     before: Job | None = st.session_state.get(place)
@@ -92,7 +93,7 @@ def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str 
     if meanwhile:
         st.html(_PALE)
     with st.container(key=f"working-{name}" if meanwhile else f"first-{name}"):
-        watching.live(job, lambda: _progress(job, name, meanwhile), every=POLL)
+        watching.live(job, lambda: _progress(job, name, meanwhile, doing), every=POLL)
     return False
 
 
@@ -101,12 +102,12 @@ def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str)
     return progress.working(spec, compute, name) if ready(spec, compute, name) else None
 
 
-def _progress(job: Job, name: str, meanwhile: str) -> None:
+def _progress(job: Job, name: str, meanwhile: str, doing: str) -> None:
     if watching.over(job):
         return  # the page is about to be drawn again
     with st.container(border=True):
         status = watching.status(job)
-        st.progress(status.done, watching.text(status, f"Training: {status.done:.0%}"))
+        st.progress(status.done, watching.text(status, f"{doing}: {status.done:.0%}"))
         if meanwhile:
             st.caption(meanwhile)
         st.button("Cancel", on_click=watching.cancel, args=(job,), key=f"cancel-{name}")

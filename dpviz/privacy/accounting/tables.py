@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, 
 CONVERSIONS = {"mironov": "Mironov's conversion", "improved": "improved conversion"}
 #: steps at which a composition is evaluated
 STEP_COUNTS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+REMEMBERED = 256  # tables of each kind; with many releases of small batches one takes seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     return RenyiCurve(table, relation, best, account.epsilon(event, tightest(event), delta))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
     """delta over epsilon at one noise, around the epsilon that is proved at `delta`.
 
@@ -119,6 +122,7 @@ def composition(
     return Composition(pd.DataFrame({"steps": list(steps), **values}), single, refused)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def relations(event: Event, delta: float) -> pd.DataFrame:
     """The epsilon of one noise under each neighbouring relation, and two readings of it that are common and not proved.
 
@@ -171,6 +175,7 @@ class Attack:
         return float(np.interp(false_alarms, self.table["false_alarms"], self.table["detections_at_most"]))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def attack(event: Event, delta: float) -> Attack:
     """The trade-off between false alarms and detections that no attacker can beat."""
     budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
