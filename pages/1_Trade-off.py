@@ -23,7 +23,7 @@ view = running.start(spec, chosen, theme, kept)
 with answer:
     running.live(view, curves.headline, curves.beside, every=running.PICTURES)
 running.live(view, running.progress)
-running.live(view, curves.picture, curves.guessing, every=running.PICTURES)
+running.live(view, curves.picture, curves.guessing, curves.falling, every=running.PICTURES)
 controls.draw(spec, own)
 running.live(view, curves.numbers, curves.best, every=running.PICTURES)
 if view is not None:

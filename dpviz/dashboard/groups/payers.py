@@ -81,14 +81,21 @@ def _clipped(share: float) -> str:
     return "not counted" if math.isnan(share) else words.percent(share)
 
 
+def _loses(points: float) -> str:
+    """ "loses 0.3 points of training accuracy", "gains 0.2 points …", "loses nothing"."""
+    size = words.part(abs(points))
+    if size == "nothing":
+        return "loses nothing"
+    return f"{'loses' if points > 0 else 'gains'} {size} points of training accuracy"
+
+
 def sentence(found: Payers) -> str:
     """Whether privacy costs the smallest group more than the largest one here, and why."""
     table = found.table
     small, large = table.iloc[found.smallest], table.iloc[found.largest]
     if found.smallest == found.largest:
         return f"All training rows are in one group, “{small['group']}”: choose another column."
-    lost = [words.part(float(one["lost"])) for one in (small, large)]
-    compared = f"“{small['group']}” loses {lost[0]} points of training accuracy, “{large['group']}” {lost[1]}"
+    compared = "; ".join(f"“{one['group']}” {_loses(float(one['lost']))}" for one in (small, large))
     question = "Does privacy cost the smallest group more here?"
     draws = len(found.lost)
     if math.isnan(found.error):

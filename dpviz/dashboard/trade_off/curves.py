@@ -16,7 +16,8 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
-from dpviz.experiments.no_better import no_better_methods
+from dpviz.experiments.falling import falls
+from dpviz.experiments.no_better import LEAST, no_better_methods
 from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
 from dpviz.mechanisms import list_mechanisms
@@ -39,8 +40,15 @@ def headline(view: running.View) -> None:
         why = words.NO_VALUE[measure.needs]
         panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.")
         return
+    (top, floor), names = view.baselines(table), labels()
+    if measure.higher_is_better and top <= floor + LEAST:
+        panels.headline(
+            f"Nothing to compare: the non-private model has {measure.within} {words.measured(measure, top)}, no more than the "
+            "majority label.",
+            "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
+        )
+        return
     first, least = best_at(view), least_for(view, target)
-    floor, names = view.baselines(table)[1], labels()
     interval = None if least is None else view.interval(least.mechanism, target)
     panels.headline(
         words.best_at(first, names, floor, measure, len(at_budget(view))),
@@ -68,6 +76,37 @@ def guessing(view: running.View) -> None:
         for row in poor.to_dict("records")
     ]
     st.caption(words.markdown(f"No better than the majority label: {'; '.join(parts)}."))
+
+
+def falling(view: running.View) -> None:
+    """Which methods get worse as epsilon grows, and why; nothing while numbers come in."""
+    table = view.table()
+    if not len(table) or not view.status().state.over or no_value(view, table):
+        return
+    measure, known = view.choices.metric, labels()
+    found = view.once("falls", lambda: falls(table, measure.column))
+    real, luck = ([one for one in found if one.certain == certain] for certain in (True, False))
+    said = []
+    if real:
+        parts = [
+            f"{known[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
+            f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
+            for one in real
+        ]
+        said.append(
+            f"Less noise is not better everywhere: {'; '.join(parts)}. Training minimises the loss and not the {measure.within}; "
+            "with little noise a method approaches its own training without noise."
+        )
+        if measure.needs == "labels" and measure.id != "accuracy":
+            said.append("There the usual threshold may call nobody of a rare class positive; noise calls some rows so by chance.")
+    if luck:
+        parts = [f"{known[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
+        said.append(
+            f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
+            "More draws can."
+        )
+    if said:
+        st.caption(words.markdown(" ".join(said)))
 
 
 def best_at(view: running.View) -> pd.Series | None:
