@@ -39,6 +39,7 @@ if seen is not None:
         person.draw(own, seen, influence, chosen)
         person.readable(seen, chosen)
     finder.draw(seen, influence)
+    links.to("Groups and scores", "Does privacy cost some groups more, and why?", why="true")
     with st.expander("Axes of the map"):
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):

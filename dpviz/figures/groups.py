@@ -34,42 +34,50 @@ class GroupLine:
 
 
 def groups(
-    lines: Sequence[GroupLine], theme: Theme, *, here: float, ghost: tuple[float, Sequence[float]] | None = None
+    lines: Sequence[GroupLine],
+    theme: Theme,
+    *,
+    here: float,
+    ghost: tuple[float, Sequence[float]] | None = None,
+    shares: bool = True,
 ) -> go.Figure:
-    """Shares of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
+    """Values of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
 
     Args:
         here: the epsilon of the page, marked.
         ghost: epsilon of another run, and its value for each line: rings called A.
+        shares: whether values are drawn in percent; otherwise as they are.
     """
+    unit = 100 if shares else 1
     traces: list[Trace] = []
     values = [v for line in lines for c in ("low", "high") for v in line.points[c]] + [line.non_private for line in lines]
     last = max((float(line.points["epsilon"].max()) for line in lines), default=10.0)
     for line in lines:
-        traces += _band(line.points, line.look, line.name, small=line.small)
+        traces += _band(line.points, line.look, line.name, small=line.small, shares=shares)
         if math.isfinite(line.non_private):
             traces.append(
                 {
                     "x": [1.25 * last, 1.9 * last],
-                    "y": [100 * line.non_private] * 2,
+                    "y": [unit * line.non_private] * 2,
                     "mode": "lines",
                     "line": {"color": line.look.colour, "width": 4},
                     "showlegend": False,
-                    "hovertemplate": f"non-private, {plain(line.name)}: %{{y:.1f}} %<extra></extra>",
+                    "hovertemplate": f"non-private, {plain(line.name)}: %{{y:.{'1f}} %' if shares else '2f}}'}<extra></extra>",
                 }
             )
     if ghost is not None:
-        traces.append(_rings([ghost[0]] * len(lines), ghost[1], [line.look.colour for line in lines], theme))
+        rings = [unit * v for v in ghost[1]]
+        traces.append(_rings([ghost[0]] * len(lines), rings, [line.look.colour for line in lines], theme))
         values += ghost[1]
     entries = len(lines) + (ghost is not None)
-    return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True)
+    return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True, shares=shares)
 
 
-def _rings(epsilon: Sequence[float], shares: Sequence[float], colours: Sequence[str], theme: Theme) -> Trace:
+def _rings(epsilon: Sequence[float], values: Sequence[float], colours: Sequence[str], theme: Theme) -> Trace:
     """Marks of another run, called A."""
     return {
         "x": list(epsilon),
-        "y": [100 * v for v in shares],
+        "y": list(values),
         "mode": "markers",
         "name": "A",
         "marker": {"symbol": "circle-open-dot", "size": 17, "color": list(colours), "line": {"color": theme.ink, "width": 2}},
@@ -85,31 +93,34 @@ def gap(
     *,
     here: float,
     ghost: tuple[float, float] | None = None,
+    shares: bool = True,
 ) -> go.Figure:
     """Gap between the best and the worst group over epsilon, and that of the non-private model.
 
     Args:
         table: columns epsilon, mean, low, high.
         ghost: epsilon and gap of another run: a ring called A.
+        shares: whether the gap is drawn in points of percent; otherwise as it is.
     """
-    traces = _band(table, look, look.name)
+    unit = 100 if shares else 1
+    traces = _band(table, look, look.name, shares=shares)
     ends = [float(table["epsilon"].min()), float(table["epsilon"].max())]
     if math.isfinite(non_private):
         traces.append(
             {
                 "x": ends,
-                "y": [100 * non_private] * 2,
+                "y": [unit * non_private] * 2,
                 "mode": "lines",
                 "line": {"color": theme.ink, "width": 3},
-                "name": f"non-private: {100 * non_private:.1f} points",
+                "name": f"non-private: {100 * non_private:.1f} points" if shares else f"non-private: {non_private:.2f}",
                 "hoverinfo": "skip",
             }
         )
     values = [*table["high"], non_private, 0.0]
     if ghost is not None:
-        traces.append(_rings([ghost[0]], [ghost[1]], [theme.ink], theme))
+        traces.append(_rings([ghost[0]], [unit * ghost[1]], [theme.ink], theme))
         values.append(ghost[1])
-    return _figure(traces, values, table, theme, here, entries=2 + (ghost is not None), top=False)
+    return _figure(traces, values, table, theme, here, entries=2 + (ghost is not None), top=False, shares=shares)
 
 
 @dataclass(frozen=True)
@@ -176,9 +187,10 @@ def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Th
     )
 
 
-def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False) -> list[Trace]:
+def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False, shares: bool = True) -> list[Trace]:
     e = points["epsilon"].to_numpy(float)
-    mean, low, high = (100 * points[c].to_numpy(float) for c in ("mean", "low", "high"))
+    unit, digits = (100, 1) if shares else (1, 2)
+    mean, low, high = (unit * points[c].to_numpy(float) for c in ("mean", "low", "high"))
     band: Trace = {
         "x": [*e, *e[::-1]],
         "y": [*high, *low[::-1]],
@@ -196,8 +208,8 @@ def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False) -
         "name": shorten(name, 40),
         "line": {"color": look.colour, "dash": look.dash, "width": 1.5 if small else 3},
         "marker": {"symbol": look.symbol, "size": 9, "color": look.colour},
-        "text": [f"{a:.1f} to {b:.1f}" for a, b in zip(low, high, strict=True)],
-        "hovertemplate": f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.1f}} (%{{text}})<extra></extra>",
+        "text": [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in zip(low, high, strict=True)],
+        "hovertemplate": f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.{digits}f}} (%{{text}})<extra></extra>",
     }
     return [band, line]
 
@@ -211,11 +223,11 @@ def _figure(
     *,
     entries: int,
     top: bool,
+    shares: bool,
 ) -> go.Figure:
     ends = (float(points["epsilon"].min()), float(points["epsilon"].max()))
-    there = [100 * v for v in values if math.isfinite(v)]
-    low = 5 * math.floor((min(there, default=0.0) - 1) / 5) if top else 0.0
-    high = min(102.0, 5 * math.ceil((max(there, default=100.0) + 1) / 5) + 0.0)
+    there = [v for v in values if math.isfinite(v)]
+    low, high = _share_range(there, top) if shares else _score_range(there, top)
     ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
     above = 14 + LEGEND_LINE * entries
     marks: list[Trace] = []
@@ -235,5 +247,18 @@ def _figure(
             "tickvals": ticks,
             "ticktext": [f"{e:g}" for e in ticks],
         },
-        y={"range": [max(low, 0.0), high], "ticksuffix": " %" if top else ""},
+        y={"range": [low, high], "ticksuffix": " %" if top and shares else ""},
     )
+
+
+def _share_range(values: Sequence[float], top: bool) -> tuple[float, float]:
+    """Ends of an axis in percent, multiples of five; from 0 unless only the upper part matters."""
+    low = 5 * math.floor((100 * min(values, default=0.0) - 1) / 5) if top else 0.0
+    return max(low, 0.0), min(102.0, 5 * math.ceil((100 * max(values, default=1.0) + 1) / 5) + 0.0)
+
+
+def _score_range(values: Sequence[float], top: bool) -> tuple[float, float]:
+    """Ends of an axis of scores, with some room; from 0 unless only the upper part matters."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = 0.08 * ((high - low) or 1.0)
+    return (low - room if top else 0.0), high + room

@@ -38,6 +38,11 @@ def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
     assert not before.equals(page.table[-1].value)
     groups = next(t.value for t in page.table if "Test rows" in t.value.columns)
     assert list(groups.index) == ["below 30", "30 to 50", "50 or more"]
+    page.selectbox(key="own.of").set_value("mean_score").run()
+    assert not page.exception
+    said = text(page)
+    assert "mean score is −" in said
+    assert "Largest minus smallest mean score" in said
 
 
 def test_who_pays_is_shown_when_it_is_asked_for() -> None:

@@ -24,6 +24,7 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting.calls import shell_call
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+_SCORE = "mean_score"  # the one measure that is no share
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,19 +97,31 @@ def headline(seen: Seen, measure: str) -> None:
         gap = float(there.max() - there.min())
         base = seen.here.baseline_gap("non-private", measure)
         sentence = (
-            f"{start} {name} is {words.percent(there[worst])} for “{worst}” and {words.percent(there[best])} for “{best}”: "
-            f"{words.part(gap)} points apart, {words.part(base)} without privacy."
+            f"{start} {name} is {_value(measure, there[worst])} for “{worst}” and {_value(measure, there[best])} for “{best}”: "
+            f"{_apart(measure, gap)} apart, {_apart(measure, base, unit=False)} without privacy."
         )
     panels.headline(sentence)
     if seen.a is not None and seen.kept is not None:
         other = seen.a.curves(measure).set_index("group")["mean"][seen.a.compared].dropna()
-        apart = f"{words.part(float(other.max() - other.min()))} points apart" if len(other) > 1 else "nothing to compare"
+        apart = f"{_apart(measure, float(other.max() - other.min()))} apart" if len(other) > 1 else "nothing to compare"
         pinned.say(f"A is {pinned.title(seen.kept)}: {apart} there.")
+
+
+def _value(measure: str, value: float) -> str:
+    """A value of a measure in words."""
+    return words.two(value) if measure == _SCORE else words.percent(value)
+
+
+def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
+    """How far two groups are apart: "2.1 points", or "0.43" for scores."""
+    if measure == _SCORE:
+        return words.two(gap)
+    return f"{words.part(gap)} points" if unit else words.part(gap)
 
 
 def draw(seen: Seen, measure: str, theme: Theme) -> None:
     """Curves of all groups, and the gap between the best and the worst of them."""
-    found, spec = seen.over, seen.outcome.spec
+    found, spec, shares = seen.over, seen.outcome.spec, measure != _SCORE
     family = list_mechanisms()[spec.mechanism].family
     curves, gaps = found.curves(measure), found.gaps(measure)
     base = found.baseline("non-private", measure)
@@ -133,7 +146,7 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
             means = seen.a.curves(measure).set_index("group")["mean"]
             ghost = (seen.kept.epsilon, [float(means.get(name, math.nan)) for name in found.groups.names])
             summary += f" Rings are A at ε = {words.three(seen.kept.epsilon)}."
-        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost)
+        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares)
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary + _refused(seen), lambda: curves)
     with right:
@@ -144,15 +157,16 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
         method = charts.method_look(spec.mechanism, theme)
         mine = None if seen.a is None else seen.a.gaps(measure)
         ring = None if mine is None or mine.empty else (float(mine["epsilon"].iloc[0]), float(mine["mean"].iloc[0]))
-        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, ghost=ring)
+        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, ghost=ring, shares=shares)
         first, last = gaps.iloc[0], gaps.iloc[-1]
+        ends = [_apart(measure, one["mean"], unit=one is first) for one in (first, last)]
         summary = (
             f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows: "
-            f"{words.part(first['mean'])} points at ε = {words.three(first['epsilon'])}, {words.part(last['mean'])} at "
-            f"ε = {words.three(last['epsilon'])}, {words.part(level)} without privacy. The largest of several noisy values minus "
+            f"{ends[0]} at ε = {words.three(first['epsilon'])}, {ends[1]} at ε = {words.three(last['epsilon'])}, "
+            f"{_apart(measure, level, unit=False)} without privacy. The largest of several noisy values minus "
             "the smallest is above 0 even where all groups are alike."
         )
-        st.markdown("**Gap: largest minus smallest, in points**")
+        st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
         charts.chart(fig, "gap", summary, lambda: gaps)
 
 

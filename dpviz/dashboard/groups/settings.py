@@ -53,9 +53,8 @@ CUTS: Field[tuple[float, ...]] = Field(
     ),
     (),
 )
-_SHARES = {name: label for name, label in MEASURES.items() if name != "mean_score"}
 MEASURE: Field[str] = Field(
-    "of", Choice(label="What is measured", help="", options=tuple(_SHARES), names=_SHARES), "accuracy", few=0
+    "of", Choice(label="What is measured", help="", options=tuple(MEASURES), names=MEASURES), "accuracy", few=0
 )
 
 

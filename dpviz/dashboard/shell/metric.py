@@ -73,6 +73,7 @@ def _level(measure: Metric) -> None:
         args=(measure.kind,),
         help=_LEVEL_HELP[measure.kind],
     )
+    st.caption("The best threshold for it is found on the test rows themselves, for each model. No ε covers that choice.")
 
 
 def _level_changed(kind: str) -> None:
