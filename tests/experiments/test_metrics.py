@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics as referee
 
+import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments import metrics
-from dpviz.experiments.metrics import METRICS, default_metric, get_metric, levels_of, measure, metric_of_column
+from dpviz.experiments.metrics import METRICS, default_metric, get_metric, levels_of, measure, measure_models, metric_of_column
+from dpviz.experiments.setup import setup_for
 
 
 def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:
@@ -81,6 +84,25 @@ def test_without_a_second_class_ranks_have_no_value_and_accuracy_has() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert found["f1"][0] == referee.f1_score([1, 1, 1], [1, -1, 1])
+
+
+@pytest.mark.parametrize("label", [1.0, -1.0])
+def test_what_has_a_value_for_one_class_is_that_of_scikit_learn(label: float) -> None:
+    y, s = np.full(40, label), 2 * np.random.default_rng(1).standard_normal((3, 40))
+    for name in ("accuracy", "log-loss", "calibration-error"):
+        theirs = [referred(name, y, row, 0.5, 0.05) for row in s]
+        np.testing.assert_allclose(measure(s, y, [name])[name], theirs, rtol=1e-12)
+    p = 1 / (1 + np.exp(-s))
+    np.testing.assert_allclose(measure(s, y, ["brier"])["brier"], ((p - (label > 0)) ** 2).mean(axis=1), rtol=1e-12)
+
+
+def test_weights_of_either_zero_give_equal_scores() -> None:
+    setup = setup_for(dpviz.RunSpec("teaching"))
+    theta = np.stack([np.zeros(setup.problem.m), -np.zeros(setup.problem.m)])
+    found = measure_models(setup.problem.model, theta, setup.test)
+    pd.testing.assert_series_equal(found.loc[0], found.loc[1], check_names=False)
+    assert found.at[1, "roc_auc"] == 0.5
+    assert found.at[1, "accuracy"] == (setup.test.y > 0).mean(), "a score of 0 calls a row positive"
 
 
 def test_models_without_probabilities_have_no_log_loss() -> None:
