@@ -48,7 +48,7 @@ def groups(
         ghost: epsilon of another run, and its value for each line: rings called A.
         shares: whether values are drawn in percent; otherwise as they are.
     """
-    unit = 100 if shares else 1
+    unit, shown = (100, "%{y:.1f} %") if shares else (1, "%{y:.2f}")
     traces: list[Trace] = []
     values = [v for line in lines for c in ("low", "high") for v in line.points[c]] + [line.non_private for line in lines]
     last = max((float(line.points["epsilon"].max()) for line in lines), default=10.0)
@@ -62,7 +62,7 @@ def groups(
                     "mode": "lines",
                     "line": {"color": line.look.colour, "width": 4},
                     "showlegend": False,
-                    "hovertemplate": f"non-private, {plain(line.name)}: %{{y:.{'1f}} %' if shares else '2f}}'}<extra></extra>",
+                    "hovertemplate": f"non-private, {plain(line.name)}: {shown}<extra></extra>",
                 }
             )
     if ghost is not None:
