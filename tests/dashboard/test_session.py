@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
+import tomllib
+import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit import config
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.shell import session
@@ -247,3 +252,25 @@ def test_streamlit_still_has_what_is_relied_on() -> None:
     again = generate_xsrf_token_string(*decode_xsrf_token_string(token))
     assert decode_xsrf_token_string(again)[0] == decode_xsrf_token_string(token)[0], "the same browser, another cookie"
     assert MemorySessionStorage()._cache._ttl > LINGER + session._TICK
+
+
+def test_garbage_is_collected_now_and_then_and_not_after_every_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
+    assert shipped["runner"]["postScriptGC"] is False
+    assert config.get_option("runner.postScriptGC") is not None, "Streamlit still knows it"
+
+    class Part: ...
+
+    one, other = Part(), Part()
+    one.other, other.one = other, one  # type: ignore[attr-defined]
+    gone = weakref.ref(one)
+    monkeypatch.setattr(session, "_visits", {})
+    monkeypatch.setattr(session, "_TICK", 0.0)
+    gc.disable()
+    try:
+        del one, other
+        assert gone() is not None
+        session._keep_watch()
+        assert gone() is None
+    finally:
+        gc.enable()
