@@ -49,6 +49,25 @@ def sweep_call(sweep: SweepSpec) -> str:
     return f"import dpviz\n\n{_rows(sweep.dataset)}table = dpviz.run_sweep(dpviz.SweepSpec({call}))\ntable"
 
 
+def sweep_shell_call(sweep: SweepSpec) -> str:
+    """The same sweep from a shell: what differs from the default, and always dataset, mechanisms and budgets."""
+    plain = [f.name for f in fields(sweep) if f.name not in ("mechanisms", "epsilons", "metrics")]
+    given = {
+        name: getattr(sweep, name) for name in plain if name == "dataset" or getattr(sweep, name) != getattr(SweepSpec, name)
+    }
+    table = _table(sweep.dataset)
+    first = []
+    if table is not None:
+        given.pop("dataset")
+        first = [table[0], *_flags(table[1])]
+    options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in given.items() if name != "dataset"]
+    options += [f"--dataset={given['dataset']}"] if "dataset" in given else []
+    options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
+    knobs = {key: value for run in sweep.runs() for key, value in run.to_query().items() if "." in key}
+    options += [f"--set={key}={value}" for key, value in knobs.items()]
+    return shlex.join(["dpviz", "sweep", *first, *options, *(f"--metric={one}" for one in sweep.metrics), "--out=sweep.csv"])
+
+
 def dataset_call(name: str, intercept: bool, scaling: str) -> str:
     """The call that gives a dataset's rows as they are trained on."""
     rows = _rows(name) or f"rows = dpviz.load_dataset({name!r}, intercept={intercept}, scaling={scaling!r})\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -13,13 +14,15 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.cli.main import main
+from dpviz.cli.main import main, parser
+from dpviz.cli.sweep import spec_of
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.figures import style
 from dpviz.reporting import Document, Table, python_call, render, report_of, shell_call
+from dpviz.reporting.calls import sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
@@ -120,6 +123,17 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["report", link, "--out", str(tmp_path / "a.ipynb")]) == 0
     assert json.loads((tmp_path / "a.ipynb").read_text())["nbformat"] == 4
     assert main(["report", link, "--out", str(tmp_path / "a.pdf")]) == 2
+
+
+def test_the_call_of_a_sweep_gives_the_same_sweep() -> None:
+    knobs = {"dp-gd": {"steps": 7, "clip_norm": 0.5}, "output-gaussian": {"refined": True}}
+    sweep = dpviz.SweepSpec(
+        "census-100", "svm", knobs, [0.1, 1 / 3], 3, 1e-4, 0.02, 1, 2, False, "clip", 5, ["recall-at-precision=0.6"]
+    )
+    options = parser().parse_args(shlex.split(sweep_shell_call(sweep))[1:])
+    again = spec_of(options)
+    assert dataclasses.replace(again, metrics=sweep.metrics) == sweep
+    assert options.metric == list(sweep.metrics)
 
 
 def test_the_same_run_gives_the_same_notebook() -> None:

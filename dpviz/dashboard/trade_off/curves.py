@@ -23,7 +23,7 @@ from dpviz.figures import curves as figure
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
-from dpviz.reporting.calls import sweep_call
+from dpviz.reporting.calls import sweep_call, sweep_shell_call
 
 _OLD = "dpviz.picture"
 
@@ -373,8 +373,8 @@ def how(view: running.View) -> None:
                 r"\Pr[\text{right guess}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
             )
             st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
-        st.markdown("The same numbers from a shell, with the settings saved above:")
-        repeat.shell("dpviz sweep dpviz-sweep.toml --out sweep.csv")
+        st.markdown("The same numbers from a shell; `dpviz sweep dpviz-sweep.toml` takes the settings saved above:")
+        repeat.shell(sweep_shell_call(view.sweep))
         st.markdown("and from Python:")
         repeat.python(sweep_call(view.sweep))
 
