@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import plotly.graph_objects as go
@@ -68,14 +68,7 @@ def training_map(
     looks = _looks(n, noised, used, kinds, theme)
     colour, bar = _logarithmic(influence, unit)
     amounts = _amounts(influence)
-
-    def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
-        marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
-        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows], unit)
-        return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
-
-    layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
-    traces = [dots(*one) for one in layers if one[0].any()]
+    traces = _layers(xy, row_ids, looks, above, picked, (colour, width, amounts), kind, unit, theme)
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
@@ -84,6 +77,35 @@ def training_map(
     more = LEGEND_LINE if ghost is not None and ghost.any() else 0
     layout = _layout(names, ticks, more)
     return figure(theme, traces, height=MAP + more, coloraxis=scale, annotations=notes, **layout)
+
+
+def _layers(
+    xy: NDArray[np.float32],
+    row_ids: NDArray[np.integer],
+    looks: _Looks,
+    above: NDArray[np.bool_],
+    picked: NDArray[np.bool_] | None,
+    sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
+    kind: str,
+    unit: str,
+    theme: Theme,
+) -> list[Trace]:
+    """The points of each kind of rows, those that are raised after the others.
+
+    Args:
+        above: (n,) raised rows.
+        picked: (n,) rows that stand out; None where all do.
+        sizes: (n,) colours, (n,) widths and (n,) amounts to be read, where there are any.
+    """
+    colour, width, amounts = sizes
+
+    def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
+        marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
+        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows], unit)
+        return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
+
+    layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
+    return [dots(*one) for one in layers if one[0].any()]
 
 
 def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
