@@ -102,8 +102,11 @@ def of_song(trial: Trial) -> Iterator[bool]:
     cal = trial.declared(problem)
     sizes = np.tile([5, 6], built.passes)
     lengths = built.step_size * unit / np.sqrt(np.arange(1, len(sizes) + 1))
-    m = problem.m
-    spread = end_of_descent(lengths, cal.noise_scale * 5 / sizes, problem.lam)
+    m, steps = problem.m, len(sizes)
+    # the draw of step t in iterate k, shrunk by the regulariser of the steps between
+    part = np.array([[np.prod(1 - problem.lam * lengths[t + 1 : k + 1]) * (t <= k) for t in range(steps)] for k in range(steps)])
+    released = part[steps // 2 :].mean(axis=0) if built.average else part[-1]
+    spread = np.linalg.norm(released * lengths * cal.noise_scale * 5 / sizes)
     yield mean_is((trial.theta(problem, cal) ** 2).sum(axis=1), m * (m + 1) * spread**2)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dpviz.experiments.metrics import Metric
     from dpviz.experiments.run import Result
 
+_MOST_LOST = 6  # lines about what a table lost on its way
+
 
 def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
@@ -53,6 +55,7 @@ def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *_guessing(result, chosen),
         *_rare(result),
+        *_lost(result),
         *answers.remarks(cal),
     ]
 
@@ -69,6 +72,7 @@ def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
         "training_rows": setting.n,
         "features": setting.d,
         "looked_at": result.setup.dataset.looked_at,
+        "lost": [one.sentence for one in result.setup.dataset.lost],
         "guarantee": answers.guarantee(result.calibration),
         "accuracy": {
             "mean": result.accuracy.mean(),
@@ -110,6 +114,13 @@ def _rare(result: Result) -> list[tuple[str, str]]:
         return []
     share = 100 * rarer_share(y)
     return [("note", f"the rarer class has {share:.1f} % of the rows, so the majority label alone is right {100 - share:.1f} %")]
+
+
+def _lost(result: Result) -> list[tuple[str, str]]:
+    """What the table lost on its way, a line each; the first few of many."""
+    lost = [str(one.sentence) for one in result.setup.dataset.lost]
+    more = [f"and {len(lost) - _MOST_LOST} more; --json has them all"] if len(lost) > _MOST_LOST else []
+    return [("not trained on", sentence) for sentence in [*lost[:_MOST_LOST], *more]]
 
 
 def _measured(result: Result, metric: Metric) -> str:

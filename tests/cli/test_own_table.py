@@ -34,6 +34,14 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.csv"
 
 
+def test_a_run_says_what_the_table_lost(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "mine.csv", *FLAGS[:4], "--drop", "note", *RUN]) == 0
+    said = capsys.readouterr().out
+    assert "not trained on:" in said
+    assert "note" in said.partition("not trained on:")[2], "the column that was dropped"
+    assert "job" in said.partition("not trained on:")[2], "the row with a gap"
+
+
 def accuracy(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:
     assert main(["run", *arguments, *RUN, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

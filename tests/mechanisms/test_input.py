@@ -42,7 +42,7 @@ def has_unit_variance(draws: np.ndarray) -> bool:
 def test_published_noise_scales() -> None:
     kang = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
     assert kang.noise_scale == pytest.approx(0.07590932062298118, rel=1e-9)
-    dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01)
+    dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
     assert dbdp.noise_scale == pytest.approx(0.7587135646925731, rel=1e-9)
     assert dbdp.details["batch_size"] == 32
     pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl", steps=50)

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
-from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn
+from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn, substreams
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
@@ -328,6 +328,33 @@ def test_song_batches_are_disjoint_and_never_short() -> None:
     fit = mechanism.fit(Training(problem, [cal], spawn(0, 2)))
     assert fit.record.visits is not None
     assert np.all(fit.record.visits == 3)
+
+
+def test_song_releases_the_mean_of_its_second_half() -> None:
+    """Five steps by hand: the mean of the last three iterates, or the last one."""
+    problem, (stream,) = make_problem(n=50), spawn(3, 1)
+    budget, ends = Budget(1.0, 1e-5), []
+    mean, last = SongSGD(batch=10, step_size=2.0), SongSGD(batch=10, step_size=2.0, average=False)
+    batches = shuffled_batches(mean.edges(problem.setting))(generator(substreams(stream, 2)[0]))
+    theta = np.zeros((1, problem.m))
+    for t in range(5):
+        gradient = problem.model.sum_gradient(theta, problem.rows.batch(batches(t))) / 10 + problem.lam * theta
+        theta = theta - 2.0 * problem.setting.unit_step / np.sqrt(t + 1) * gradient
+        ends.append(theta[0])
+    for built, expected in ((mean, np.mean(ends[2:], axis=0)), (last, ends[-1])):
+        clean = built.calibrate(problem.setting, budget).noiseless()
+        found = built.fit(Training(problem, [clean], [stream])).theta[0, 0]
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+        assert built.calibrate(problem.setting, budget).noise_scale == mean.calibrate(problem.setting, budget).noise_scale
+
+
+def test_the_rule_of_song_knows_time_and_noise_of_the_mean() -> None:
+    """A and B from the iterates of four unit steps, written out: each draw is in all iterates from its own step on."""
+    lengths = 1 / np.sqrt(np.arange(1, 5))
+    iterates = np.tril(np.ones((4, 4))) * lengths
+    for average, kept in ((True, 2), (False, 1)):
+        released = iterates[-kept:].mean(axis=0)
+        assert SongSGD(average=average)._weights(4) == pytest.approx((released.sum(), np.linalg.norm(released)), rel=1e-12)
 
 
 # Bassily ----------------------------------------------------------------------------------------------------

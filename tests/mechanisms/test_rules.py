@@ -67,12 +67,13 @@ def test_input_perturbation_takes_more_steps_where_noise_lets_it() -> None:
     assert [method.value("steps", get_model("svm").setting(n, 14, 1e-3)) for n in (142, 100_000)] == [100, 200]
 
 
-def test_song_makes_more_batches_where_noise_is_small() -> None:
-    """Budgets with different batches are trained together, and each as if it were alone."""
-    specs = [dpviz.RunSpec("teaching", mechanism="song-sgd", seeds=2, epsilon=e) for e in (0.1, 10.0)]
+@pytest.mark.parametrize(("name", "counted"), [("song-sgd", "batches"), ("dbdp", "steps"), ("outpert-gd", "steps")])
+def test_less_noise_leaves_time_for_more_steps(name: str, counted: str) -> None:
+    """Budgets with different numbers of steps are trained together, and each as if it were alone."""
+    specs = [dpviz.RunSpec("teaching", mechanism=name, seeds=2, epsilon=e) for e in (0.1, 10.0)]
     alone = [dpviz.run(spec) for spec in specs]
-    batches = [run.calibration.details["smallest_batch"] for run in alone]
-    assert batches[0] > 2 * batches[1]
+    few, many = (run.calibration.details[counted] for run in alone)
+    assert many > 2 * few
     together = run_epsilons(specs[0], [0.1, 10.0])
     for one, both in zip(alone, together, strict=True):
         np.testing.assert_allclose(one.theta, both.theta, rtol=1e-4, atol=1e-6)

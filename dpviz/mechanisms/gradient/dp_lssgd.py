@@ -37,6 +37,14 @@ class DPLSSGD(EqualSteps):
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G\sqrt{G^2 p\log(1/\delta)}}{n\varepsilon}\right)"
 
+    epochs: float = knob(
+        40.0,
+        "Epochs",
+        "Steps times sampling rate; twice those of DP-SGD, as smoothing shortens the gradient where steps cannot make up for it.",
+        low=0.1,
+        high=1000.0,
+        log=True,
+    )
     smoothing: float = knob(1.0, "Smoothing", "s; 0 is DP-SGD, larger smooths more.", low=0.0, high=10.0)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

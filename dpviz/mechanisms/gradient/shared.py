@@ -64,6 +64,7 @@ class Plan:
         clip_norm: longest contribution of a row.
         smooth: what is done to the noisy gradient of the whole objective, (E, m) -> (E, m).
         radius: the iterates are projected to the ball of this radius.
+        averaged: how many of the last iterates the result is the mean of, at least 1.
     """
 
     batches: Batches
@@ -74,6 +75,7 @@ class Plan:
     clip_norm: float
     smooth: Callable[[Floats], Floats] | None = None
     radius: float = np.inf
+    averaged: int = 1
 
     @property
     def steps(self) -> int:
@@ -154,6 +156,7 @@ def train(
         sampling, noise = (generator(part) for part in substreams(streams[s], 2))
         batches = plan.batches(sampling)
         theta = np.repeat(problem.model.initial(m, streams[s : s + 1]), e, axis=0)
+        total = np.zeros_like(theta)
         for t in range(plan.steps):
             tick(t / plan.steps)
             if path is not None and s < path.shape[1]:
@@ -168,9 +171,11 @@ def train(
             theta -= lengths[:, t, None] * (direction if plan.smooth is None else plan.smooth(direction))
             if plan.radius < np.inf:
                 theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=1), plan.radius)[:, None]
+            if t >= plan.steps - plan.averaged:
+                total += theta
             if visits is not None:
                 visits[0, s, index] += 1
-        return theta
+        return total / plan.averaged
 
     heavy = plan.divisor.mean() * e * m >= THREADS_FROM
     trained = map_streams(work, len(streams), training.monitor, parallel=bool(heavy))

@@ -32,6 +32,16 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import dbdp_sigma
 
+_STEPS = (10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 300, 400)
+_AT_BUDGET = Budget(2.0, 1e-5)  # for which a number of steps is shown where no budget is known
+
+
+@dataclass(frozen=True)
+class Descent(StepSize):
+    """Step length and number of steps."""
+
+    steps: int
+
 
 @dataclass(frozen=True)
 class DBDP(NoisesRows, HasWorstPair, CountsSteps):
@@ -54,7 +64,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
-    steps: int = steps_knob("Mini-batch steps T", "100, or 50 below 10,000 rows, where the noise leaves time for no more")
+    steps: int = steps_knob("Mini-batch steps T", "as many of the longest steps as the noise leaves time for, at most 400")
     step_size: float = step_size_knob()
     batch: float = knob(
         1.0,
@@ -76,23 +86,39 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "steps":
-            return 100 if setting.n >= 10_000 else 50
-        return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
+            return self._steps(setting, _AT_BUDGET if budget is None else budget)
+        steps = int(self.value("steps", setting, budget))
+        return self._step_size(setting, steps, 0.0 if budget is None else self._sigma(setting, budget, steps))
 
-    def _step_size(self, setting: Setting, sigma: float) -> float:
+    def _steps(self, setting: Setting, budget: Budget) -> int:
+        """The fewest steps that give the longest training time, up to 5 %.
+
+        The noise allows about the same time for all numbers of steps, as it grows with their root. The longest steps
+        reach it late where there are few of them; many raise the curvature by their larger noise.
+        """
+        # without the knob's smallest value, with which more steps would seem to train for longer
+        sizes = [self._by_noise(setting, steps, self._sigma(setting, budget, steps), shortest=0.0) for steps in _STEPS]
+        time = [steps * size for steps, size in zip(_STEPS, sizes, strict=True)]
+        return next(steps for steps, reached in zip(_STEPS, time, strict=True) if reached >= 0.95 * max(time))
+
+    def _step_size(self, setting: Setting, steps: int, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for this noise."""
-        size = self._batch_size(setting.n)
-        return self.step_size or noisy_rows_step(setting, self.step_count(setting), sigma, sigma / math.sqrt(size), size)
+        return self.step_size or self._by_noise(setting, steps, sigma)
 
-    def _sigma(self, setting: Setting, budget: Budget) -> float:
+    def _by_noise(self, setting: Setting, steps: int, sigma: float, *, shortest: float = 0.01) -> float:
+        size = self._batch_size(setting.n)
+        return noisy_rows_step(setting, steps, sigma, sigma / math.sqrt(size), size, shortest=shortest)
+
+    def _sigma(self, setting: Setting, budget: Budget, steps: int) -> float:
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
         lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         q = self._q(setting.n)
-        return dbdp_sigma(q, self.step_count(setting), budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
+        return dbdp_sigma(q, steps, budget.epsilon, budget.delta, c=self.c, lipschitz=lipschitz)  # eq. (10)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        q, sigma = self._q(setting.n), self._sigma(setting, budget)
+        q, steps = self._q(setting.n), int(self.value("steps", setting, budget))
+        sigma = self._sigma(setting, budget, steps)
         facts = same_label_facts(sigma, budget.delta)
         return Calibration.claimed(
             budget,
@@ -110,10 +136,9 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 f"The publication leaves c open; here c = {self.c:g}. Algorithm 1 also publishes the perturbed rows.",
                 *unbounded_note(setting, self.lipschitz),
             ),
-            for_training=StepSize(self._step_size(setting, sigma)),
+            for_training=Descent(self._step_size(setting, steps, sigma), steps),
             details={
                 "q": q,
-                "steps": float(self.step_count(setting)),
                 "batch_size": float(self._batch_size(setting.n)),
                 **facts,
             },
@@ -129,9 +154,9 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         sigma, size = training.scales, self._batch_size(n)
         noisy = feature_noise_of(problem.model)
         theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
-        step = training.step_lengths[:, None]
-        lengths, visits = np.zeros((len(streams), n)), np.zeros((1, len(streams), n))
-        steps = self.step_count(problem.setting)
+        counts = np.array([c.values(Descent).steps for c in training.calibrations])
+        steps = int(counts.max())
+        lengths, visits = np.zeros((len(streams), n)), np.zeros((len(counts), len(streams), n))
         for s, stream in enumerate(streams):
             draws = row_draws(stream, n, d)  # lines 3 and 4
             if record:
@@ -141,7 +166,9 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
             for t in range(steps):
                 training.monitor((s + t / steps) / len(streams))
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
-                visits[0, s, chosen] += 1
+                going = t < counts  # budgets with fewer steps stand still after their last one
+                visits[np.ix_(going, [s], chosen)] += 1
+                step = np.where(going, training.step_lengths, 0.0)[:, None]
                 gradient = noisy.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
             theta[:, s] = current

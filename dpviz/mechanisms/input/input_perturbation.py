@@ -37,7 +37,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_USUAL_STEPS = 100
+_USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
 
@@ -62,7 +62,8 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     rate = r"O\!\left(\frac{\alpha(2LD+G)G^3 d\log^2 n\,\log(1/\delta)}{n(n-1)\sqrt{\Delta}\,\varepsilon^2}\right)"
 
     steps: int = steps_knob(
-        "Gradient steps on the perturbed rows", "100 to 200, as many as the noise of ε = 2 lets train; fewer where λ is large"
+        "Gradient steps on the perturbed rows",
+        "100 to 200 (network: 400), as many as the noise of ε = 2 lets train; fewer where λ is large",
     )
     step_size: float = step_size_knob()
     sharing: str = knob(
@@ -98,8 +99,11 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         """Steps that give the longest training time.
 
         The longest steps allow T eta; the noise grows with the root of T, so that the time it allows falls with T. All
-        budgets take the same number of steps: that for epsilon = 2.
+        budgets take the same number of steps: that for epsilon = 2. A network takes more, shorter steps: at the end of
+        long ones it goes to and fro between the majority label and better models.
         """
+        if not setting.linear:
+            return _NETWORK_STEPS
         most = rules.full_steps(setting)
         time = []
         tried = np.unique(np.geomspace(min(_USUAL_STEPS, most), most, 9).round()).tolist()

@@ -95,7 +95,7 @@ def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floa
     )
 
 
-def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, size: int) -> float:
+def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, size: int, *, shortest: float = 0.01) -> float:
     """Step size in units of 1/L on rows with noise N(0, sigma^2 I), by the rule that balances noise and training.
 
     The largest eigenvalue of the mean of z z' over `size` rows of noise is near sigma^2 (1 + sqrt(d/size))^2
@@ -104,7 +104,8 @@ def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, s
     Args:
         spread: what the noise of the rows is on a step's mean gradient, per coordinate, for a slope of 1.
         size: rows in a step.
+        shortest: smallest value of the knob.
     """
     slope = min(1.0, setting.G)
     steeper = 1 + sigma**2 * (1 + math.sqrt(setting.d / size)) ** 2
-    return rules.step_size(setting, steps, slope * spread, steeper=steeper)
+    return rules.step_size(setting, steps, slope * spread, shortest=shortest, steeper=steeper)
