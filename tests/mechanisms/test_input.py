@@ -269,6 +269,21 @@ def test_dbdp_reads_batches_of_perturbed_rows() -> None:
     )
 
 
+def test_dbdp_takes_more_steps_where_there_is_less_noise() -> None:
+    """Budgets with different numbers of steps are trained together, and each as if it were alone."""
+    setting = get_model("logistic").setting(16_000, 27, 1e-3)
+    few, many = (get_mechanism("dbdp")().value("steps", setting, Budget(e, 1e-5)) for e in (1.0, 10.0))
+    assert many > 4 * few
+    problem, streams = make_problem(n=60), spawn(2, 2)
+    built = [get_mechanism("dbdp")(steps=k, step_size=1.0) for k in (3, 8)]
+    cals = [b.calibrate(problem.setting, BUDGET) for b in built]
+    together = built[0].fit(Training(problem, cals, streams))
+    for e in range(2):
+        alone = built[e].fit(Training(problem, [cals[e]], streams))
+        np.testing.assert_allclose(together.theta[e], alone.theta[0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(together.record.visits[e], alone.record.visits[0])
+
+
 def test_work_can_be_cancelled() -> None:
     class Cancelled(Exception): ...
 

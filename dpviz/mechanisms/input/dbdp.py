@@ -64,7 +64,10 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
-    steps: int = steps_knob("Mini-batch steps T", "as many of the longest steps as the noise leaves time for, at most 400")
+    steps: int = steps_knob(
+        "Mini-batch steps T",
+        "from 10,000 rows on as many of the longest steps as the noise leaves time for, at most 400 (network: 100); else 50",
+    )
     step_size: float = step_size_knob()
     batch: float = knob(
         1.0,
@@ -96,6 +99,10 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         The noise allows about the same time for all numbers of steps, as it grows with their root. The longest steps
         reach it late where there are few of them; many raise the curvature by their larger noise.
         """
+        if setting.n < 10_000:
+            return 50  # batches of few rows meet the same noise again, of which the rule knows nothing
+        if not setting.linear:
+            return 100
         # without the knob's smallest value, with which more steps would seem to train for longer
         sizes = [self._by_noise(setting, steps, self._sigma(setting, budget, steps), shortest=0.0) for steps in _STEPS]
         time = [steps * size for steps, size in zip(_STEPS, sizes, strict=True)]
@@ -167,7 +174,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 training.monitor((s + t / steps) / len(streams))
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 going = t < counts  # budgets with fewer steps stand still after their last one
-                visits[np.ix_(going, [s], chosen)] += 1
+                visits[np.flatnonzero(going)[:, None], s, chosen] += 1
                 step = np.where(going, training.step_lengths, 0.0)[:, None]
                 gradient = noisy.noisy_gradient(current, problem.rows.take(chosen), draws[chosen], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
