@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dpviz.dashboard.groups import PAYS, over_epsilon, payers, settings
 from dpviz.dashboard.kit import guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
@@ -9,7 +10,7 @@ from dpviz.dashboard.work import in_front
 from dpviz.experiments import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
-own = fields.Group(KEYS, selection.of)
+own = fields.Group((*KEYS, *PAYS), lambda run: (*selection.of(run), *settings.paying(run)))
 answer = st.container()
 left, right = st.columns(2, gap="medium")
 with left:
@@ -39,7 +40,10 @@ if seen is not None:
         person.draw(own, seen, influence, chosen)
         person.readable(seen, chosen)
     finder.draw(seen, influence)
-    links.to("Groups and scores", "Does privacy cost some groups more, and why?", why="true")
+    with st.expander("Who pays: does privacy cost some groups of these rows more, and why?"):
+        over_epsilon.columns(own)
+        payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
+        links.to("Groups and scores", "These groups over ε", group=own["group"].value())
     with st.expander("Axes of the map"):
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):

@@ -268,3 +268,9 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     assert not page.exception
     assert "rows received noise" in sentence(page)
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
+
+
+def test_who_pays_stands_beside_the_same_rows() -> None:
+    page = opened(dataset="breast-cancer", mechanism="dp-gd", why="true", seeds="3")
+    assert "Does privacy cost the smallest group more here?" in support_pages.text(page)
+    assert any("Mean individual ε" in table.value.columns for table in page.table)

@@ -75,13 +75,18 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
 
 def controls(own: Group) -> None:
     """Column, cuts and measure."""
-    one, two, three = st.columns(3)
-    with one:
-        own["group"].draw()
-    with two:
-        own["cuts"].draw()
-    with three:
+    left, right = st.columns([2, 1])
+    with left:
+        columns(own)
+    with right:
         own["of"].draw()
+
+
+def columns(own: Group) -> None:
+    """The column of the table and its cuts."""
+    for place, key in zip(st.columns(2), ("group", "cuts"), strict=True):
+        with place:
+            own[key].draw()
 
 
 def headline(seen: Seen, measure: str) -> None:

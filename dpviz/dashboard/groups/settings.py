@@ -73,6 +73,11 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
     label = "Threshold on the probability" if probabilities else "Threshold on the score"
     threshold = Field("threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual)
+    return *paying(spec), MEASURE, threshold
+
+
+def paying(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """The groups, and whether they are compared row by row, for a run's table."""
     try:
         dataset = load_dataset(spec.dataset, intercept=spec.intercept)
         known, first = columns(dataset), suggested(dataset)
@@ -80,4 +85,4 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         known, first = {}, ""
     help_text = "Any column of the table, also one that is not trained on."
     column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(known)), first, few=0)
-    return column, CUTS, MEASURE, threshold, WHY
+    return column, CUTS, WHY
