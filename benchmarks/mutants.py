@@ -233,9 +233,9 @@ def read(path: Path) -> tuple[str, list[Mutant]]:
     return found["state"], [Mutant(name, outcome, tuple(change)) for name, outcome, change in found["mutants"]]
 
 
-def write(path: Path, module: str, mutants: list[Mutant]) -> None:
-    """Keeps the mutants of a module."""
-    found = {"state": state(module), "mutants": [[m.name, m.outcome, m.change] for m in mutants]}
+def write(path: Path, tried: str, mutants: list[Mutant]) -> None:
+    """Keeps the mutants of a module, with the `state` in which it was tried."""
+    found = {"state": tried, "mutants": [[m.name, m.outcome, m.change] for m in mutants]}
     files.write(path, json.dumps(found, indent=1).encode())
 
 
@@ -282,10 +282,11 @@ def main() -> int:
         return 0
     for module in () if options.report else modules:
         place = kept(options.results, module)
-        if read(place)[0] == state(module):
+        tried = state(module)  # before the run: who edits meanwhile is not taken for tried
+        if read(place)[0] == tried:
             continue
         try:
-            write(place, module, run(module, options.children, options.results / "unfinished"))
+            write(place, tried, run(module, options.children, options.results / "unfinished"))
         except subprocess.CalledProcessError as error:
             print(f"{module} could not be tried: {error}", file=sys.stderr)
     return 0 if report(modules, options.results) >= ENOUGH else 1
