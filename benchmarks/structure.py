@@ -31,6 +31,11 @@ FLOORS = (
 _FLOOR = {room: k for k, floor in enumerate(FLOORS) for room in floor}
 
 
+def _floor(room: str) -> int:
+    """Where a room lies; rooms of another package lie on one floor."""
+    return _FLOOR.get(room, 0)
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported name.
@@ -224,8 +229,8 @@ def report(package: Path) -> list[tuple[str, str, list[str]]]:
     every = modules(package)
     rooms = sorted({m.room for m in every} - {""})
     edges = between_rooms(every)
-    upward = [f"{a} -> {b}: {p}" for (a, b), places in sorted(edges.items()) for p in places if _FLOOR[a] < _FLOOR[b]]
-    level = [f"{a} -> {b}: {p}" for (a, b), places in sorted(edges.items()) for p in places if _FLOOR[a] == _FLOOR[b]]
+    upward = [f"{a} -> {b}: {p}" for (a, b), places in sorted(edges.items()) for p in places if _floor(a) < _floor(b)]
+    level = [f"{a} -> {b}: {p}" for (a, b), places in sorted(edges.items()) for p in places if _floor(a) == _floor(b)]
     of_rooms, of_modules = circles(edges), circles(early_edges(every))
     loose = [m.at(1) for m in every if not m.room and m.path.name != "__init__.py"]
     skips = [m.at(k) for m in every for k, line in enumerate(m.text.splitlines(), 1) if "fmt: skip" in line or "fmt: off" in line]
@@ -246,7 +251,7 @@ def report(package: Path) -> list[tuple[str, str, list[str]]]:
         ("files", f"{len(every)}", []),
         ("lines", f"{sum(n for n, _ in lines):,}", []),
         ("rooms", f"{len(rooms)}", rooms),
-        ("floors", f"{len({_FLOOR[r] for r in rooms})}", [", ".join(floor) for floor in FLOORS]),
+        ("floors", f"{len({_floor(r) for r in rooms})}", [", ".join(floor) for floor in FLOORS]),
         ("imports between rooms (pairs)", f"{len(edges)}", [f"{a} -> {b} ({len(p)})" for (a, b), p in sorted(edges.items())]),
         *((what, f"{len(found)}", found) for what, found in lists.items()),
         ("median file, lines", f"{statistics.median(n for n, _ in lines):g}", []),

@@ -47,6 +47,16 @@ class Curve:
     banded: bool = False
 
 
+_LEGEND_BELOW = {
+    "x": 0,
+    "xref": "container",
+    "xanchor": "left",
+    "y": -66 / PLOT,
+    "yanchor": "top",
+    "font": {"size": FONT_SIZE - 2},
+}
+
+
 def trade_off(
     curves: Sequence[Curve],
     theme: Theme,
@@ -92,14 +102,7 @@ def trade_off(
         height=(PLOT if narrow else plot) + top + 66 + below,
         margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + SIGN * longest)),
         showlegend=narrow,
-        legend={
-            "x": 0,
-            "xref": "container",
-            "xanchor": "left",
-            "y": -66 / PLOT,
-            "yanchor": "top",
-            "font": {"size": FONT_SIZE - 2},
-        },
+        legend=_LEGEND_BELOW,
         **_CLICKS,
         annotations=[
             _caption(title, 52 if odds else 8),

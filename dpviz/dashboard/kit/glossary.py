@@ -317,6 +317,11 @@ GLOSSARY = (
         "Receiver operating characteristic: the share of detections at each rate of false alarms, over all thresholds.",
         "Fawcett 2006",
     ),
+    Entry(
+        "AUC",
+        "Area under the ROC curve: how often a positive row has a higher score than a negative one.",
+        "Fawcett 2006",
+    ),
     Entry("SVM", "Support vector machine; its loss is smoothed here so that it has a gradient.", f"{_CMS}, section 3.4.2"),
 )
 
