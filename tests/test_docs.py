@@ -27,11 +27,12 @@ def test_readme_python_examples_run_one_after_the_other() -> None:
     assert isinstance(names["result"], dpviz.Result)
 
 
-def test_readme_has_one_command_each() -> None:
+def test_readme_has_two_commands_to_set_up_one_to_run_and_one_to_test() -> None:
     text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
-    assert len(blocks) == 2
-    assert all(len(block.strip().splitlines()) == 1 for block in blocks)
+    blocks = [block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", text, re.S)]
+    assert [len(block) for block in blocks] == [2, 1, 1]
+    assert blocks[1:] == [[".venv/bin/dpviz"], [".venv/bin/pytest"]]
+    assert re.search(r"<!-- test command -->\n```sh\n\.venv/bin/pytest\n```", text), ".ci/run looks for it there"
 
 
 def test_the_architecture_page_points_at_what_is_there() -> None:
