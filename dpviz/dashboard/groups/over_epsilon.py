@@ -60,15 +60,15 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         kept: run A, on the same rows.
     """
 
-    def single(done: Outcome) -> GroupReport:
-        one = Release(done.spec.epsilon, done.theta, done.labels, None, done.calibration.status.value)
-        return report(Releases(done.spec, (one,), ()), chosen)
+    def single(outcome: Outcome) -> GroupReport:
+        one = Release(outcome.spec.epsilon, outcome.theta, outcome.labels, None, outcome.calibration.status.value)
+        return report(Releases(outcome.spec, (one,), ()), chosen)
 
     def work(run: RunSpec, monitor: Monitor) -> Seen:
-        done = cached_runs.outcome(run, lambda share: monitor(share / 6))
+        outcome = cached_runs.outcome(run, lambda share: monitor(share / 6))
         made = releases(run, EPSILONS, lambda share: monitor((1 + 5 * share) / 6))
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
-        return Seen(done, single(done), report(made, chosen), len(made.refused), a, kept)
+        return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
     return in_front.computed(spec, work, "groups")
 
@@ -89,27 +89,27 @@ def columns(own: Group) -> None:
             own[key].draw()
 
 
-def headline(seen: Seen, measure: str) -> None:
+def headline(view: Seen, measure: str) -> None:
     """The widest gap at this epsilon, in one sentence."""
-    curve = seen.here.curves(measure).set_index("group")["mean"]
-    there = curve[seen.here.compared].dropna()
+    curve = view.here.curves(measure).set_index("group")["mean"]
+    there = curve[view.here.compared].dropna()
     name = MEASURES[measure].lower()
-    start = f"At ε = {words.three(seen.outcome.spec.epsilon)}"
+    start = f"At ε = {words.three(view.outcome.spec.epsilon)}"
     if len(there) < 2:
         sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
     else:
         worst, best = str(there.idxmin()), str(there.idxmax())
         gap = float(there.max() - there.min())
-        base = seen.here.baseline_gap("non-private", measure)
+        base = view.here.baseline_gap("non-private", measure)
         sentence = (
             f"{start} {name} is {_value(measure, there[worst])} for “{worst}” and {_value(measure, there[best])} for “{best}”: "
             f"{_apart(measure, gap)} apart, {_apart(measure, base, unit=False)} without privacy."
         )
     panels.headline(sentence)
-    if seen.a is not None and seen.kept is not None:
-        other = seen.a.curves(measure).set_index("group")["mean"][seen.a.compared].dropna()
+    if view.a is not None and view.kept is not None:
+        other = view.a.curves(measure).set_index("group")["mean"][view.a.compared].dropna()
         apart = f"{_apart(measure, float(other.max() - other.min()))} apart" if len(other) > 1 else "nothing to compare"
-        pinned.say(f"A is {pinned.title(seen.kept)}: {apart} there.")
+        pinned.say(f"A is {pinned.title(view.kept)}: {apart} there.")
 
 
 def _value(measure: str, value: float) -> str:
@@ -124,21 +124,21 @@ def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
     return f"{words.part(gap)} points" if unit else words.part(gap)
 
 
-def draw(seen: Seen, measure: str, theme: Theme) -> None:
+def draw(view: Seen, measure: str, theme: Theme) -> None:
     """Curves of all groups, and the gap between the best and the worst of them."""
-    found, spec, shares = seen.over, seen.outcome.spec, measure != _SCORE
+    sweep, spec, shares = view.over, view.outcome.spec, measure != _SCORE
     family = list_mechanisms()[spec.mechanism].family
-    curves, gaps = found.curves(measure), found.gaps(measure)
-    base = found.baseline("non-private", measure)
+    curves, gaps = sweep.curves(measure), sweep.gaps(measure)
+    base = sweep.baseline("non-private", measure)
     lines = [
         pictures.GroupLine(
-            name + (" (few rows)" if found.sizes.at[name, "small"] else ""),
+            name + (" (few rows)" if sweep.sizes.at[name, "small"] else ""),
             curves[curves["group"] == name],
             float(base[name]),
             look(theme, name, family, k),
-            bool(found.sizes.at[name, "small"]),
+            bool(sweep.sizes.at[name, "small"]),
         )
-        for k, name in enumerate(found.groups.names)
+        for k, name in enumerate(sweep.groups.names)
     ]
     left, right = st.columns(2, gap="medium")
     with left:
@@ -147,20 +147,20 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
             "Short lines at the right are the non-private model."
         )
         ghost = None
-        if seen.a is not None and seen.kept is not None:
-            means = seen.a.curves(measure).set_index("group")["mean"]
-            ghost = (seen.kept.epsilon, [float(means.get(name, math.nan)) for name in found.groups.names])
-            summary += f" Rings are A at ε = {words.three(seen.kept.epsilon)}."
+        if view.a is not None and view.kept is not None:
+            means = view.a.curves(measure).set_index("group")["mean"]
+            ghost = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
+            summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
         fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares)
         st.markdown(f"**{MEASURES[measure]} of each group**")
-        charts.chart(fig, "groups", summary + _refused(seen), lambda: curves)
+        charts.chart(fig, "groups", summary + _refused(view), lambda: curves)
     with right:
         if gaps.empty:
             panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value.")
             return
-        level = found.baseline_gap("non-private", measure)
+        level = sweep.baseline_gap("non-private", measure)
         method = charts.method_look(spec.mechanism, theme)
-        mine = None if seen.a is None else seen.a.gaps(measure)
+        mine = None if view.a is None else view.a.gaps(measure)
         ring = None if mine is None or mine.empty else (float(mine["epsilon"].iloc[0]), float(mine["mean"].iloc[0]))
         fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, ghost=ring, shares=shares)
         first, last = gaps.iloc[0], gaps.iloc[-1]
@@ -175,17 +175,17 @@ def draw(seen: Seen, measure: str, theme: Theme) -> None:
         charts.chart(fig, "gap", summary, lambda: gaps)
 
 
-def _refused(seen: Seen) -> str:
-    return f" {seen.refused} of {len(EPSILONS)} budgets cannot be met by this method." if seen.refused else ""
+def _refused(view: Seen) -> str:
+    return f" {view.refused} of {len(EPSILONS)} budgets cannot be met by this method." if view.refused else ""
 
 
-def table(seen: Seen) -> None:
+def table(view: Seen) -> None:
     """All measures of every group at the slider's epsilon."""
-    here, spec = seen.here, seen.outcome.spec
+    here, spec = view.here, view.outcome.spec
     st.header(f"Every group at ε = {words.three(spec.epsilon)}", anchor=False)
     curves = {name: here.curves(name).set_index("group")["mean"] for name in MEASURES}
     non_private, majority = here.baseline("non-private"), here.baseline("majority")
-    a = None if seen.a is None else seen.a.curves("accuracy").set_index("group")["mean"]
+    a = None if view.a is None else view.a.curves("accuracy").set_index("group")["mean"]
     rows = []
     for name in here.groups.names:
         size = here.sizes.loc[name]

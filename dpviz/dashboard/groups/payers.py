@@ -27,12 +27,12 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     def work(run: RunSpec, monitor: Monitor) -> Payers:
         return who_pays(run, grouping, monitor)
 
-    found = progress.working(spec, work, "payers")
-    if found is None:
+    payers = progress.working(spec, work, "payers")
+    if payers is None:
         return
-    table = found.table
+    table = payers.table
     with st.container(key="who-pays"):
-        st.markdown(words.markdown(sentence(found)))
+        st.markdown(words.markdown(sentence(payers)))
     fig = pictures.reasons(list(table["group"]), _panels(table), charts.method_look(spec.mechanism, theme), theme)
     text = (
         f"Points of training accuracy that each group loses to privacy, mean over {spec.seeds} noise draws, and what may explain "
@@ -89,20 +89,20 @@ def _loses(points: float) -> str:
     return f"{'loses' if points > 0 else 'gains'} {size} points of training accuracy"
 
 
-def sentence(found: Payers) -> str:
+def sentence(payers: Payers) -> str:
     """Whether privacy costs the smallest group more than the largest one here, and why."""
-    table = found.table
-    small, large = table.iloc[found.smallest], table.iloc[found.largest]
-    if found.smallest == found.largest:
+    table = payers.table
+    small, large = table.iloc[payers.smallest], table.iloc[payers.largest]
+    if payers.smallest == payers.largest:
         return f"All training rows are in one group, “{small['group']}”: choose another column."
     compared = "; ".join(f"“{one['group']}” {_loses(float(one['lost']))}" for one in (small, large))
     question = "Does privacy cost the smallest group more here?"
-    draws = len(found.lost)
-    if math.isnan(found.error):
+    draws = len(payers.lost)
+    if math.isnan(payers.error):
         return f"{question} One noise draw cannot tell: {compared}."
-    if not found.certain:
-        return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(found.error)}."
-    if found.more < 0:
+    if not payers.certain:
+        return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(payers.error)}."
+    if payers.more < 0:
         return f"{question} No: {compared}."
     said = {
         SMALL: f"small ({words.percent(small['share'])} of the rows)",
@@ -110,5 +110,5 @@ def sentence(found: Payers) -> str:
         f"{words.percent(1 - large['non_private_right'])})",
         CLIPPED: f"clipped more ({words.percent(small['clipped'])} of its gradients, against {words.percent(large['clipped'])})",
     }
-    why = " and ".join(said[reason] for reason in found.reasons)
+    why = " and ".join(said[reason] for reason in payers.reasons)
     return f"{question} Yes: {compared}. " + (f"It is {why}." if why else "It is neither small nor hard nor clipped more.")

@@ -15,36 +15,36 @@ from dpviz.figures import scores as pictures
 from dpviz.figures.style import Theme
 
 
-def draw(done: Outcome, threshold: Field[float], theme: Theme) -> None:
+def draw(outcome: Outcome, threshold: Field[float], theme: Theme) -> None:
     """All of it; words where the method gives no scores."""
-    found = scores(done.spec, done.theta, done.labels)
-    if found is None:
+    test_scores = scores(outcome.spec, outcome.theta, outcome.labels)
+    if test_scores is None:
         panels.empty("There are no scores here: the method releases a label, or all test rows are of one class.")
         return
-    names = load_dataset(done.spec.dataset, intercept=done.spec.intercept).label_names
-    at = threshold.draw(step=0.05 if found.probabilities else 0.1)
-    method = charts.method_look(done.spec.mechanism, theme)
+    names = load_dataset(outcome.spec.dataset, intercept=outcome.spec.intercept).label_names
+    at = threshold.draw(step=0.05 if test_scores.probabilities else 0.1)
+    method = charts.method_look(outcome.spec.mechanism, theme)
     left, right = st.columns(2, gap="medium")
     with left:
-        table = found.distribution()
-        fig = pictures.distributions(table, names, at, theme, probabilities=found.probabilities)
+        table = test_scores.distribution()
+        fig = pictures.distributions(table, names, at, theme, probabilities=test_scores.probabilities)
         text = (
             "Share of each class’s test rows by score, private (filled) and non-private (line); dotted: the threshold. "
             + words.OUTSIDE
         )
         charts.chart(fig, "scores", text, lambda: table)
     with right:
-        confusion(found, at, names)
+        confusion(test_scores, at, names)
     one, two = st.columns(2, gap="medium")
     with one:
-        roc = found.roc()
+        roc = test_scores.roc()
         fig = pictures.curve(roc, method, theme, x="false-positive rate", y="recall", diagonal=True)
-        charts.chart(fig, "roc", f"ROC curve; {_band(done)}. The diagonal is a score without information.", lambda: roc)
+        charts.chart(fig, "roc", f"ROC curve; {_band(outcome)}. The diagonal is a score without information.", lambda: roc)
     with two:
-        precision = found.precision_recall()
+        precision = test_scores.precision_recall()
         fig = pictures.curve(precision, method, theme, x="recall", y="precision")
-        charts.chart(fig, "precision-recall", f"Precision at each recall; {_band(done)}.", lambda: precision)
-    reliability = found.reliability()
+        charts.chart(fig, "precision-recall", f"Precision at each recall; {_band(outcome)}.", lambda: precision)
+    reliability = test_scores.reliability()
     if reliability.empty:
         panels.empty("A reliability diagram needs probabilities, which this model does not give.")
     else:
@@ -53,13 +53,13 @@ def draw(done: Outcome, threshold: Field[float], theme: Theme) -> None:
         charts.chart(fig, "reliability", text, lambda: reliability)
 
 
-def _band(done: Outcome) -> str:
-    return f"the band holds 80 % of {len(done.theta)} noise draws, the black line is non-private"
+def _band(outcome: Outcome) -> str:
+    return f"the band holds 80 % of {len(outcome.theta)} noise draws, the black line is non-private"
 
 
-def confusion(found: Scores, at: float, names: tuple[str, str]) -> None:
+def confusion(test_scores: Scores, at: float, names: tuple[str, str]) -> None:
     """What happens to the test rows at a threshold."""
-    table = found.confusion(at)
+    table = test_scores.confusion(at)
     negative, positive = names
     st.markdown(f"**Test rows at threshold {words.two(at)}**, mean over the noise draws")
     counts = (
@@ -77,9 +77,9 @@ def confusion(found: Scores, at: float, names: tuple[str, str]) -> None:
     rows = [(label, *(f"{table.at[m, name]:,.1f}" for m in (PRIVATE, NON_PRIVATE))) for name, label in counts]
     rows += [(label, *(_share(table.at[m, name]) for m in (PRIVATE, NON_PRIVATE))) for name, label in shares]
     tables.table(rows, ("", "Private", "Non-private"))
-    if at != found.usual:
+    if at != test_scores.usual:
         st.warning(
-            f"A threshold other than {found.usual:g} that is chosen by looking at private rows is **not covered by ε**. "
+            f"A threshold other than {test_scores.usual:g} that is chosen by looking at private rows is **not covered by ε**. "
             "Fix it in advance, choose it on public rows, or spend budget on it.",
             icon="⚠️",
         )

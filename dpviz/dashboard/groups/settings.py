@@ -80,9 +80,9 @@ def paying(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The groups, and whether they are compared row by row, for a run's table."""
     try:
         dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-        known, first = columns(dataset), suggested(dataset)
+        options, first = columns(dataset), suggested(dataset)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        known, first = {}, ""
+        options, first = {}, ""
     help_text = "Any column of the table, also one that is not trained on."
-    column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(known)), first, few=0)
+    column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(options)), first, few=0)
     return column, CUTS, WHY

@@ -20,9 +20,9 @@ def differences(a: Outcome, b: Outcome) -> None:
 _NAMES = ("Private", "Cost of noise", "Cost of training", "Non-private", "Attacks succeed at most", "Guarantee")
 
 
-def _column(done: Outcome) -> tuple[str, ...]:
+def _column(outcome: Outcome) -> tuple[str, ...]:
     """What the table says about one run."""
-    cost, measure = done.cost, done.cost.metric
+    cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         values = ("no value",) * 4
     else:
@@ -32,8 +32,8 @@ def _column(done: Outcome) -> tuple[str, ...]:
             words.amount(measure, cost.training),
             words.measured(measure, cost.non_private),
         )
-    limit = "–" if done.attack is None else words.percent(done.attack.accuracy)
-    return (title(done.spec), *values, limit, words.guarantee(done.calibration))
+    limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)
+    return (title(outcome.spec), *values, limit, words.guarantee(outcome.calibration))
 
 
 def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:

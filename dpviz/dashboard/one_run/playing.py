@@ -91,41 +91,41 @@ def _move(by: int) -> None:
         st.session_state["epsilon"] = beyond[0] if by > 0 else beyond[-1]
 
 
-def training(done: Outcome, theme: Theme, larger: float = 1.0) -> None:
+def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     """The decision lines after each step of training, with a button that plays them."""
-    found = progress.working(done.spec, lambda spec, _: trajectory(spec), "training")
-    drawn = planes.plane_of(done.spec, *done.theta.shape)
-    if found is None or drawn is None:
+    path = progress.working(outcome.spec, lambda spec, _: trajectory(spec), "training")
+    drawn = planes.plane_of(outcome.spec, *outcome.theta.shape)
+    if path is None or drawn is None:
         panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")
         return
-    assert done.non_private.theta is not None
-    iterates = [drawn.scores(theta) for theta in found.theta]
+    assert outcome.non_private.theta is not None
+    iterates = [drawn.scores(theta) for theta in path.theta]
     base = plane.decision_lines(
         drawn.points,
         drawn.labels,
         drawn.outlier,
         (drawn.axis, drawn.axis),
         iterates[-1],
-        drawn.scores(done.non_private.theta[None])[0],
-        charts.method_look(done.spec.mechanism, theme),
+        drawn.scores(outcome.non_private.theta[None])[0],
+        charts.method_look(outcome.spec.mechanism, theme),
         theme,
         names=drawn.names,
         classes=drawn.dataset.label_names,
         narrow=charts.narrow(),
     )
-    measure = done.cost.metric
-    means = found.measured(measure.id).mean(axis=1)
+    measure = outcome.cost.metric
+    means = path.measured(measure.id).mean(axis=1)
     end = "right" if measure.id == "accuracy" else measure.within
-    names = [f"step {k} of {found.total}: {words.measured(measure, a)} {end}" for k, a in zip(found.steps, means, strict=True)]
+    names = [f"step {k} of {path.total}: {words.measured(measure, a)} {end}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(enlarged(figure, larger), "training", _said(found, measure, means), rows=True)
+    charts.chart(enlarged(figure, larger), "training", _said(path, measure, means), rows=True)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 
-def _said(found: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:
+def _said(path: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:
     """The picture in words."""
     start, middle, end = (words.measured(measure, float(means[k])) for k in (0, len(means) // 2, -1))
     return (
-        f"Training in {found.total} steps with the noise of the whole run, {found.theta.shape[1]} noise draws. The mean test "
-        f"{measure.within} is {start} at the start, {middle} after {found.steps[len(means) // 2]} steps and {end} at the end."
+        f"Training in {path.total} steps with the noise of the whole run, {path.theta.shape[1]} noise draws. The mean test "
+        f"{measure.within} is {start} at the start, {middle} after {path.steps[len(means) // 2]} steps and {end} at the end."
     )

@@ -33,11 +33,11 @@ def run(spec: RunSpec) -> Outcome | None:
         meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
         if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile):
             return _measured(last)
-    done = progress.working(spec, cached_runs.outcome)
-    if done is not None:
+    outcome = progress.working(spec, cached_runs.outcome)
+    if outcome is not None:
         st.session_state[_SHOWN] = spec
         look_ahead.prepare(spec, sidebar.EPSILONS)
-    return _measured(done)
+    return _measured(outcome)
 
 
 def _before() -> Outcome | None:
@@ -49,9 +49,9 @@ def _before() -> Outcome | None:
         return None
 
 
-def _measured(done: Outcome | None) -> Outcome | None:
+def _measured(outcome: Outcome | None) -> Outcome | None:
     """In the metric that is chosen."""
-    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
+    return None if outcome is None else outcome.measured_by(metric.chosen(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
 def starts() -> None:
@@ -62,43 +62,45 @@ def starts() -> None:
         links.to("Paper claims", "Test a paper")
 
 
-def headline(done: Outcome) -> None:
+def headline(outcome: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
-    sentence = words.headline(done.spec.epsilon, done.cost, done.calibration, done.attack)
-    colour = words.LABELS[done.calibration.status][2]
-    panels.headline(sentence, badge=f":{colour}-badge[{words.markdown(words.guarantee(done.calibration))}]")
-    guessing.say(done)
+    sentence = words.headline(outcome.spec.epsilon, outcome.cost, outcome.calibration, outcome.attack)
+    colour = words.LABELS[outcome.calibration.status][2]
+    panels.headline(sentence, badge=f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration))}]")
+    guessing.say(outcome)
 
 
-def scale(done: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
+def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
     """The metric with the parts of its cost, and the best possible attack; on one scale where both are shares.
 
     Args:
         ghost: a run that is kept for comparison, marked "A".
     """
-    method = charts.method_look(done.spec.mechanism, theme)
-    useful, said = _useful(done)
+    method = charts.method_look(outcome.spec.mechanism, theme)
+    useful, said = _useful(outcome)
     said = said if useful is None else f"{said} {words.OUTSIDE}"
-    attack, limit = _attacked(done)
+    attack, limit = _attacked(outcome)
     if ghost is not None:
-        useful, attack = _with_ghost(useful, attack, done, ghost)
-    if done.cost.metric.shares:
+        useful, attack = _with_ghost(useful, attack, outcome, ghost)
+    if outcome.cost.metric.shares:
         rows = [row for row in (useful, attack) if row is not None]
         if rows:
-            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), lambda: done.cost.table())
+            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), lambda: outcome.cost.table())
     else:
         if useful is not None:
-            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, lambda: done.cost.table())
+            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, lambda: outcome.cost.table())
         if attack is not None:
             charts.chart(gauges([attack], method, theme), "attack", limit)
     if useful is None:
         panels.empty(said)
 
 
-def _with_ghost(useful: Gauge | None, attack: Gauge | None, done: Outcome, ghost: Outcome) -> tuple[Gauge | None, Gauge | None]:
+def _with_ghost(
+    useful: Gauge | None, attack: Gauge | None, outcome: Outcome, ghost: Outcome
+) -> tuple[Gauge | None, Gauge | None]:
     """The gauges with dotted marks for the run that is kept."""
     measure = ghost.cost.metric
-    if useful is not None and ghost.cost.there and measure.id == done.cost.metric.id:
+    if useful is not None and ghost.cost.there and measure.id == outcome.cost.metric.id:
         mean = float(ghost.cost.private.mean())
         useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.measured(measure, mean)}", mean, "dot")])
     if attack is not None and ghost.attack is not None:
@@ -107,9 +109,9 @@ def _with_ghost(useful: Gauge | None, attack: Gauge | None, done: Outcome, ghost
     return useful, attack
 
 
-def _useful(done: Outcome) -> tuple[Gauge | None, str]:
+def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     """The metric with the parts of its cost, and the same in words; no gauge where it has no value."""
-    cost, measure = done.cost, done.cost.metric
+    cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         return None, f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar."
 
@@ -125,7 +127,7 @@ def _useful(done: Outcome) -> tuple[Gauge | None, str]:
         Mark(f"no noise {value(noiseless)}", noiseless),
         Mark(f"non-private {value(best)}", best),
     ]
-    spread = f" {words.spread(cost.private, shares=measure.shares)}" if done.calibration.noise_scale > 0 else ""
+    spread = f" {words.spread(cost.private, shares=measure.shares)}" if outcome.calibration.noise_scale > 0 else ""
     points = " of the points up to" if measure.shares else " of the distance from"
     said = (
         f"Private {measure.within} {value(mean)}{spread}; noise takes {words.amount(measure, cost.noise)}, training "
@@ -145,11 +147,11 @@ def _useful(done: Outcome) -> tuple[Gauge | None, str]:
     return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), said
 
 
-def _attacked(done: Outcome) -> tuple[Gauge | None, str]:
+def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
     """The best possible attack and the same in words; none where no bound is proved."""
-    if done.attack is None:
+    if outcome.attack is None:
         return None, ""
-    reached = done.attack.accuracy
+    reached = outcome.attack.accuracy
     row = Gauge(
         "Best possible attack on one person",
         [Part("above a coin toss", 0.5, reached, "attack")],
@@ -157,7 +159,7 @@ def _attacked(done: Outcome) -> tuple[Gauge | None, str]:
     )
     return row, (
         f"Somebody who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
-        f"by {done.attack.basis}."
+        f"by {outcome.attack.basis}."
     )
 
 
@@ -173,65 +175,65 @@ def actions(spec: RunSpec) -> None:
             st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
 
 
-def accuracies(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
+def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
     """The metric of every noise draw between the two baselines."""
-    cost, measure = done.cost, done.cost.metric
+    cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         return
     fig = accuracy.accuracy_distribution(
         cost.private,
         cost.non_private,
         cost.majority,
-        charts.method_look(done.spec.mechanism, theme),
+        charts.method_look(outcome.spec.mechanism, theme),
         theme,
-        expected=done.expected,
+        expected=outcome.expected,
         title=f"test {measure.within}",
         shares=measure.shares,
         ghost=ghost.cost.private if ghost is not None and ghost.cost.there and ghost.cost.metric.id == measure.id else None,
     )
-    expected = "" if done.expected is None else f", {words.measured(measure, done.expected)} expected over all draws"
+    expected = "" if outcome.expected is None else f", {words.measured(measure, outcome.expected)} expected over all draws"
     summary = (
         f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
         f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
         f"non-private {words.measured(measure, cost.non_private)}, majority {words.measured(measure, cost.majority)}."
     )
-    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(done))
+    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome))
 
 
-def lines(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
+def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
     """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
 
     Args:
         larger: factor for type and lines.
         ghost: a run that is kept for comparison.
     """
-    assert done.non_private.theta is not None
-    found = planes.plane_of(done.spec, *done.theta.shape)
-    if found is None:
+    assert outcome.non_private.theta is not None
+    picture = planes.plane_of(outcome.spec, *outcome.theta.shape)
+    if picture is None:
         return False
-    private, best = found.scores(done.theta), found.scores(done.non_private.theta[None])[0]
+    private, best = picture.scores(outcome.theta), picture.scores(outcome.non_private.theta[None])[0]
     fig = plane.decision_lines(
-        found.points,
-        found.labels,
-        found.outlier,
-        (found.axis, found.axis),
+        picture.points,
+        picture.labels,
+        picture.outlier,
+        (picture.axis, picture.axis),
         private,
         best,
-        charts.method_look(done.spec.mechanism, theme),
+        charts.method_look(outcome.spec.mechanism, theme),
         theme,
-        names=found.names,
-        classes=found.dataset.label_names,
-        ghost=found.scores(ghost.theta) if ghost is not None and _same_plane(done.spec, ghost.spec) else None,
+        names=picture.names,
+        classes=picture.dataset.label_names,
+        ghost=picture.scores(ghost.theta) if ghost is not None and _same_plane(outcome.spec, ghost.spec) else None,
         narrow=charts.narrow(),
     )
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
-    bends = "" if found.straight else " A network’s line may bend and have several pieces."
+    bends = "" if picture.straight else " A network’s line may bend and have several pieces."
     summary = (
-        f"{found.dataset.n} points, {int(found.outlier.sum())} of them ringed outliers. The thick line is the non-private "
-        f"model; each thin line is one noise draw.{bends} {crossed} of {len(done.theta)} draws cut the picture"
-        + ("." if crossed == len(done.theta) else "; the others call every point the same.")
+        f"{picture.dataset.n} points, {int(picture.outlier.sum())} of them ringed outliers. The thick line is the non-private "
+        f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws cut the picture"
+        + ("." if crossed == len(outcome.theta) else "; the others call every point the same.")
     )
-    charts.chart(enlarged(fig, larger), "lines", summary, lambda: found.dataset.frame.reset_index(names="row id"), rows=True)
+    charts.chart(enlarged(fig, larger), "lines", summary, lambda: picture.dataset.frame.reset_index(names="row id"), rows=True)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 
@@ -241,14 +243,14 @@ def _same_plane(one: RunSpec, other: RunSpec) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "row_scaling"))
 
 
-def first(done: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
+def first(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
     """The first picture: training step by step, decision lines, or the distribution of the metric.
 
     Args:
         larger: factor for type and lines.
         ghost: a run that is kept for comparison.
     """
-    if TRAINING.value() and playing.flat(done.spec):
-        playing.training(done, theme, larger)
-    elif not lines(done, theme, larger, ghost):
-        accuracies(done, theme, larger, ghost)
+    if TRAINING.value() and playing.flat(outcome.spec):
+        playing.training(outcome, theme, larger)
+    elif not lines(outcome, theme, larger, ghost):
+        accuracies(outcome, theme, larger, ghost)

@@ -20,38 +20,38 @@ from dpviz.influence import Influence
 from dpviz.mechanisms import NoisesRows, list_mechanisms
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The row before and after noise, a draw at a time; for methods that noise no rows, what they release instead."""
     i = chosen.person
-    draws = seen.spec.seeds
-    first = 0 if seen.first is None else max(int(seen.first[i]), 0)
-    mechanism = seen.spec.build()
+    draws = run.spec.seeds
+    first = 0 if run.first is None else max(int(run.first[i]), 0)
+    mechanism = run.spec.build()
     released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
-    if seen.ever is None:
-        _one_step(seen, theme)
+    if run.ever is None:
+        _one_step(run, theme)
         return
     if not isinstance(mechanism, NoisesRows):
-        where = words.markdown(seen.where)
+        where = words.markdown(run.where)
         st.caption(f"Noise goes on something computed from the row, so the row itself has no noisy form. Where: {where}")
         return
     st.header("The row before and after noise", anchor=False)
     replica = first
     if draws > 1:
-        replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{seen.row_ids[i]}")) - 1
-    after = inspected.noisy_rows(seen.spec, replica)
+        replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{run.row_ids[i]}")) - 1
+    after = inspected.noisy_rows(run.spec, replica)
     if after is None:
         panels.empty(released or "This form of the method reports no row.")
         return
     if released:
         st.caption(words.markdown(released))
-    dataset, row_id = dataset_of(seen.spec), int(seen.row_ids[i])
+    dataset, row_id = dataset_of(run.spec), int(run.row_ids[i])
     if np.array_equal(dataset.X[row_id], after[i]):
-        changed = np.flatnonzero((dataset.X[seen.row_ids] != after).any(axis=1))
+        changed = np.flatnonzero((dataset.X[run.row_ids] != after).any(axis=1))
         panels.empty(
             f"Row {row_id} stays as it was in noise draw {replica + 1}, in which {len(changed):,} of {len(after):,} rows changed."
         )
         if len(changed):
-            other = int(seen.row_ids[changed[influence.newton_norm[changed].argmax()]])
+            other = int(run.row_ids[changed[influence.newton_norm[changed].argmax()]])
             st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
         return
     _change(dataset, row_id, after[i], theme)
@@ -91,17 +91,17 @@ def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> N
         )
 
 
-def _one_step(seen: Inspected, theme: Theme) -> None:
+def _one_step(run: Inspected, theme: Theme) -> None:
     """What a method that noises no rows adds its noise to, before and after."""
-    cal = seen.calibration
+    cal = run.calibration
     st.header("One step before and after noise", anchor=False)
     st.markdown("**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence.")
-    table = inspected.one_step(seen.spec)
+    table = inspected.one_step(run.spec)
     if table is None:
-        where = list_mechanisms()[seen.spec.mechanism].noise_enters
+        where = list_mechanisms()[run.spec.mechanism].noise_enters
         panels.empty(f"There is no single step to draw. {words.markdown(where)}")
         return
-    names = dataset_of(seen.spec).feature_names
+    names = dataset_of(run.spec).feature_names
     if len(names) != len(table):
         names = tuple(f"parameter {k + 1}" for k in range(len(table)))
     before, after = table["before"].to_numpy(), table.drop(columns="before").to_numpy().T

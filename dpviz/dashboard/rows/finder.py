@@ -15,10 +15,10 @@ from dpviz.experiments.inspected import Inspected
 from dpviz.influence import Influence
 
 
-def draw(seen: Inspected, influence: Influence) -> None:
+def draw(run: Inspected, influence: Influence) -> None:
     """People by their feature values."""
     with st.expander("Find people by their values"):
-        frame = dataset_of(seen.spec).frame
+        frame = dataset_of(run.spec).frame
         columns = st.multiselect("Columns", [str(c) for c in frame], max_selections=4, placeholder="for example age")
         conditions = []
         for name in columns:
@@ -37,29 +37,29 @@ def draw(seen: Inspected, influence: Influence) -> None:
             st.caption("Choose columns; people who meet all conditions are listed by influence.")
             return
         try:
-            found = np.flatnonzero(selection.matching(frame.iloc[seen.row_ids], conditions))
+            positions = np.flatnonzero(selection.matching(frame.iloc[run.row_ids], conditions))
         except InvalidInput as problem:
             st.warning(
                 f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
             )
             return
-        _found(seen, influence, frame, found)
+        _found(run, influence, frame, positions)
 
 
-def _found(seen: Inspected, influence: Influence, frame: pd.DataFrame, found: np.ndarray) -> None:
-    n = len(seen.row_ids)
-    if not len(found):
+def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions: np.ndarray) -> None:
+    n = len(run.row_ids)
+    if not len(positions):
         panels.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
         return
-    found = found[np.argsort(-influence.newton_norm[found], kind="stable")]
-    ids = seen.row_ids[found]
+    positions = positions[np.argsort(-influence.newton_norm[positions], kind="stable")]
+    ids = run.row_ids[positions]
     st.markdown(
-        f"{len(found):,} of {n:,} training rows, by influence"
-        + (", the first 200 shown." if len(found) > 200 else ".")
+        f"{len(positions):,} of {n:,} training rows, by influence"
+        + (", the first 200 shown." if len(positions) > 200 else ".")
         + " A tick at the left chooses the person."
     )
     shown = frame.iloc[ids[:200]].copy()
-    shown.insert(0, "influence", influence.newton_norm[found[:200]])
+    shown.insert(0, "influence", influence.newton_norm[positions[:200]])
     shown.insert(0, "row id", ids[:200])
     selection.remember_shown(selection.FOUND, ids)
     tables.frame(

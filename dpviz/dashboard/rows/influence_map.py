@@ -34,73 +34,73 @@ def dataset_of(spec: RunSpec) -> Dataset:
     return resolved_rows(spec)
 
 
-def label_of(seen: Inspected, position: int) -> str:
+def label_of(run: Inspected, position: int) -> str:
     """A training row's label in words."""
-    return str(dataset_of(seen.spec).frame.iloc[int(seen.row_ids[position]), -1])
+    return str(dataset_of(run.spec).frame.iloc[int(run.row_ids[position]), -1])
 
 
-def headline(seen: Inspected, influence: Influence) -> None:
+def headline(run: Inspected, influence: Influence) -> None:
     """Who moves the model most, and how many rows received noise, in at most 20 words."""
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    sentence = f"Row {seen.row_ids[top]} ({label_of(seen, top)}) moves the model most{times}; {received(seen, brief=True)}."
-    brief = received(seen, brief=True)
+    sentence = f"Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}; {received(run, brief=True)}."
+    brief = received(run, brief=True)
     panels.headline(sentence, without_rows=f"{brief[:1].upper()}{brief[1:]}.")
     with st.container(horizontal=True, vertical_alignment="center"):
         panels.not_private("Computed from real rows, without noise. No ε covers it.")
 
 
-def guessing_note(seen: Inspected) -> None:
+def guessing_note(run: Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
-    measure = metric.chosen(seen.spec.dataset, seen.spec.intercept)
-    if looks_no_better(seen.spec, seen.theta, measure.id):
-        guessing.say(guessing.of(seen.spec))
+    measure = metric.chosen(run.spec.dataset, run.spec.intercept)
+    if looks_no_better(run.spec, run.theta, measure.id):
+        guessing.say(guessing.of(run.spec))
 
 
-def beside(seen: Inspected, a: Inspected) -> None:
+def beside(run: Inspected, a: Inspected) -> None:
     """Which rows received noise in run A, in words."""
     both = ""
-    if seen.ever is not None and a.ever is not None:
-        both = f", {int((seen.ever & a.ever).sum()):,} of them here too"
-    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(seen, a)}.")
+    if run.ever is not None and a.ever is not None:
+        both = f", {int((run.ever & a.ever).sum()):,} of them here too"
+    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
 
 
-def _top(seen: Inspected, a: Inspected) -> str:
+def _top(run: Inspected, a: Inspected) -> str:
     """Whether the same row moves the model most in run A."""
-    here, there = (int(inspected.row_influence(one.spec).newton_norm.argmax()) for one in (seen, a))
+    here, there = (int(inspected.row_influence(one.spec).newton_norm.argmax()) for one in (run, a))
     return "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
 
 
-def differs(seen: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
+def differs(run: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
     """(n,) rows that received noise in one of this run and run A and not in the other; None where A puts none on rows."""
     if a is None or a.ever is None:
         return None
-    return a.ever if seen.ever is None else a.ever ^ seen.ever
+    return a.ever if run.ever is None else a.ever ^ run.ever
 
 
-def used(seen: Inspected) -> NDArray[np.bool_] | None:
+def used(run: Inspected) -> NDArray[np.bool_] | None:
     """(n,) rows that training used in some draw; None where that is not counted."""
-    visits = seen.rows["visits"].to_numpy()
+    visits = run.rows["visits"].to_numpy()
     return visits > 0 if np.isfinite(visits).all() else None
 
 
-def received(seen: Inspected, *, brief: bool = False) -> str:
+def received(run: Inspected, *, brief: bool = False) -> str:
     """How many rows received noise: as the end of a sentence, or in a few words."""
-    n = len(seen.row_ids)
-    if seen.calibration.noise_scale == 0:
+    n = len(run.row_ids)
+    if run.calibration.noise_scale == 0:
         return "no noise is added at all"
-    if seen.ever is None:
+    if run.ever is None:
         whole = "noise is not put on single rows, so no row can be said to have received it"
         return "noise covers all rows equally" if brief else whole
-    count = int(seen.ever.sum())
+    count = int(run.ever.sum())
     if brief:
         return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"
-    view = used_view(seen)
+    view = used_view(run)
     if count == n and view is None:
         return f"all {n:,} training rows receive noise: the method makes no difference between rows"
-    draws = f"{len(seen.accuracy)} noise draw{'s' if len(seen.accuracy) != 1 else ''}"
-    start = f"{count:,} of {n:,} training rows received noise in at least one of {draws}{_of_used(seen, count)}"
+    draws = f"{len(run.accuracy)} noise draw{'s' if len(run.accuracy) != 1 else ''}"
+    start = f"{count:,} of {n:,} training rows received noise in at least one of {draws}{_of_used(run, count)}"
     if view is None:
         return start
     passing = int(view.passes.sum())
@@ -108,17 +108,17 @@ def received(seen: Inspected, *, brief: bool = False) -> str:
     return f"{start}; the rule, {view.name}, trains {spared} rows without noise before the first step"
 
 
-def _of_used(seen: Inspected, count: int) -> str:
+def _of_used(run: Inspected, count: int) -> str:
     """How many rows training used, in brackets, where these are not all."""
-    rows = used(seen)
+    rows = used(run)
     if rows is None or rows.all():
         return ""
     return " (all of those that were used at all)" if rows.sum() == count else f" ({int(rows.sum()):,} were used at all)"
 
 
-def used_view(seen: Inspected) -> RuleView | None:
+def used_view(run: Inspected) -> RuleView | None:
     """The rule that the run follows."""
-    return next((view for view in seen.views or () if view.used), None)
+    return next((view for view in run.views or () if view.used), None)
 
 
 def axes(own: Group) -> None:
@@ -128,35 +128,35 @@ def axes(own: Group) -> None:
             own[key].draw()
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
+def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
     """The map.
 
     Args:
         a: run A on the same rows; crosses mark the rows whose noise differs in it.
     """
-    dataset = dataset_of(seen.spec)
+    dataset = dataset_of(run.spec)
     names = chosen.axes
-    points, titles, scaled = place(seen, dataset, names)
-    ring, bright = selection.on_map(f"{resolve(seen.spec).key()}|{names}|{theme.name}", chosen)
+    points, titles, scaled = place(run, dataset, names)
+    ring, bright = selection.on_map(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
     named = np.zeros(len(points), bool)
     named[np.argsort(-influence.newton_norm, kind="stable")[:TOP]] = True
-    other = differs(seen, a)
+    other = differs(run, a)
     fig = training_map(
         points,
         influence.newton_norm,
-        seen.row_ids,
+        run.row_ids,
         theme,
         names=titles,
-        noised=seen.ever,
-        epsilon=seen.epsilon,
+        noised=run.ever,
+        epsilon=run.epsilon,
         chosen=ring,
         group=bright,
         ticks=scaled,
-        used=None if seen.ever is None else used(seen),
+        used=None if run.ever is None else used(run),
         named=named,
         ghost=other,
     )
-    size = "" if seen.epsilon is None else " Size is individual ε."
+    size = "" if run.epsilon is None else " Size is individual ε."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""
@@ -165,85 +165,85 @@ def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a:
         f"Newton step{rough}).{size}{crossed} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
         "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
     )
-    charts.chart(fig, selection.MAP, summary, lambda: table(seen, influence), on_select=selection.from_map, rows=True)
+    charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True)
     if chosen.group.any():
-        group(seen, influence, chosen)
+        group(run, influence, chosen)
 
 
-def group(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """What the chosen group has in common, and a way out of it."""
-    at, n = chosen.group, len(seen.row_ids)
+    at, n = chosen.group, len(run.row_ids)
     lines = [
         ("Rows", f"{int(at.sum()):,}", f"{n:,}"),
         ("Median influence", *(words.three(float(np.median(influence.newton_norm[w]))) for w in (at, slice(None)))),
-        ("Predicted right without privacy", *(words.percent(float(_right(seen)[w].mean())) for w in (at, slice(None)))),
+        ("Predicted right without privacy", *(words.percent(float(_right(run)[w].mean())) for w in (at, slice(None)))),
     ]
-    if seen.ever is not None:
-        lines.append(("Received noise in some draw", *(words.percent(float(seen.ever[w].mean())) for w in (at, slice(None)))))
-    view = used_view(seen)
+    if run.ever is not None:
+        lines.append(("Received noise in some draw", *(words.percent(float(run.ever[w].mean())) for w in (at, slice(None)))))
+    view = used_view(run)
     if view is not None:
         lines.append(("Pass the rule at the start", *(words.percent(float(view.passes[w].mean())) for w in (at, slice(None)))))
-    if seen.epsilon is not None:
-        lines.append(("Median individual ε", *(words.three(float(np.median(seen.epsilon[w]))) for w in (at, slice(None)))))
+    if run.epsilon is not None:
+        lines.append(("Median individual ε", *(words.three(float(np.median(run.epsilon[w]))) for w in (at, slice(None)))))
     tables.table(lines, ("The chosen group", "group", "all training rows"))
     st.button("Let the group go", on_click=selection.forget_group)
 
 
-def _right(seen: Inspected) -> NDArray[np.bool_]:
-    return seen.rows["margin_non_private"].to_numpy() > 0
+def _right(run: Inspected) -> NDArray[np.bool_]:
+    return run.rows["margin_non_private"].to_numpy() > 0
 
 
-def place(seen: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
+def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
     """(n, 2) places of the training rows, titles of the axes, and whether both have a scale in the data's units."""
     columns, titles = [], []
     for name in names:
         if name in selection.COMPONENTS:
-            plane, shares = inspected.plane(seen.spec)
+            plane, shares = inspected.plane(run.spec)
             k = selection.COMPONENTS.index(name)
             columns.append(plane[:, k].astype(float))
             titles.append(f"{name} ({words.percent(shares[k])})")
             continue
         readable = name in dataset.frame and pd.api.types.is_numeric_dtype(dataset.frame[name])
         whole = dataset.frame[name] if readable else dataset.X[:, dataset.feature_names.index(name)]
-        columns.append(np.asarray(whole, float)[seen.row_ids])
+        columns.append(np.asarray(whole, float)[run.row_ids])
         titles.append(name if readable else f"{name} (on the model's scale)")
     return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
 
 
-def table(seen: Inspected, influence: Influence) -> pd.DataFrame:
+def table(run: Inspected, influence: Influence) -> pd.DataFrame:
     """All that is known about every training row, most influential first: noise and influence, then the readable row."""
-    numbers = influence.frame().set_index(seen.rows.index)
+    numbers = influence.frame().set_index(run.rows.index)
     out = pd.DataFrame(
         {
-            "row id": seen.row_ids,
+            "row id": run.row_ids,
             "rank": numbers["rank"],
             "influence": numbers["newton"],
             "influence function": numbers["influence"],
             "leverage": numbers["leverage"],
             "effect on training loss": numbers["training_loss"],
         },
-        index=seen.rows.index,
+        index=run.rows.index,
     )
-    if seen.epsilon is not None:
-        out["individual ε"] = seen.epsilon
-    if seen.noised is not None:
-        out["times noised"], out["noise, total length"] = seen.noised, seen.rows["noise_norm"]
-        out["times used"] = seen.rows["visits"]
-    if seen.views is not None:
-        out["times passed"], out["margin to the rule"] = seen.rows["passed"], seen.rows["rule_margin"]
-        for view in seen.views:
+    if run.epsilon is not None:
+        out["individual ε"] = run.epsilon
+    if run.noised is not None:
+        out["times noised"], out["noise, total length"] = run.noised, run.rows["noise_norm"]
+        out["times used"] = run.rows["visits"]
+    if run.views is not None:
+        out["times passed"], out["margin to the rule"] = run.rows["passed"], run.rows["rule_margin"]
+        for view in run.views:
             out[f"passes {view.name}"] = view.passes
-    out["margin without privacy"], out["margin with noise"] = seen.rows["margin_non_private"], seen.rows["margin"]
-    out["right with noise, share of draws"] = seen.rows["correct"]
-    readable = dataset_of(seen.spec).frame.iloc[seen.row_ids]
+    out["margin without privacy"], out["margin with noise"] = run.rows["margin_non_private"], run.rows["margin"]
+    out["right with noise, share of draws"] = run.rows["correct"]
+    readable = dataset_of(run.spec).frame.iloc[run.row_ids]
     return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
 
 
-def rows(seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+def rows(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
-    shown = table(seen, influence)
+    shown = table(run, influence)
     if chosen.group.any():
-        shown = shown[np.isin(shown["row id"], seen.row_ids[chosen.group])]
+        shown = shown[np.isin(shown["row id"], run.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)
     selection.remember_shown(selection.TABLE, shown["row id"].to_numpy())
     tables.frame(

@@ -26,47 +26,47 @@ from dpviz.mechanisms.base import RuleView
 OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
-    cal = seen.calibration
-    said = received(seen)
+    cal = run.calibration
+    said = received(run)
     st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
-    where = list_mechanisms()[seen.spec.mechanism].noise_enters.rstrip(".")
+    where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family} of scale {words.three(cal.noise_scale)}"
-    if seen.noised is not None and seen.ever is not None and seen.ever.any():
-        lengths = seen.rows["noise_norm"].to_numpy()[seen.ever] / seen.noised[seen.ever]
+    if run.noised is not None and run.ever is not None and run.ever.any():
+        lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noised[run.ever]
         strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
     st.caption(words.markdown(f"Where noise goes: {where}.{strength}{'.' if strength else ''}"))
-    if seen.views is None:
-        _no_rule(seen)
+    if run.views is None:
+        _no_rule(run)
     else:
         st.subheader("The rule, as written and as intended", anchor=False)
         st.caption(
             "Both are looked at for every row before the first step; while training goes on the model moves, and so do they."
         )
-        for column, view in zip(st.columns(len(seen.views), gap="large"), seen.views, strict=True):
+        for column, view in zip(st.columns(len(run.views), gap="large"), run.views, strict=True):
             with column:
-                rule(seen, view, chosen, theme)
+                rule(run, view, chosen, theme)
         if cal.notes:
             st.subheader("Why the rule does this, with its thresholds", anchor=False)
             for note in cal.notes:
                 st.markdown(f"- {words.markdown(note)}")
-    if seen.timeline is not None:
-        rounds(seen, theme)
-    budgets(seen)
+    if run.timeline is not None:
+        rounds(run, theme)
+    budgets(run)
 
 
-def _no_rule(seen: Inspected) -> None:
-    if seen.calibration.noise_scale == 0:
+def _no_rule(run: Inspected) -> None:
+    if run.calibration.noise_scale == 0:
         panels.empty("No noise, so no row received any.")
-    elif rule := list_mechanisms()[seen.spec.mechanism].row_rule:
-        stopped = int((seen.rows["rule_margin"] > 0).sum())
+    elif rule := list_mechanisms()[run.spec.mechanism].row_rule:
+        stopped = int((run.rows["rule_margin"] > 0).sum())
         panels.empty(
-            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(seen.rows):,} rows "
+            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(run.rows):,} rows "
             "asked for more than their budget before the end, mean over the noise draws."
         )
-    elif seen.ever is None:
-        seen_in = "individual ε and influence" if seen.individual is not None else "influence"
+    elif run.ever is None:
+        seen_in = "individual ε and influence" if run.individual is not None else "influence"
         panels.empty(
             "This method has no rule that picks rows: its noise goes where the line above says and covers all rows together, "
             f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
@@ -77,7 +77,7 @@ def _no_rule(seen: Inspected) -> None:
         )
 
 
-def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
+def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     """One reading of the rule: in words, as formula, and as thresholds on the histogram of what it looks at."""
     n, passing = len(view.passes), int(view.passes.sum())
     st.markdown(f"**{view.name[:1].upper() + view.name[1:]}**{' · this run follows it' if view.used else ''}")
@@ -88,7 +88,7 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     between = f"{words.three(finite.min())} and {words.three(finite.max())}" if len(finite) else "no finite values"
     summary = (
         f"{passing:,} of {n:,} rows pass, {n - passing:,} receive noise: {view.statistic_label} lies between {between}, and what "
-        f"passes is {limits(view.low, view.high)}. {_why(view)}Row {seen.row_ids[chosen.person]} has {words.three(mine)} and "
+        f"passes is {limits(view.low, view.high)}. {_why(view)}Row {run.row_ids[chosen.person]} has {words.three(mine)} and "
         f"{'passes' if view.passes[chosen.person] else 'receives noise'}."
     )
     if view.log10_pass is not None:
@@ -98,7 +98,7 @@ def rule(seen: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     if chosen.group.any():
         summary += f" Of the {int(chosen.group.sum()):,} rows of the group {int(view.passes[chosen.group].sum()):,} pass."
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
-    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(seen, view), rows=True)
+    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True)
     for note in view.notes:
         st.caption(words.markdown(note))
 
@@ -121,70 +121,70 @@ def _why(view: RuleView) -> str:
     return f"The middle row lies {words.three(times)} times {side} the threshold, so the rule makes no difference between rows. "
 
 
-def _rule_table(seen: Inspected, view: RuleView) -> pd.DataFrame:
+def _rule_table(run: Inspected, view: RuleView) -> pd.DataFrame:
     return pd.DataFrame(
-        {"row id": seen.row_ids, view.statistic_label: view.statistic, "low": view.low, "high": view.high, "passes": view.passes}
+        {"row id": run.row_ids, view.statistic_label: view.statistic, "low": view.low, "high": view.high, "passes": view.passes}
         | ({} if view.log10_pass is None else {"log10 of the chance to pass": view.log10_pass})
     )
 
 
-def rounds(seen: Inspected, theme: Theme) -> None:
+def rounds(run: Inspected, theme: Theme) -> None:
     """When rows received noise, or took part."""
-    assert seen.timeline is not None
+    assert run.timeline is not None
     st.subheader("When", anchor=False)
-    per_round, count = seen.timeline.mean(axis=0), seen.timeline.shape[1]
+    per_round, count = run.timeline.mean(axis=0), run.timeline.shape[1]
     if count == 1:
         st.markdown(f"Once, before training: {words.three(per_round[0])} rows in every noise draw.")
         return
-    used = seen.rows["visits"].sum() / count
+    used = run.rows["visits"].sum() / count
     summary = (
-        f"{count} rounds. A round uses {words.three(used)} rows; {seen.timeline_counts}: {words.three(per_round[0])} in the "
-        f"first and {words.three(per_round[-1])} in the last round, mean over {len(seen.timeline)} noise draws."
+        f"{count} rounds. A round uses {words.three(used)} rows; {run.timeline_counts}: {words.three(per_round[0])} in the "
+        f"first and {words.three(per_round[-1])} in the last round, mean over {len(run.timeline)} noise draws."
     )
-    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{seen.timeline_counts}, mean": per_round})
-    charts.chart(noise_timeline(seen.timeline, theme, seen.timeline_counts), "timeline", summary, lambda: table)
+    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{run.timeline_counts}, mean": per_round})
+    charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table)
 
 
-def budgets(seen: Inspected) -> None:
+def budgets(run: Inspected) -> None:
     """What happens at other budgets."""
-    cal = seen.calibration
+    cal = run.calibration
     if cal.noise_scale == 0:
         return
     st.subheader("What happens at other ε", anchor=False)
-    n = len(seen.row_ids)
-    ruled = seen.views is not None
-    if ruled and not _cheap(seen) and not st.toggle("Apply the rule at other ε too (takes a moment)", key="other-budgets"):
+    n = len(run.row_ids)
+    ruled = run.views is not None
+    if ruled and not _cheap(run) and not st.toggle("Apply the rule at other ε too (takes a moment)", key="other-budgets"):
         return
     lines = []
-    for epsilon in sorted({*OTHERS, seen.spec.epsilon}):
+    for epsilon in sorted({*OTHERS, run.spec.epsilon}):
         try:
-            scale, passing = inspected.rule_counts(seen.spec, epsilon)
+            scale, passing = inspected.rule_counts(run.spec, epsilon)
         except InvalidInput as problem:
             lines.append((words.three(epsilon), "cannot be met", words.markdown(problem.cause)))
             continue
         if passing is None:
-            rows = "all rows" if seen.ever is not None else "no single row"
+            rows = "all rows" if run.ever is not None else "no single row"
         else:
             rows = f"{n - passing:,} of {n:,}"
-        here = " (now)" if epsilon == seen.spec.epsilon else ""
+        here = " (now)" if epsilon == run.spec.epsilon else ""
         lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
     head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that receive noise of their own"
     tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
 
 
-def _cheap(seen: Inspected) -> bool:
-    return len(seen.row_ids) * seen.parameters <= inspected.RULE_WORK
+def _cheap(run: Inspected) -> bool:
+    return len(run.row_ids) * run.parameters <= inspected.RULE_WORK
 
 
-def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> None:
+def idea(run: Inspected, influence: Influence, share: float, theme: Theme) -> None:
     """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
-    n = len(seen.row_ids)
+    n = len(run.row_ids)
     k = round(share * n)
     order = np.argsort(-influence.newton_norm, kind="stable")
     passes = np.ones(n, bool)
     passes[order[:k]] = False
     high = float(influence.newton_norm[order[k - 1]]) if k else float("inf")
-    wrong = seen.rows["margin_non_private"].to_numpy() <= 0
+    wrong = run.rows["margin_non_private"].to_numpy() <= 0
     among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "No row receives noise;"
     held = float((influence.newton_norm[~passes] ** 2).sum() / max((influence.newton_norm**2).sum(), 1e-300))
     summary = (
@@ -196,22 +196,22 @@ def idea(seen: Inspected, influence: Influence, share: float, theme: Theme) -> N
     fig = rule_histogram(
         influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
     )
-    data = pd.DataFrame({"row id": seen.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
+    data = pd.DataFrame({"row id": run.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
     charts.chart(fig, "idea-rows", summary, lambda: data, rows=True)
-    method = inspected.sharing(seen.spec, share)
+    method = inspected.sharing(run.spec, share)
     if method is None:
         return
     label = list_mechanisms()[method.mechanism].label
     if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
         lines: list[tuple[str, ...]] = []
-        measure = metric.chosen(seen.spec.dataset, seen.spec.intercept)
+        measure = metric.chosen(run.spec.dataset, run.spec.intercept)
         for other in sorted({0.0, share, 1.0}):
-            spec = inspected.sharing(seen.spec, other)
+            spec = inspected.sharing(run.spec, other)
             assert spec is not None
-            done = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
-            if done is None:
+            outcome = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
+            if outcome is None:
                 return
-            cost = done.measured_by(measure.id).cost
+            cost = outcome.measured_by(measure.id).cost
             if not cost.there:
                 panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}.")
                 return

@@ -22,7 +22,7 @@ from dpviz.models import get_model
 Line = tuple[str, list[str]]
 
 
-def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
+def card(own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
     """Five lines about the chosen row: who, why influential, what removing it changes, attack, noise.
 
     Args:
@@ -31,17 +31,17 @@ def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, a: I
     i = chosen.person
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        own["row"].draw(placeholder=str(seen.row_ids[i]))
+        own["row"].draw(placeholder=str(run.row_ids[i]))
     with right:
         st.button("Most influential", on_click=_most_influential, width="stretch")
     lines = [
-        ("Who", _who(seen, i)),
-        ("Why influential", _why(seen, influence, i)),
-        ("Without this row", _without(seen, influence, i)),
-        ("Best attack", _attack(seen, i)),
-        ("Noise", _received(seen, i)),
+        ("Who", _who(run, i)),
+        ("Why influential", _why(run, influence, i)),
+        ("Without this row", _without(run, influence, i)),
+        ("Best attack", _attack(run, i)),
+        ("Noise", _received(run, i)),
     ]
-    heads = [f"Row {seen.row_ids[i]}", label_of(seen, i)]
+    heads = [f"Row {run.row_ids[i]}", label_of(run, i)]
     if a is None:
         tables.table(lines, heads, real=True)
         return
@@ -49,48 +49,48 @@ def card(own: Group, seen: Inspected, influence: Influence, chosen: Chosen, a: I
     tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"), real=True)
 
 
-def _who(seen: Inspected, i: int) -> str:
+def _who(run: Inspected, i: int) -> str:
     """The columns in which the row differs most from a typical one."""
-    found = inspected.unlike_typical(seen.spec, int(seen.row_ids[i]))
-    return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in found)
+    columns = inspected.unlike_typical(run.spec, int(run.row_ids[i]))
+    return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in columns)
 
 
 def _short(value: object) -> str:
     return words.three(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
-def _why(seen: Inspected, influence: Influence, i: int) -> str:
-    names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[i]
+def _why(run: Inspected, influence: Influence, i: int) -> str:
+    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[i]
     margin, label = float(facts["margin_non_private"]), int(facts["label"])
     looks = names[int(margin * label >= 0)]
     share = words.percent(float(influence.leverage[i]))
-    chance = get_model(seen.spec.model).loss.probability(np.abs(np.array([margin])))
+    chance = get_model(run.spec.model).loss.probability(np.abs(np.array([margin])))
     sure = "" if chance is None else f", sure to {words.percent(float(chance[0]))}"
     if margin < 0:
         return f"labelled {names[int(label > 0)]}, looks {looks}{sure}; leverage {share}"
     return f"labelled {looks} and looks so{sure}; leverage {share}"
 
 
-def _without(seen: Inspected, influence: Influence, i: int) -> str:
-    n, strength = len(seen.row_ids), influence.newton_norm
+def _without(run: Inspected, influence: Influence, i: int) -> str:
+    n, strength = len(run.row_ids), influence.newton_norm
     rank = 1 + int((strength > strength[i]).sum())
     about = "" if influence.exact_curvature else "about "
     return f"the parameters change by {about}{words.three(strength[i])}, {_ordinal(rank)} of {n:,} rows"
 
 
-def _attack(seen: Inspected, i: int) -> str:
-    anybody = f"{words.percent(seen.attack.accuracy)} on anybody" if seen.attack is not None else "no bound is proved for anybody"
-    if seen.individual is None:
-        return f"right at most {anybody}" if seen.attack is not None else anybody
-    mine = words.percent(attack_on_person(seen.individual, i, seen.attack))
+def _attack(run: Inspected, i: int) -> str:
+    anybody = f"{words.percent(run.attack.accuracy)} on anybody" if run.attack is not None else "no bound is proved for anybody"
+    if run.individual is None:
+        return f"right at most {anybody}" if run.attack is not None else anybody
+    mine = words.percent(attack_on_person(run.individual, i, run.attack))
     return f"right at most {mine} on this row; {anybody}"
 
 
-def _received(seen: Inspected, i: int) -> str:
-    facts = seen.rows.iloc[i]
-    if seen.calibration.noise_scale == 0:
+def _received(run: Inspected, i: int) -> str:
+    facts = run.rows.iloc[i]
+    if run.calibration.noise_scale == 0:
         return "none is added"
-    if seen.noised is None:
+    if run.noised is None:
         return "none on rows: it covers every row equally"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
@@ -98,29 +98,29 @@ def _received(seen: Inspected, i: int) -> str:
     return f"{used}with noise {words.times(facts['times_noised'])}, without {words.times(facts['passed'])}, mean over the draws"
 
 
-def draw(own: Group, seen: Inspected, influence: Influence, chosen: Chosen) -> None:
+def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """All that is known about the chosen row, beside another one where wanted."""
     own["other"].draw(placeholder="nobody")
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
-    lines = [*_verdict(seen, people), *_influence(seen, influence, people), *_noise(seen, people), *_privacy(seen, people)]
-    heads = [f"row {seen.row_ids[i]}" for i in people]
+    lines = [*_verdict(run, people), *_influence(run, influence, people), *_noise(run, people), *_privacy(run, people)]
+    heads = [f"row {run.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads), real=True)
     st.caption(
         "Attack: somebody who knows all other rows and sees the model guesses whether this row was there; a coin toss is "
         "right 50 % of the time. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
     )
-    if seen.individual is not None:
-        st.caption(words.markdown(" ".join((f"Individual ε: {seen.individual.method}", *seen.individual.conditions))))
+    if run.individual is not None:
+        st.caption(words.markdown(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions))))
 
 
-def readable(seen: Inspected, chosen: Chosen) -> None:
+def readable(run: Inspected, chosen: Chosen) -> None:
     """The chosen rows in the data's own units."""
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
-    frame = dataset_of(seen.spec).frame
-    heads = [f"row {seen.row_ids[i]}" for i in people]
+    frame = dataset_of(run.spec).frame
+    heads = [f"row {run.row_ids[i]}" for i in people]
     st.subheader("The row in the data's own units", anchor=False)
     tables.table(
-        [(str(c), *(_cell(frame[c].iloc[seen.row_ids[i]]) for i in people)) for c in frame], ("column", *heads), real=True
+        [(str(c), *(_cell(frame[c].iloc[run.row_ids[i]]) for i in people)) for c in frame], ("column", *heads), real=True
     )
 
 
@@ -133,25 +133,25 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _verdict(seen: Inspected, people: list[int]) -> list[Line]:
-    names, facts = dataset_of(seen.spec).label_names, seen.rows.iloc[people]
-    loss = get_model(seen.spec.model).loss
+def _verdict(run: Inspected, people: list[int]) -> list[Line]:
+    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[people]
+    loss = get_model(run.spec.model).loss
     said = []
     for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
         word = names[int(margin * label >= 0)]
         chance = loss.probability(np.abs(margin))
         sure = "" if chance is None else f", sure to {words.percent(float(chance))}"
         said.append(word + sure)
-    draws = len(seen.accuracy)
+    draws = len(run.accuracy)
     return [
-        ("Label", [label_of(seen, i) for i in people]),
+        ("Label", [label_of(run, i) for i in people]),
         ("The model without privacy says", said),
         ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in facts["correct"]]),
     ]
 
 
-def _influence(seen: Inspected, influence: Influence, people: list[int]) -> list[Line]:
-    n = len(seen.row_ids)
+def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[Line]:
+    n = len(run.row_ids)
     rank = [1 + int((influence.newton_norm > influence.newton_norm[i]).sum()) for i in people]
     rough = "" if influence.exact_curvature else ", approximate"
     lines: list[Line] = [
@@ -164,14 +164,14 @@ def _influence(seen: Inspected, influence: Influence, people: list[int]) -> list
         ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
     try:
-        truth = inspected.retrained_at_once(seen.spec, people)
+        truth = inspected.retrained_at_once(run.spec, people)
     except InvalidInput:
         return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
     if truth is None:
         return [*lines, ("Leave-one-out retraining", ["not done: a training run takes long here"] * len(people))]
     rows = influence.problem.rows.take(np.asarray(people))
     own = truth.on_scores(rows)  # (rows, models)
-    margins = seen.rows["margin_non_private"].to_numpy()[people]
+    margins = run.rows["margin_non_private"].to_numpy()[people]
     if influence.problem.model.convex:
         error = [f" ± {words.three(max(c, 1e-15))}" for c in truth.certificate]
         lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
@@ -192,9 +192,9 @@ def _ordinal(rank: int) -> str:
     return f"{rank:,}{suffix}"
 
 
-def _noise(seen: Inspected, people: list[int]) -> list[Line]:
-    facts = seen.rows.iloc[people]
-    if seen.noised is None:
+def _noise(run: Inspected, people: list[int]) -> list[Line]:
+    facts = run.rows.iloc[people]
+    if run.noised is None:
         return [("Noise on this very row", ["none: the method puts none on rows"] * len(people))]
     used = [f"used {words.times(v)}" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
     lines: list[Line] = [
@@ -207,7 +207,7 @@ def _noise(seen: Inspected, people: list[int]) -> list[Line]:
         ),
         ("Length of all its noise", [words.three(v) for v in facts["noise_norm"]]),
     ]
-    for view in seen.views or ():
+    for view in run.views or ():
         lines.append(
             (
                 f"The rule {view.name}{' (in use)' if view.used else ''}",
@@ -229,26 +229,29 @@ def limits(low: float, high: float) -> str:
     return f"up to {words.three(high)}" if high > -math.inf else "nothing"
 
 
-def _privacy(seen: Inspected, people: list[int]) -> list[Line]:
-    known = seen.individual
+def _privacy(run: Inspected, people: list[int]) -> list[Line]:
+    individual = run.individual
     lines: list[Line] = []
-    if known is None:
+    if individual is None:
         lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
     else:
-        delta = f", δ = {words.three(known.delta)}" if known.delta else ""
+        delta = f", δ = {words.three(individual.delta)}" if individual.delta else ""
         lines.append(
             (
                 "Individual ε: mean, largest draw",
-                [f"{words.three(known.epsilon[:, i].mean())}, {words.three(known.epsilon[:, i].max())}{delta}" for i in people],
+                [
+                    f"{words.three(individual.epsilon[:, i].mean())}, {words.three(individual.epsilon[:, i].max())}{delta}"
+                    for i in people
+                ],
             )
         )
-        if known.replace is not None:
-            lines.append(("… any row in its place, at most", [words.three(known.replace[:, i].max()) for i in people]))
-        if known.publishable is not None:
-            lines.append(("… may be told to this person", [words.three(known.publishable[:, i].max()) for i in people]))
+        if individual.replace is not None:
+            lines.append(("… any row in its place, at most", [words.three(individual.replace[:, i].max()) for i in people]))
+        if individual.publishable is not None:
+            lines.append(("… may be told to this person", [words.three(individual.publishable[:, i].max()) for i in people]))
         lines.append(
-            ("Best possible attack on this row", [words.percent(attack_on_person(known, i, seen.attack)) for i in people])
+            ("Best possible attack on this row", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
         )
-    anybody = words.percent(seen.attack.accuracy) if seen.attack is not None else "no bound is proved"
+    anybody = words.percent(run.attack.accuracy) if run.attack is not None else "no bound is proved"
     lines.append(("Best possible attack on anybody", [anybody] * len(people)))
     return lines

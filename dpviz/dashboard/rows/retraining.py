@@ -23,25 +23,25 @@ Floats = NDArray[np.float64]
 KINDS = {"influence": "influence function", "newton": "one Newton step"}
 
 
-def draw(seen: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """A scatter of approximate against exact changes."""
-    at = inspected.validation_rows(seen.spec)
+    at = inspected.validation_rows(run.spec)
     n = influence.problem.n
     if chosen.group.any():
         group = np.flatnonzero(chosen.group)
         order = group[np.argsort(-influence.newton_norm[group], kind="stable")]
         at = np.sort(order) if inspected.unasked(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
     whose = "of the group" if chosen.group.any() else "of the training set"
-    if not inspected.unasked(influence, len(at)) and not inspected.is_retrained(seen.spec, at):
+    if not inspected.unasked(influence, len(at)) and not inspected.is_retrained(run.spec, at):
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
-    truth = progress.working(seen.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
+    truth = progress.working(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
     if truth is not None:
-        scatter(seen, influence, truth, whose, theme)
+        scatter(run, influence, truth, whose, theme)
 
 
-def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
+def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
     """The picture for rows that were retrained."""
     kind = (
         st.segmented_control("Approximation", list(KINDS), default="influence", format_func=lambda k: KINDS[k], key="kind")
@@ -67,7 +67,7 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
     summary = (
         f"{len(at):,} rows {whose}, retrained {way}. The {KINDS[kind]} is off by {words.percent(float(np.median(off)))} in the "
         f"middle row and {words.percent(float(off.max()))} at worst; the largest error is {words.three(error[worst])}, "
-        f"row {seen.row_ids[at[worst]]}. {limit}"
+        f"row {run.row_ids[at[worst]]}. {limit}"
         if len(off)
         else "No row moves the model."
     )
@@ -76,10 +76,10 @@ def scatter(seen: Inspected, influence: Influence, truth: Retrained, whose: str,
     if not convex and len(at) > 2:
         _order(influence, length, truth)
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
-    fig = against_truth(length, truth.norm, error, seen.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
+    fig = against_truth(length, truth.norm, error, run.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
     data = pd.DataFrame(
         {
-            "row id": seen.row_ids[at],
+            "row id": run.row_ids[at],
             KINDS[kind]: length,
             exact: truth.norm,
             "error": error,
@@ -99,10 +99,10 @@ def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
     )
 
 
-def how(seen: Inspected) -> None:
+def how(run: Inspected) -> None:
     """Formulas, sources and calls."""
-    cls = list_mechanisms()[seen.spec.mechanism]
-    model = get_model(seen.spec.model)
+    cls = list_mechanisms()[run.spec.mechanism]
+    model = get_model(run.spec.model)
     exact = derivatives_of(model).exact
     J = "x" if exact else "J"
     formulas = [
@@ -114,7 +114,7 @@ def how(seen: Inspected) -> None:
         if model.convex
         else rf"J_j=\nabla_\theta f_\theta(x_j),\qquad f_\theta(x)={model.formula}",
     ]
-    formulas += [view.formula for view in seen.views or ()]
+    formulas += [view.formula for view in run.views or ()]
     sources = [
         f"{cls.label}: {cls.citation}.",
         "Influence is that on the model without privacy; n stays public when a row leaves.",
@@ -125,14 +125,14 @@ def how(seen: Inspected) -> None:
             f"{DENSE_APPROXIMATION:,} parameters it is approximated by Kronecker factors with corrected eigenvalues (EKFAC: "
             "George et al. 2018). Retraining goes on from the same point to the minimum it leads to; nothing is proved of it."
         )
-    if seen.individual is not None:
-        sources += [seen.individual.method, seen.individual.caveat, *seen.individual.conditions]
-    repeat.computed(seen.spec, formulas, sources)
+    if run.individual is not None:
+        sources += [run.individual.method, run.individual.caveat, *run.individual.conditions]
+    repeat.computed(run.spec, formulas, sources)
     with st.expander("Influence and retraining from Python"):
         repeat.python_of(
-            seen.spec,
+            run.spec,
             "influence = dpviz.influence_of(spec)\n"
             "influence.frame()  # one row per training row\n"
             "influence.leave_one_out([0, 1]).norm",
         )
-        repeat.shell(f"{shell_call(seen.spec, 'influence')} --retrain")
+        repeat.shell(f"{shell_call(run.spec, 'influence')} --retrain")

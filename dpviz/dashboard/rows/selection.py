@@ -91,12 +91,12 @@ def _whose(spec: RunSpec) -> Field[str]:
 
     The page opens on something to see: where the sidebar's method puts noise on no row, the other one comes first.
     """
-    known, other = list_mechanisms(), inspected.sharing(spec, SHARE.default)
-    mine = known[spec.mechanism]
+    mechanisms, other = list_mechanisms(), inspected.sharing(spec, SHARE.default)
+    mine = mechanisms[spec.mechanism]
     names = {"own": f"{mine.label}, as in the sidebar"}
     if other is None:
         return fields.choice("whose", "Noise of", names, "own")
-    names = {"share": f"{known[other.mechanism].label}, a share of the rows"} | names
+    names = {"share": f"{mechanisms[other.mechanism].label}, a share of the rows"} | names
     noises = issubclass(mine, NoisesRows | HasRule | NoisesShare)
     return fields.choice("whose", "Noise of", names, "own" if noises else "share")
 
@@ -118,14 +118,14 @@ def run_of(own: Group, spec: RunSpec) -> RunSpec:
     return inspected.sharing(spec, share) or spec
 
 
-def choose(own: Group, seen: Inspected, strength: NDArray[np.float64]) -> Chosen:
+def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
     """What is chosen; impossible wishes are reported and dropped.
 
     Args:
         strength: (n,) influence, by which a person is chosen where none is named.
     """
-    group = _group(seen)
-    person, other = (None if row is None else _position(seen, row) for row in (own["row"].value(), own["other"].value()))
+    group = _group(run)
+    person, other = (None if row is None else _position(run, row) for row in (own["row"].value(), own["other"].value()))
     if person is None and group.any():
         person = int(np.where(group, strength, -1.0).argmax())
     elif person is None:
@@ -133,15 +133,15 @@ def choose(own: Group, seen: Inspected, strength: NDArray[np.float64]) -> Chosen
     if other == person:
         other = None
         fix = "Give the id of another training row to compare."
-        address.report(InvalidInput("other", f"row {seen.row_ids[person]} is the person shown", fix))
+        address.report(InvalidInput("other", f"row {run.row_ids[person]} is the person shown", fix))
         own["other"].keep(None)
         address.amend(own.keys)
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
 
 
-def _position(seen: Inspected, row: int) -> int:
+def _position(run: Inspected, row: int) -> int:
     """Position among the training rows of the row with this id."""
-    return int(np.searchsorted(seen.row_ids, row))
+    return int(np.searchsorted(run.row_ids, row))
 
 
 def axis_names(dataset: Dataset) -> tuple[str, ...]:
@@ -210,14 +210,14 @@ def forget_group() -> None:
     st.session_state.pop(_GROUP, None)
 
 
-def _group(seen: Inspected) -> NDArray[np.bool_]:
-    key = inspected.fit_key(RunSpec(seen.spec.dataset, split_seed=seen.spec.split_seed, folds=seen.spec.folds))
+def _group(run: Inspected) -> NDArray[np.bool_]:
+    key = inspected.fit_key(RunSpec(run.spec.dataset, split_seed=run.spec.split_seed, folds=run.spec.folds))
     if st.session_state.get(f"{_GROUP}.of") != key:
         if f"{_GROUP}.of" in st.session_state:
             forget_group()
         st.session_state[f"{_GROUP}.of"] = key
     ids = st.session_state.get(_GROUP)
-    return np.zeros(len(seen.row_ids), bool) if ids is None else np.isin(seen.row_ids, ids)
+    return np.zeros(len(run.row_ids), bool) if ids is None else np.isin(run.row_ids, ids)
 
 
 @dataclass(frozen=True)
@@ -247,14 +247,14 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
     Raises:
         InvalidInput: unknown column or test, or a number that is none.
     """
-    found = np.ones(len(frame), bool)
+    mask = np.ones(len(frame), bool)
     for condition in conditions:
         column = frame[one_of("column", condition.column, tuple(map(str, frame.columns)))]
         test = one_of("test", condition.test, tests_of(column))
         if test in NUMBER_TESTS:
             value = number_from_text(condition.column, condition.value)
             numbers = column.to_numpy(float)
-            found &= {
+            mask &= {
                 ">": numbers > value,
                 "≥": numbers >= value,
                 "=": numbers == value,
@@ -264,7 +264,7 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
             continue
         words = column.astype(str)
         if test == "contains":
-            found &= words.str.contains(condition.value, case=False, regex=False).to_numpy(bool)
+            mask &= words.str.contains(condition.value, case=False, regex=False).to_numpy(bool)
         else:
-            found &= (words == condition.value).to_numpy() == (test == "is")
-    return found
+            mask &= (words == condition.value).to_numpy() == (test == "is")
+    return mask

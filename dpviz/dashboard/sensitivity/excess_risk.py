@@ -58,16 +58,16 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return
     grid = _grid(spec, over)
-    found = _measured(spec, over, grid)
-    if found is None:
+    points = _measured(spec, over, grid)
+    if points is None:
         return
-    formulas = excess_risk.theory(spec, found)
-    published = rate_curves.rate_curves(spec, over, found)
-    slope = _picture(spec, theme, over, found, formulas, published)
+    formulas = excess_risk.theory(spec, points)
+    published = rate_curves.rate_curves(spec, over, points)
+    slope = _picture(spec, theme, over, points, formulas, published)
     _regime(spec, formulas)
-    middle = len(found) // 2
-    rows = [("observed", words.two(slope), words.three(found[middle].mean), "trained")]
-    for label, values, fitted in _lines(over, found, formulas):
+    middle = len(points) // 2
+    rows = [("observed", words.two(slope), words.three(points[middle].mean), "trained")]
+    for label, values, fitted in _lines(over, points, formulas):
         rows.append((label, words.two(fitted), words.three(values[middle]), "[ours], no free factor"))
     rows += [
         (
@@ -78,7 +78,7 @@ def excess(spec: RunSpec, theme: Theme) -> None:
         )
         for c in published
     ]
-    tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(found[middle]))}", "constants"))
+    tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
     _how(spec, over, grid)
 
 
@@ -97,7 +97,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     """The measured points, on request where training takes long; None until they are there."""
     setting = setting_of(spec)
     light = over.key == "epsilon" and setting.n * setting.m < 200_000
-    found, fresh = tasks.observe(
+    points, fresh = tasks.observe(
         f"excess {over.key} {grid} {resolve(spec).key()}",
         f"Training on {over.data}",
         lambda monitor: over.measure(spec, grid, monitor=monitor),
@@ -105,7 +105,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
         dataset=spec.dataset,
         ask="" if light else f"Train on {over.data} and draw what happens",
     )
-    if found is None:
+    if points is None:
         st.caption("The observed points are drawn once they were trained.")
         return None
     if not fresh:
@@ -114,12 +114,12 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     panels.not_private(f"Excess risk compares with the training objective of {words.minimum(convex)}.")
     if not convex:
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
-    return found
+    return points
 
 
-def _lines(over: Axis, found: list[Excess], formulas: list[dict[str, float]]) -> list[tuple[str, list[float], float]]:
+def _lines(over: Axis, points: list[Excess], formulas: list[dict[str, float]]) -> list[tuple[str, list[float], float]]:
     """(name, values, slope) of every formula with all constants that says something here."""
-    x, out = [over.of(e) for e in found], []
+    x, out = [over.of(e) for e in points], []
     for key, label in FORMULAS.items():
         values = [f.get(key, np.nan) for f in formulas]
         if np.isfinite(values).any():
@@ -131,17 +131,17 @@ def _picture(
     spec: RunSpec,
     theme: Theme,
     over: Axis,
-    found: list[Excess],
+    points: list[Excess],
     formulas: list[dict[str, float]],
     published: list[rate_curves.RateCurve],
 ) -> float:
     """The measured points with every line that stands beside them; returns their slope."""
-    x, y = [over.of(e) for e in found], [e.mean for e in found]
+    x, y = [over.of(e) for e in points], [e.mean for e in points]
     slope = loglog_slope(x, y)[0]
-    table = excess_risk.table(found, formulas)
+    table = excess_risk.table(points, formulas)
     spread = 2 * table["standard_error"].fillna(0.0)
     own = lines.Line(
-        f"observed, mean of {len(found[0].gap)} draws: slope {words.two(slope)}",
+        f"observed, mean of {len(points[0].gap)} draws: slope {words.two(slope)}",
         x,
         y,
         replace(charts.method_look(spec.mechanism, theme), symbol="circle"),
@@ -150,7 +150,7 @@ def _picture(
         high=[a + s for a, s in zip(y, spread, strict=True)],
     )
     drawn = [*_rates(theme, x, [c for c in published if not c.own]), own]
-    for k, (label, values, fitted) in enumerate(_lines(over, found, formulas)):
+    for k, (label, values, fitted) in enumerate(_lines(over, points, formulas)):
         look = Look("", theme.ink, "solid" if label == FORMULAS["bound"] else "dot", "x")
         drawn.append(lines.Line(f"{label}: slope {words.two(fitted)}", x, values, look, width=2 if k else 3))
     for c in published:

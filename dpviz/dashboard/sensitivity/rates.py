@@ -49,17 +49,17 @@ def table(spec: RunSpec) -> None:
     with right:
         order = SORT.draw()
     defaults = (here.n, here.d, here.epsilon, here.delta, here.steps, here.influential)
-    given = _draw_numbers(defaults)
-    n, d, epsilon, delta, steps, k = given
+    numbers = _draw_numbers(defaults)
+    n, d, epsilon, delta, steps, k = numbers
     facts = replace(
         here, n=int(n), d=int(d), epsilon=epsilon, delta=delta, steps=int(steps), influential=int(k), inner=0, radius=0.0
     )
-    done = rates.evaluate(ROWS[chosen], facts, order)
+    evaluations = rates.evaluate(ROWS[chosen], facts, order)
     # what cannot be read does not count as applying
-    holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in done)
+    holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in evaluations)
     title, paper = rates.TABLES[chosen]
     st.markdown(
-        f"**The conditions of {holds} of {len(done)} rows hold** at n = {facts.n:,}, d = {facts.d:,}, "
+        f"**The conditions of {holds} of {len(evaluations)} rows hold** at n = {facts.n:,}, d = {facts.d:,}, "
         f"ε = {words.three(facts.epsilon)}, "
         f"δ = {words.three(facts.delta)}, T = {facts.steps:,} (with G = {facts.G:g}, L = {words.three(facts.L)}, "
         f"μ = {words.three(facts.mu)} of this run). Every O(·) is taken as 1: **the numbers are not bounds**, and rows are not "
@@ -68,11 +68,11 @@ def table(spec: RunSpec) -> None:
     # wide formulas scroll inside their own frame
     st.html("<style>.st-key-rate-rows {overflow-x: auto} .st-key-rate-rows table {min-width: 46rem}</style>")
     with st.container(key="rate-rows"):
-        st.markdown(_markdown(done))
-    tables.download(lambda: _rate_table(done), f"table-{chosen}")
+        st.markdown(_markdown(evaluations))
+    tables.download(lambda: _rate_table(evaluations), f"table-{chosen}")
     st.caption(words.markdown(f"{title} of {PAPERS[paper].citation}."))
     with st.expander("What O(·) hides, what each row assumes, and remarks"):
-        for e in done:
+        for e in evaluations:
             st.markdown(f"**{words.markdown(e.row.method)}**")
             for name in rates.QUANTITIES:
                 formula = getattr(e.row, name)
@@ -96,14 +96,14 @@ def _draw_numbers(defaults: tuple[float, ...]) -> list[float]:
     return out
 
 
-def _markdown(done: list[rates.Evaluated]) -> str:
+def _markdown(evaluations: list[rates.Evaluated]) -> str:
     """The table in Markdown; rows that do not apply are grey and say why."""
-    names = [name for name in rates.QUANTITIES if any(getattr(e.row, name) is not None for e in done)]
+    names = [name for name in rates.QUANTITIES if any(getattr(e.row, name) is not None for e in evaluations)]
     rows = [
         "| method | " + " | ".join(rates.QUANTITIES[name] for name in names) + " | applies? |",
         "|---" * (len(names) + 2) + "|",
     ]
-    for e in done:
+    for e in evaluations:
         grey = bool(e.broken)
         cells = [_cell(words.markdown(f"{e.row.method} ({e.row.perturbs})"), grey)]
         for name in names:
@@ -127,7 +127,7 @@ def _cell(text: str, grey: bool) -> str:
     return f":gray[{text}]" if grey else text
 
 
-def _rate_table(done: list[rates.Evaluated]) -> pd.DataFrame:
+def _rate_table(evaluations: list[rates.Evaluated]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -139,6 +139,6 @@ def _rate_table(done: list[rates.Evaluated]) -> pd.DataFrame:
                 "applies": not e.broken,
                 "why_not": "; ".join(e.broken),
             }
-            for e in done
+            for e in evaluations
         ]
     )

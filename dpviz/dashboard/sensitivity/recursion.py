@@ -39,10 +39,10 @@ def algorithms(setting: Setting) -> dict[str, HasTrace]:
 
 def algorithm_choice(spec: RunSpec) -> Field[str]:
     """Whose recursion is shown: the run's own, or that of the algorithm with most parts to switch."""
-    found = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
-    switches = {name: sum(isinstance(k, Switch) for k in m.knobs().values()) for name, m in found.items()}
-    default = spec.mechanism if spec.mechanism in found else max(switches, key=lambda n: switches[n], default="")
-    return fields.choice("algorithm", "Algorithm", {name: m.label for name, m in found.items()}, default)
+    mechanisms = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
+    switches = {name: sum(isinstance(k, Switch) for k in m.knobs().values()) for name, m in mechanisms.items()}
+    default = spec.mechanism if spec.mechanism in mechanisms else max(switches, key=lambda n: switches[n], default="")
+    return fields.choice("algorithm", "Algorithm", {name: m.label for name, m in mechanisms.items()}, default)
 
 
 def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:

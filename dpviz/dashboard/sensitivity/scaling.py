@@ -46,13 +46,13 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     drawn, slopes = _bounds(spec, theme, over, table, labels)
     drawn += _beside(theme, over)
     above = st.container()
-    seen = _retrained(spec, over)
+    points = _retrained(spec, over)
     for kind, symbol in _SYMBOLS.items():
-        if seen is None or not (seen[kind].notna().any() and seen[kind].max() > 0):
+        if points is None or not (points[kind].notna().any() and points[kind].max() > 0):
             continue
         look = Look("", theme.ink, "solid", symbol)
-        drawn.append(lines.Line(f"observed, {kind}", seen["x"], seen[kind], look, points=True))
-        slopes.append((f"observed, {kind}", words.two(scaling.slopes(seen["x"], seen[kind]).fitted), "–", "–"))
+        drawn.append(lines.Line(f"observed, {kind}", points["x"], points[kind], look, points=True))
+        slopes.append((f"observed, {kind}", words.two(scaling.slopes(points["x"], points[kind]).fitted), "–", "–"))
     fig = lines.curves(drawn, theme, x=over.title, y="sensitivity (L2)", marks=((over.value, "this run"),), height=290)
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)
     summary = f"Sensitivity of {mechanism.label} over {over.title}, logarithmic on both axes. Fitted slopes: {fitted}."
@@ -86,8 +86,8 @@ def _bounds(
     for k, label in enumerate(labels):
         other = replace(look, colour=sibling(theme, look.colour, k), dash=_DASHES[k % len(_DASHES)])
         drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))
-        found = scaling.slopes(over.grid, table[label])
-        fitted, smallest, largest = (words.two(v) for v in (found.fitted, found.smallest, found.largest))
+        fit = scaling.slopes(over.grid, table[label])
+        fitted, smallest, largest = (words.two(v) for v in (fit.fitted, fit.smallest, fit.largest))
         slopes.append((f"worst case: {label}", fitted, smallest, largest))
     line = scaling.reference(over, table[labels[0]])
     if line is not None and over.reference is not None:
@@ -103,7 +103,7 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
         return None
     sizes = (*SIZES, LARGEST) if excess_risk.SIZES.value() == "large" else SIZES
     census = over.name == "n"
-    found, _ = tasks.observe(
+    changes, _ = tasks.observe(
         f"observed {over.name} {sizes if census else ''} {resolve(spec).key()}",
         "Retraining on neighbouring censuses" if census else "Retraining on neighbouring datasets",
         lambda monitor: scaling.observe(spec, over, sizes, monitor=monitor),
@@ -111,7 +111,7 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
         dataset=spec.dataset,
         ask="Retrain on neighbouring datasets and draw what happens",
     )
-    if found is None:
+    if changes is None:
         return None
     panels.not_private("Observed points come from training on the rows without noise, again and again.")
-    return scaling.observed_table(found)
+    return scaling.observed_table(changes)
