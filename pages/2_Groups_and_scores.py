@@ -13,16 +13,16 @@ budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget)
 page.problems()
 over_epsilon.controls(own)
-seen = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec))
-if seen is not None:
+view = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec))
+if view is not None:
     with answer:
-        over_epsilon.headline(seen, own["of"].value())
+        over_epsilon.headline(view, own["of"].value())
         guessing.say(guessing.of(spec))
-    over_epsilon.draw(seen, own["of"].value(), theme)
+    over_epsilon.draw(view, own["of"].value(), theme)
     page.top_first()
-    over_epsilon.table(seen)
+    over_epsilon.table(view)
     payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
     with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
-        scores.draw(seen.outcome, own["threshold"], theme)
-    guarantee.badge(seen.outcome.calibration)
+        scores.draw(view.outcome, own["threshold"], theme)
+    guarantee.badge(view.outcome.calibration)
     over_epsilon.how(spec, over_epsilon.grouping(own))

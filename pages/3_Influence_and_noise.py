@@ -19,27 +19,27 @@ chosen_run = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
     spec = selection.run_of(own, chosen_run)
 reports = st.container()
-seen = in_front.computed(spec, inspected.inspect, "rows")
-if seen is not None:
+inspection = in_front.computed(spec, inspected.inspect, "rows")
+if inspection is not None:
     influence = inspected.row_influence(spec)
-    chosen = selection.choose(own, seen, influence.newton_norm)
+    chosen = selection.choose(own, inspection, influence.newton_norm)
     kept = pinned.beside(spec)
     a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned")
     with answer:
-        influence_map.headline(seen, influence)
-        influence_map.guessing_note(seen)
+        influence_map.headline(inspection, influence)
+        influence_map.guessing_note(inspection)
         if a is not None:
-            influence_map.beside(seen, a)
+            influence_map.beside(inspection, a)
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        influence_map.draw(seen, influence, chosen, theme, a)
+        influence_map.draw(inspection, influence, chosen, theme, a)
     with right:
-        person.card(own, seen, influence, chosen, a)
-    before_after.draw(seen, influence, chosen, theme)
+        person.card(own, inspection, influence, chosen, a)
+    before_after.draw(inspection, influence, chosen, theme)
     with st.expander("All about this row, beside another one"):
-        person.draw(own, seen, influence, chosen)
-        person.readable(seen, chosen)
-    finder.draw(seen, influence)
+        person.draw(own, inspection, influence, chosen)
+        person.readable(inspection, chosen)
+    finder.draw(inspection, influence)
     with st.expander("Who pays: does privacy cost some groups of these rows more, and why?"):
         over_epsilon.columns(own)
         payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
@@ -47,16 +47,16 @@ if seen is not None:
     with st.expander("Axes of the map"):
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):
-        noised_rows.draw(seen, influence, chosen, theme)
+        noised_rows.draw(inspection, influence, chosen, theme)
     with st.expander("Noise on the most influential rows only: which, and what it costs"):
-        noised_rows.idea(seen, influence, selection.SHARE.value(), theme)
+        noised_rows.idea(inspection, influence, selection.SHARE.value(), theme)
     with st.expander("Is the influence right?"):
-        retraining.draw(seen, influence, chosen, theme)
+        retraining.draw(inspection, influence, chosen, theme)
     with st.expander("All rows as a table"):
-        influence_map.rows(seen, influence, chosen)
+        influence_map.rows(inspection, influence, chosen)
     with st.expander("Guarantee"):
-        guarantee.badge(seen.calibration, fold=False)
+        guarantee.badge(inspection.calibration, fold=False)
         links.examine(spec.mechanism)
-    retraining.how(seen)
+    retraining.how(inspection)
 with reports:
     page.problems()

@@ -12,10 +12,10 @@ left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
 with right:
-    found = comparison.chosen(spec, own["compare"])
-there = found is None or comparison.computed(spec, *found)
-if found is not None and there:
-    mechanism, released, calibration = found
+    subject = comparison.chosen(spec, own["compare"])
+there = subject is None or comparison.computed(spec, *subject)
+if subject is not None and there:
+    mechanism, released, calibration = subject
     options = comparison.options(released, calibration)
     attack, kept = comparison.attack_of(spec, mechanism, calibration), pinned.outcome()
     with answer:
@@ -44,5 +44,5 @@ if found is not None and there:
 if there:
     with st.expander("What each paper would add, and what is needed"):
         comparison.papers(spec)
-if found is not None and there:
+if subject is not None and there:
     comparison.how(spec, mechanism, options)

@@ -45,8 +45,8 @@ def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Event, Calibra
         panels.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
         return None
     name = choice.draw()
-    found = noise_comparison.accounted(spec, name)
-    if found is None:
+    subject = noise_comparison.accounted(spec, name)
+    if subject is None:
         panels.empty(
             f"{words.markdown(list_mechanisms()[name].label)} with these settings adds no Gaussian noise that could be "
             f"compared; choose another."
@@ -55,11 +55,11 @@ def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Event, Calibra
     if name != spec.mechanism:
         st.caption(
             words.markdown(
-                f"The run's own method adds no Gaussian noise of bounded sensitivity; {found.mechanism.label} at its "
+                f"The run's own method adds no Gaussian noise of bounded sensitivity; {subject.mechanism.label} at its "
                 "defaults is shown."
             )
         )
-    return found.mechanism, found.released, found.calibration
+    return subject.mechanism, subject.released, subject.calibration
 
 
 def computed(spec: RunSpec, mechanism: Mechanism, released: Event, calibration: Calibration) -> bool:
@@ -74,8 +74,8 @@ def computed(spec: RunSpec, mechanism: Mechanism, released: Event, calibration: 
             lambda: accounting_tables.relations(released, delta),
             lambda: noise_comparison.published_noise(setting_of(spec), resolve(spec).budget),
         )
-        for done, part in enumerate(parts):
-            monitor(done / len(parts))
+        for k, part in enumerate(parts):
+            monitor(k / len(parts))
             part()
 
     return in_front.ready(spec, compute, f"accounting-{mechanism.id}", doing="Accounting")
@@ -91,10 +91,10 @@ def options(released: Event, cal: Calibration) -> list[Option]:
     return side_by_side.options(released, cal.budget)
 
 
-def headline(released: Event, cal: Calibration, found: Sequence[Option]) -> None:
+def headline(released: Event, cal: Calibration, accountants: Sequence[Option]) -> None:
     """The tightest proof and the one that needs most, in one sentence."""
-    smallest = min((o for o in reversed(found) if o.status is Status.PROVED), key=lambda o: o.sigma)
-    largest = max((o for o in found if math.isfinite(o.sigma)), key=lambda o: o.sigma)
+    smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)
+    largest = max((o for o in accountants if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     step = only_step(released)
     what = f"{step.count} releases of sensitivity" if step.count > 1 else "one release of sensitivity"
     panels.headline(
@@ -104,7 +104,7 @@ def headline(released: Event, cal: Calibration, found: Sequence[Option]) -> None
     )
 
 
-def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option], ghost: Calibration | None) -> None:
+def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, accountants: Sequence[Option], ghost: Calibration | None) -> None:
     """The noise that each accountant asks for.
 
     Args:
@@ -119,7 +119,7 @@ def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[O
             solid=o.status is Status.PROVED,
             strong=o.sigma > 0 and abs(o.sigma / cal.noise_scale - 1) < 1e-4,
         )
-        for o in found
+        for o in accountants
     ]
     if ghost is not None:
         sign = words.LABELS[ghost.status][1]
@@ -127,13 +127,13 @@ def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[O
     look = charts.method_look(mechanism.id, theme)
     summary = (
         f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
-        + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in found if math.isfinite(o.sigma))
+        + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in accountants if math.isfinite(o.sigma))
         + "."
     )
-    charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(found))
+    charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(accountants))
 
 
-def beside(a: Outcome, found: Attack | None, mechanism: Mechanism, cal: Calibration) -> None:
+def beside(a: Outcome, attack: Attack | None, mechanism: Mechanism, cal: Calibration) -> None:
     """How the noise and the best possible attack differ from those of run A, in words."""
     parts = []
     if a.spec.mechanism == mechanism.id and a.calibration.noise_scale > 0:
@@ -141,8 +141,8 @@ def beside(a: Outcome, found: Attack | None, mechanism: Mechanism, cal: Calibrat
         parts.append(f"the noise here is {ratio} times that of A")
     if a.attack is None:
         parts.append("no bound on attacks is proved for A")
-    elif found is not None:
-        change = found.accuracy - a.attack.accuracy
+    elif attack is not None:
+        change = attack.accuracy - a.attack.accuracy
         more = f"{words.part(abs(change))} points {'more' if change > 0 else 'less'} often than with A"
         parts.append(
             "attacks may succeed as often as with A" if words.part(abs(change)) == "nothing" else f"attacks may succeed {more}"
@@ -157,10 +157,10 @@ def promised(spec: RunSpec, cal: Calibration) -> None:
         links.examine(spec.mechanism)
 
 
-def how(spec: RunSpec, mechanism: Mechanism, found: Sequence[Option]) -> None:
+def how(spec: RunSpec, mechanism: Mechanism, accountants: Sequence[Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
-        for o in found:
+        for o in accountants:
             note = f" {words.markdown(o.note)}." if o.note else ""
             st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.{note}")
             st.latex(o.formula)
@@ -182,15 +182,18 @@ def how(spec: RunSpec, mechanism: Mechanism, found: Sequence[Option]) -> None:
         repeat.shell(shell_call(spec, "accounting"))
 
 
-def _options_table(found: Sequence[Option]) -> pd.DataFrame:
+def _options_table(accountants: Sequence[Option]) -> pd.DataFrame:
     return pd.DataFrame(
-        [{"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note} for o in found]
+        [
+            {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
+            for o in accountants
+        ]
     )
 
 
-def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibration, found: Sequence[Option]) -> None:
+def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibration, accountants: Sequence[Option]) -> None:
     """What the noise of each accountant does to the metric."""
-    finite = [o for o in found if math.isfinite(o.sigma)]
+    finite = [o for o in accountants if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
     measure = metric.chosen(spec.dataset, spec.intercept)

@@ -31,23 +31,23 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
     """The Rényi curve and what it gives at each order."""
     if cal.noise_scale <= 0:
         return
-    found = tables.renyi_curve(released, cal.budget.delta)
-    look, x = charts.method_look(mechanism.id, theme), found.table["alpha"] - 1
-    drawn = [lines.Line("R(α), the Rényi divergence itself", x, found.table["divergence"], Look("", theme.majority, "dash", "x"))]
+    curve = tables.renyi_curve(released, cal.budget.delta)
+    look, x = charts.method_look(mechanism.id, theme), curve.table["alpha"] - 1
+    drawn = [lines.Line("R(α), the Rényi divergence itself", x, curve.table["divergence"], Look("", theme.majority, "dash", "x"))]
     said = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
-        order, best = found.best[name]
+        order, best = curve.best[name]
         one = replace(look, dash=("solid", "dot")[k], colour=sibling(theme, look.colour, k))
-        drawn.append(lines.Line(f"ε(α), {label}", x, found.table[name].where(found.table[name] > 0), one))
+        drawn.append(lines.Line(f"ε(α), {label}", x, curve.table[name].where(curve.table[name] > 0), one))
         drawn.append(lines.Line("", [order - 1], [best], replace(one, symbol=("diamond", "square")[k]), points=True))
         said.append(f"{label}: ε = {words.three(best)} at α = {words.three(order)}")
-    ceiling = 30 * max(found.epsilon, 1e-3)
-    fig = lines.curves(drawn, theme, x="α − 1", y="ε", y_range=(max(1e-3, found.epsilon / 30), ceiling))
+    ceiling = 30 * max(curve.epsilon, 1e-3)
+    fig = lines.curves(drawn, theme, x="α − 1", y="ε", y_range=(max(1e-3, curve.epsilon / 30), ceiling))
     summary = (
-        f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({found.relation.value}): "
-        f"{'; '.join(said)}. Without a detour through Rényi the proved ε is {words.three(found.epsilon)} under replace-one."
+        f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({curve.relation.value}): "
+        f"{'; '.join(said)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)} under replace-one."
     )
-    charts.chart(fig, "renyi", summary, lambda: found.table)
+    charts.chart(fig, "renyi", summary, lambda: curve.table)
     with st.expander("How is this computed?"):
         st.latex(
             r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
@@ -92,11 +92,11 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         q = RATE.at(rate if rate < 1 else 0.1).draw()
     with columns[2]:
         z = MULTIPLIER.draw()
-    found = tables.composition(z, q, resolve(spec).budget.delta, relation)
-    table, drawn = found.table, []
+    growth = tables.composition(z, q, resolve(spec).budget.delta, relation)
+    table, drawn = growth.table, []
     for k, name in enumerate(table.columns[1:]):
         look = Look("", sibling(theme, theme.families["gradient"], k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
-        if name == found.single:
+        if name == growth.single:
             look = Look("", theme.majority, "longdash", "x")
         drawn.append(lines.Line(name, table["steps"], table[name], look))
     fig = lines.curves(drawn, theme, x="steps T", y="ε")
@@ -107,7 +107,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         + "."
     )
     charts.chart(fig, "composition", summary, lambda: table)
-    for name, why in found.refused.items():
+    for name, why in growth.refused.items():
         st.caption(words.markdown(f"{name}: {why}."))
 
 
@@ -125,22 +125,22 @@ def relations(theme: Theme, released: Event, cal: Calibration) -> None:
     charts.chart(fig, "relations", summary, lambda: table)
 
 
-def attacker(theme: Theme, found: Attack | None, ghost: Attack | None = None) -> None:
+def attacker(theme: Theme, attack: Attack | None, ghost: Attack | None = None) -> None:
     """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow.
 
     Args:
         ghost: that of run A.
     """
     st.header("Best possible attack", anchor=False)
-    if found is None:
+    if attack is None:
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
-    table = found.table
-    fig = best_attack(table, found.best, theme, ghost=None if ghost is None else ghost.table)
+    table = attack.table
+    fig = best_attack(table, attack.best, theme, ghost=None if ghost is None else ghost.table)
     summary = (
-        f"With at most 1 % false alarms an attacker detects at most {words.percent(found.detections_at(0.01))} of the members. "
-        f"Guesses are right at most {words.percent(found.accuracy)}, by {found.basis}; {words.budget(found.budget)} alone would "
-        f"allow {words.percent(found.accuracy_by_budget)}."
+        f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members. "
+        f"Guesses are right at most {words.percent(attack.accuracy)}, by {attack.basis}; {words.budget(attack.budget)} alone "
+        f"would allow {words.percent(attack.accuracy_by_budget)}."
     )
     if ghost is not None:
         summary += f" The dotted line is A: right at most {words.percent(ghost.accuracy)}."

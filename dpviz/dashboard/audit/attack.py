@@ -216,8 +216,8 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
 
 def attacker_words(score: str) -> str:
     """What the attacker looks at, and what that is called in code."""
-    known = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
-    return f"Attacker: {known} (In code: {score}.)" if known else f"Attacker: {score}."
+    meaning = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
+    return f"Attacker: {meaning} (In code: {score}.)" if meaning else f"Attacker: {score}."
 
 
 def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:
@@ -298,12 +298,12 @@ def _how(spec: RunSpec, asked: Asked) -> None:
 
 def _call(spec: RunSpec, asked: Asked) -> str:
     """The call that repeats an audit."""
-    given = {"kind": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
+    arguments = {"kind": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
     plain = {"kind": "", "row": None, "other": None}
-    said = "".join(f", {name}={value!r}" for name, value in given.items() if name == "runs" or value != plain[name])
+    said = "".join(f", {name}={value!r}" for name, value in arguments.items() if name == "runs" or value != plain[name])
     return with_spec(spec, f"dpviz.audit_run(spec{said}).epsilon_lower")
 
 
 def _shell(spec: RunSpec, asked: Asked) -> str:
-    given = {"pair": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
-    return " ".join([shell_call(spec, "audit"), *(f"--{k}={v}" for k, v in given.items() if v not in (None, ""))])
+    flags = {"pair": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
+    return " ".join([shell_call(spec, "audit"), *(f"--{k}={v}" for k, v in flags.items() if v not in (None, ""))])

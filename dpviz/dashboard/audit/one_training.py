@@ -41,9 +41,9 @@ def show(spec: RunSpec, own: Group) -> None:
             return one_run_of(fixed, int(chosen), monitor=monitor)
 
         key = f"one training {resolve(fixed).key()} {chosen}"
-        found, current = tasks.observe(key, "One training", work, section="canaries", dataset=fixed.dataset)
-        if found is not None and current:
-            _answer(fixed, *found)
+        answer, current = tasks.observe(key, "One training", work, section="canaries", dataset=fixed.dataset)
+        if answer is not None and current:
+            _answer(fixed, *answer)
 
 
 def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:

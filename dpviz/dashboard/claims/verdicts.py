@@ -128,9 +128,9 @@ def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
         started = [s for s in all_shown if s.task is not None]
 
         def draw() -> None:
-            done = sum(watching.over(s.task) for s in started if s.task is not None)
+            count = sum(watching.over(s.task) for s in started if s.task is not None)
             left, right = st.columns([4, 1], vertical_alignment="center")
-            left.progress(done / len(started), f"{done} of {len(started)} claims tested")
+            left.progress(count / len(started), f"{count} of {len(started)} claims tested")
             right.button("Cancel", on_click=cancel, args=(working,), key="cancel-tests", width="stretch")
 
         watching.live(working[0], draw)

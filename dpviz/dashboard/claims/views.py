@@ -33,11 +33,11 @@ KEPT = "Claims keep the measure of their paper, mostly test accuracy, whatever m
 
 def headline(shown: Sequence[Shown]) -> None:
     """How many claims hold, and when that was computed."""
-    found = [s.finding.verdict.outcome for s in shown if s.finding is not None]
-    parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := found.count(o))]
+    outcomes = [s.finding.verdict.outcome for s in shown if s.finding is not None]
+    parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))]
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
-    panels.headline(f"{claims}, {said}." if found else f"{claims}, none was tested yet: test them below.")
+    panels.headline(f"{claims}, {said}." if outcomes else f"{claims}, none was tested yet: test them below.")
     st.caption(words.markdown(f"{origin(shown)} {KEPT}".strip()))
 
 
@@ -62,19 +62,19 @@ def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -
     signs = [f"{words.VERDICTS[o][0]} {o} ({n})" for o in Outcome if (n := int((tiles["outcome"] == o).sum()))]
     summary = f"One tile for each claim: {', '.join(signs)}. The framed one is open; a click opens another."
     fig = pictures.board(tiles, theme, one.claim.id)
-    charts.chart(fig, "verdicts", summary, partial(table, shown), clicks=lambda found: field.keep(found[-1]))
+    charts.chart(fig, "verdicts", summary, partial(table, shown), clicks=lambda ids: field.keep(ids[-1]))
 
 
 def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
     """The open claim: what it says, its verdict, why, and a button that tests it again."""
     field.draw()
-    claim, found = one.claim, one.finding
-    if found is not None:
-        verdict = found.verdict
+    claim, finding = one.claim, one.finding
+    if finding is not None:
+        verdict = finding.verdict
         sign, colour = words.VERDICTS[verdict.outcome]
         st.badge(f"{sign} {verdict.outcome}", color=colour)  # type: ignore[arg-type]
     st.markdown(f"**{words.markdown(words.labelled(claim.meaning))}**")
-    if found is not None:
+    if finding is not None:
         condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
         st.markdown(condition + words.markdown(words.labelled(verdict.because)))
     st.caption(words.markdown(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}"))
@@ -84,7 +84,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
         if task is not None and task.state is not State.DONE:
             tasks.controls(task, "Testing")
         if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
-            label = "Test it again" if found is not None else "Test it now"
+            label = "Test it again" if finding is not None else "Test it now"
             st.button(label, key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed))
 
     watching.live(task, draw)
@@ -123,19 +123,19 @@ def table(shown: Sequence[Shown]) -> pd.DataFrame:
     return pd.DataFrame([_row(s.claim, s.finding) for s in shown])
 
 
-def _row(claim: Claim, found: Finding | None) -> dict[str, str]:
+def _row(claim: Claim, finding: Finding | None) -> dict[str, str]:
     row = {"paper": PAPERS[claim.paper].citation, "place": claim.place, "id": claim.id, "claim": claim.meaning}
-    if found is None:
+    if finding is None:
         return row | {"verdict": "not tested"}
-    verdict = found.verdict
-    return row | {"verdict": verdict.headline, "why": verdict.because, "engine": found.engine, "command": found.command}
+    verdict = finding.verdict
+    return row | {"verdict": verdict.headline, "why": verdict.because, "engine": finding.engine, "command": finding.command}
 
 
-def _finding(found: Finding, theme: Theme) -> None:
-    verdict, name = found.verdict, found.claim.id
+def _finding(finding: Finding, theme: Theme) -> None:
+    verdict, name = finding.verdict, finding.claim.id
     if verdict.numbers:
         tables.table([(words.labelled(what), value) for what, value in verdict.numbers], ("", "Found"))
-    looks = {m: charts.method_look(m, theme) for m in found.claim.mechanisms if m in list_mechanisms()}
+    looks = {m: charts.method_look(m, theme) for m in finding.claim.mechanisms if m in list_mechanisms()}
     looks |= {m: charts.method_look(m, theme) for m in ("non-private", "majority")}
     for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
         series = ", ".join(dict.fromkeys(part["series"]))
@@ -148,5 +148,5 @@ def _finding(found: Finding, theme: Theme) -> None:
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
         )
     st.caption(words.markdown(f"Rule: {verdict.rule}"))
-    st.caption(words.markdown(f"{verdict.seeds} {found.seconds:.1f} s, engine {found.engine}."))
-    repeat.shell(found.command)
+    st.caption(words.markdown(f"{verdict.seeds} {finding.seconds:.1f} s, engine {finding.engine}."))
+    repeat.shell(finding.command)

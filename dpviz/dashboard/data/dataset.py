@@ -185,9 +185,9 @@ def cards(spec: RunSpec) -> None:
             columns = st.columns(2)
             columns[0].button("Use it", key=f"use-{name}", on_click=use, args=(name,), disabled=name == spec.dataset)
             columns[1].button("Forget it now", key=f"drop-{name}", on_click=forget, args=(name,))
-    found = all_cards()
-    for start in range(0, len(found), 3):
-        for column, card in zip(st.columns(3), found[start : start + 3], strict=False):
+    entries = all_cards()
+    for start in range(0, len(entries), 3):
+        for column, card in zip(st.columns(3), entries[start : start + 3], strict=False):
             with column, st.container(border=True):
                 _card(card, spec)
 
@@ -198,10 +198,10 @@ def _card(card: Card, spec: RunSpec) -> None:
     st.badge(text, color=colour)  # type: ignore[arg-type]
     rows = f"{card.rows:,} rows" if card.rows is not None else "size known when read"
     st.caption(words.markdown(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}"))
-    known = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
-    if known is not None:
-        n, d = train_size(known.n), known.d
-        guess = words.percent(majority(known))
+    dataset = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
+    if dataset is not None:
+        n, d = train_size(dataset.n), dataset.d
+        guess = words.percent(majority(dataset))
         st.caption(words.markdown(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}."))
     elif card.state == "here":
         st.caption("Features, majority and the cost of privacy show when it is used.")
@@ -220,9 +220,9 @@ def _download(card: Card) -> None:
     assert card.name is not None
     bar, start = st.progress(0.0, "Asking the server"), time.monotonic()
 
-    def progress(done: int) -> None:
-        share = min(done / (card.megabytes * 1e6), 0.99)
-        bar.progress(share, f"{done / 1e6:.1f} MB after {time.monotonic() - start:.0f} s; moving any control cancels")
+    def progress(size: int) -> None:
+        share = min(size / (card.megabytes * 1e6), 0.99)
+        bar.progress(share, f"{size / 1e6:.1f} MB after {time.monotonic() - start:.0f} s; moving any control cancels")
 
     try:
         download(card.name, progress)

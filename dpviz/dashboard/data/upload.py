@@ -41,11 +41,11 @@ def own() -> None:
         "1 MB arrives, the web server may buffer it in a temporary file without a name; nothing else is written to disk. "
         f"Limits: {limits.megabytes} MB, {limits.rows:,} rows, {limits.features:,} features after encoding."
     )
-    found: tuple[str, Table] | None = st.session_state.get(_TABLE)
-    if found is None:
+    upload: tuple[str, Table] | None = st.session_state.get(_TABLE)
+    if upload is None:
         _upload(limits)
     else:
-        _choices(found[0], found[1], limits)
+        _choices(upload[0], upload[1], limits)
 
 
 def _upload(limits: Limits) -> None:
@@ -65,9 +65,9 @@ def _upload(limits: Limits) -> None:
         st.session_state.pop(_REFUSED, None)
         return
     question = (file.file_id, header, delimiter, encoding)
-    known: tuple[tuple[str, str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
-    if known is not None and known[0] == question:  # nobody reads it again before something changes
-        refused(known[1])
+    refusal: tuple[tuple[str, str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
+    if refusal is not None and refusal[0] == question:  # nobody reads it again before something changes
+        refused(refusal[1])
         return
     box = st.status("Reading the table")
 

@@ -95,11 +95,11 @@ def start(spec: RunSpec) -> tasks.Task[Measured]:
 def lines(measured: Measured, metric: Metric) -> list[Line]:
     """The rows of the table, with what is known by now."""
     refuted = saved.refuted()
-    known = {name: table[metric.column].to_numpy(float) for name, table in measured.metrics.items()}
+    scores = {name: table[metric.column].to_numpy(float) for name, table in measured.metrics.items()}
     made = []
     for one in measured.found:
         name, cal = one.spec.mechanism, one.calibration
-        values, exact = known.get(name, np.empty(0)), measured.expected.get(name, {}).get(metric.id)
+        values, exact = scores.get(name, np.empty(0)), measured.expected.get(name, {}).get(metric.id)
         if cal is None:
             made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values, exact))
         elif name in refuted and cal.status is Status.CLAIM:
@@ -110,11 +110,11 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
     return made
 
 
-def headline(found: Sequence[Line]) -> None:
+def headline(methods: Sequence[Line]) -> None:
     """How many methods are proved, conditional, claimed and refuted."""
-    counts = [sum(line.status == status for line in found) for status in _ORDER]
+    counts = [sum(line.status == status for line in methods) for status in _ORDER]
     parts = [
-        f"{counts[0]} of {len(found)} methods are proved",
+        f"{counts[0]} of {len(methods)} methods are proved",
         f"{counts[1]} under conditions" if counts[1] else "",
         f"{counts[2]} {'is' if counts[2] == 1 else 'are'} only claimed" if counts[2] else "",
         f"audits refute {counts[3]}" if counts[3] else "",
@@ -122,19 +122,20 @@ def headline(found: Sequence[Line]) -> None:
     panels.headline(", ".join(part for part in parts if part) + ".")
 
 
-def beside(found: Sequence[Line], ghost: Outcome) -> None:
+def beside(methods: Sequence[Line], ghost: Outcome) -> None:
     """Where run A stands among the proved methods, in words."""
     measure, a = ghost.cost.metric, ghost.cost.mean
     sign = 1 if measure.higher_is_better else -1
-    known = [line for line in found if line.status == _ORDER[0] and not math.isnan(line.mean)]
-    better = sum(sign * (line.mean - a) > 0 for line in known)
+    proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
+    better = sum(sign * (line.mean - a) > 0 for line in proved)
     pinned.say(
-        f"A is {pinned.title(ghost.spec)}: {words.measured(measure, a)}; {better} of {len(known)} proved methods are better here."
+        f"A is {pinned.title(ghost.spec)}: {words.measured(measure, a)}; "
+        f"{better} of {len(proved)} proved methods are better here."
     )
 
 
 def picture(
-    found: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, ghost: Outcome | None
+    methods: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, ghost: Outcome | None
 ) -> None:
     """The metric of every method in the lane of its status.
 
@@ -143,13 +144,13 @@ def picture(
     """
     rows = [
         pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
-        for line in found
+        for line in methods
         if not math.isnan(line.mean)
     ]
     if not rows:
         return
     sign = 1 if metric.higher_is_better else -1
-    proved = [line for line in found if line.status == _ORDER[0] and not math.isnan(line.mean)]
+    proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     best = max(proved, key=lambda line: sign * line.mean, default=None)
     said = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
     base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
@@ -160,7 +161,7 @@ def picture(
     a = math.nan if ghost is None else ghost.cost.mean
     if ghost is not None:
         summary += f" The dotted line is A, {pinned.title(ghost.spec)}: {words.measured(metric, a)}."
-    lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in found if line.status == status}]
+    lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
     title = f"test {metric.within}"
     fig = pictures.lanes(
         rows,
@@ -174,13 +175,13 @@ def picture(
         ghost=a,
         narrow=charts.narrow(),
     )
-    charts.chart(fig, "guarantees", summary, lambda: table(found, metric))
+    charts.chart(fig, "guarantees", summary, lambda: table(methods, metric))
 
 
-def _guessing(measured: Measured, found: Sequence[Line], metric: Metric) -> None:
+def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> None:
     """Which methods are no better than the majority label, by cause, and what would help."""
     fixes: dict[str, list[str]] = {}
-    for line in found:
+    for line in methods:
         why = measured.poor.get(line.one.spec.mechanism, {}).get(metric.id)
         if why is not None:
             fixes.setdefault(str(why.fix), []).append(line.label)
@@ -197,22 +198,22 @@ def _guessing(measured: Measured, found: Sequence[Line], metric: Metric) -> None
         st.markdown(words.markdown(f"⚠ {guess}: {said}"))
 
 
-def ordered(found: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
+def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     """The lines in the order asked for; what is not known comes last."""
     sign = -1 if metric.higher_is_better else 1
-    value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in found}
+    value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in methods}
     keys = {
         "": lambda line: (_ORDER.index(line.status), value[id(line)]),
         "accuracy": lambda line: value[id(line)],
         "epsilon": lambda line: np.nan_to_num(line.proved, nan=math.inf),
         "name": lambda line: line.label.lower(),
     }
-    return sorted(found, key=keys[sort])
+    return sorted(methods, key=keys[sort])
 
 
-def rows(found: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | None) -> None:
+def rows(methods: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | None) -> None:
     """The table; long conditions have a number there and stand in full below it."""
-    shown = ordered(found, sort, metric)
+    shown = ordered(methods, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
     made = [_row(line, notes, metric) for line in shown]
     columns = [*_COLUMNS, metric.label]
@@ -261,10 +262,10 @@ def _spread(values: np.ndarray, metric: Metric) -> str:
     return f"\u00a0±\u00a0{100 * deviation:.1f}" if metric.shares else f"\u00a0±\u00a0{deviation:.3f}"
 
 
-def table(found: Sequence[Line], metric: Metric) -> pd.DataFrame:
+def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
     """The same as data."""
     out = []
-    for line in found:
+    for line in methods:
         cal = line.one.calibration
         out.append(
             {

@@ -82,11 +82,11 @@ def chart(
 
 
 def _customdata(points: Sequence[Any]) -> list[str]:
-    found = [p.get("customdata") for p in points]
-    return [str(c[0] if isinstance(c, list) else c) for c in found if c]
+    data = [p.get("customdata") for p in points]
+    return [str(c[0] if isinstance(c, list) else c) for c in data if c]
 
 
 def _tell(key: str, call: Any) -> None:
-    found = _customdata(st.session_state[key].selection.points)
-    if found:
-        call(found)
+    data = _customdata(st.session_state[key].selection.points)
+    if data:
+        call(data)

@@ -35,13 +35,13 @@ def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str =
     with st.container(key=f"working-{name}"):
         slot = st.empty()
     with Boundary(f"the run {resolve(spec).key()}") as work:
-        done = compute(spec, _Progress(slot, key))
+        result = compute(spec, _Progress(slot, key))
     problem = work.problem("Use fewer noise draws or a smaller dataset.", "Change a setting on the left; the others still work.")
     if problem is not None:
         panels.failed(*problem)
         return None
     slot.empty()
-    return done
+    return result
 
 
 class _Progress:
@@ -53,7 +53,7 @@ class _Progress:
         self._bar: Any = None
         self._cancel = False
 
-    def __call__(self, done: float) -> None:
+    def __call__(self, share: float) -> None:
         now = time.monotonic()
         if now - self._start < SHOW_PROGRESS or now - self._last < 0.2:
             return
@@ -61,8 +61,8 @@ class _Progress:
         if self._bar is None:
             with self._slot.container(border=True):
                 self._bar, self._button = st.empty(), st.empty()
-        left = (now - self._start) * (1 - done) / max(done, 1e-3)
-        self._bar.progress(min(max(done, 0.0), 1.0), f"Training: {done:.0%}, about {left:.0f} s left")
+        left = (now - self._start) * (1 - share) / max(share, 1e-3)
+        self._bar.progress(min(max(share, 0.0), 1.0), f"Training: {share:.0%}, about {left:.0f} s left")
         if now - self._start > OFFER_CANCEL and not self._cancel:
             self._cancel = True
             self._button.button("Cancel", on_click=_cancel, args=(self._key,), key=f"cancel-{self._key}")

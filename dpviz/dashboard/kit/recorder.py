@@ -92,8 +92,8 @@ def begin(title: str) -> None:
 
 
 def _found() -> Recorder | None:
-    found: Recorder | None = st.session_state.get(_KEY)
-    return found
+    recorder: Recorder | None = st.session_state.get(_KEY)
+    return recorder
 
 
 def recorded(state: Any) -> Recorder:
@@ -102,15 +102,15 @@ def recorded(state: Any) -> Recorder:
     Args:
         state: of the session.
     """
-    found: Recorder = state[_KEY]
-    return found
+    recorder: Recorder = state[_KEY]
+    return recorder
 
 
 def answer(said: Words, without_rows: Words) -> None:
     """Remembers the page's answer; nothing happens outside a page."""
-    found = _found()
-    if found is not None and not found.closed:
-        found.answers = (said, without_rows)
+    recorder = _found()
+    if recorder is not None and not recorder.closed:
+        recorder.answers = (said, without_rows)
 
 
 def keep(name: str, part: Part, *, rows: bool = False) -> None:
@@ -119,36 +119,36 @@ def keep(name: str, part: Part, *, rows: bool = False) -> None:
     Args:
         rows: whether it shows single real rows.
     """
-    found = _found()
-    if found is not None and not found.closed:
-        found.parts[name] = part
+    recorder = _found()
+    if recorder is not None and not recorder.closed:
+        recorder.parts[name] = part
         if rows:
-            found.of_rows.add(name)
+            recorder.of_rows.add(name)
 
 
 def close(why: Words) -> None:
     """Takes nothing more of this page, which shows another run than its controls say; a report says why it is empty."""
-    found = _found()
-    if found is not None:
-        found.answers = None
-        for kept in (found.parts, found.of_rows, found.badges, found.code):
+    recorder = _found()
+    if recorder is not None:
+        recorder.answers = None
+        for kept in (recorder.parts, recorder.of_rows, recorder.badges, recorder.code):
             kept.clear()
-        found.parts["closed"] = Text(why)
-        found.closed = True
+        recorder.parts["closed"] = Text(why)
+        recorder.closed = True
 
 
 def badge(text: str) -> None:
     """Remembers the label of a guarantee."""
-    found = _found()
-    if found is not None and not found.closed:
-        found.badges.append(text)
+    recorder = _found()
+    if recorder is not None and not recorder.closed:
+        recorder.badges.append(text)
 
 
 def code(text: str, language: str) -> None:
     """Remembers code that repeats what the page shows."""
-    found = _found()
-    if found is not None and not found.closed and language in _LANGUAGES:
-        found.code.append((_LANGUAGES[language], text))
+    recorder = _found()
+    if recorder is not None and not recorder.closed and language in _LANGUAGES:
+        recorder.code.append((_LANGUAGES[language], text))
 
 
 def button(spec: RunSpec, dataset: str) -> None:
@@ -157,15 +157,15 @@ def button(spec: RunSpec, dataset: str) -> None:
     Args:
         dataset: what people call it.
     """
-    found = _found()
-    if found is not None:
-        found.run = (spec, dataset)
+    recorder = _found()
+    if recorder is not None:
+        recorder.run = (spec, dataset)
         rows = st.toggle(
             "Reports show real rows", key=WITH_ROWS, help="They reveal data. Without it, views of single rows are left out."
         )
         st.download_button(
             "Save a report (HTML)",
-            lambda: found.html(spec, dataset, rows=rows),
+            lambda: recorder.html(spec, dataset, rows=rows),
             file_name="dpviz-report.html",
             mime="text/html",
             key="dpviz.report",

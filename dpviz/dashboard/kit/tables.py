@@ -67,11 +67,11 @@ def harmless(table: pd.DataFrame) -> pd.DataFrame:
 
 def unique(names: Sequence[str]) -> list[str]:
     """Column names without repeats, which a table on a page cannot show."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     out = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        counts[name] = counts.get(name, 0) + 1
+        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return out
 
 

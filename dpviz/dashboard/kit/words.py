@@ -180,29 +180,29 @@ def markdown(text: str) -> str:
     Signs that Markdown obeys get a backslash. Links that are written out (www., http:, @) and icons (:name:) are found in the
     finished text, where no backslash is left; a word joiner, which is not seen, stands in them.
     """
-    flat = _WRITTEN_OUT.sub(lambda found: found.group() + "\u2060", " ".join(text.split()))
+    flat = _WRITTEN_OUT.sub(lambda match: match.group() + "\u2060", " ".join(text.split()))
     return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 
 def needs(
-    found: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4, measure: Metric = METRICS["accuracy"]
+    methods: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4, measure: Metric = METRICS["accuracy"]
 ) -> str:
     """What each method needs for a value of a metric, in one sentence; claims are named as such.
 
     Args:
-        found: cheapest first.
+        methods: cheapest first.
         labels: what to call each mechanism.
         most: methods that are named; the others are counted.
     """
-    if not found:
+    if not methods:
         return f"For {wanted(measure, target)}: nothing is computed yet."
-    named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in found}
-    there = [one for one in found if one.epsilon is not None]
-    missed = [named[one.mechanism] for one in found if one.epsilon is None]
-    largest = three(max(one.largest for one in found))
+    named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in methods}
+    there = [one for one in methods if one.epsilon is not None]
+    missed = [named[one.mechanism] for one in methods if one.epsilon is None]
+    largest = three(max(one.largest for one in methods))
     start = f"For {wanted(measure, target)}: "
     if not there:
-        return start + f"none of {len(found)} methods reaches it up to ε = {largest}."
+        return start + f"none of {len(methods)} methods reaches it up to ε = {largest}."
     parts = []
     for one in there[:most]:
         budget = three(one.epsilon or math.nan)
@@ -296,7 +296,7 @@ def duration(seconds: float) -> str:
 
 def labelled(text: str) -> str:
     """Mechanism ids in a sentence as labels; long ids first, since some are parts of others."""
-    known = {name: cls.label for name, cls in list_mechanisms().items() if cls.family != "reference"}
-    for name in sorted(known, key=len, reverse=True):
-        text = text.replace(name, known[name])
+    labels = {name: cls.label for name, cls in list_mechanisms().items() if cls.family != "reference"}
+    for name in sorted(labels, key=len, reverse=True):
+        text = text.replace(name, labels[name])
     return text

@@ -38,12 +38,12 @@ def draw(own: Group, theme: Theme) -> None:
     with st.container(key="buttons-lesson"):
         links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more)
     with st.form(f"answer-{lesson.id}", border=False):
-        given = _field(lesson)
+        reply = _field(lesson)
         left, right, _ = st.columns([1, 1, 2])
         check = left.form_submit_button("Check my answer", type="primary", width="stretch")
         show = right.form_submit_button("Show the answer", width="stretch")
-    if show or (check and given is not None):
-        _result(lesson, given if check else None, theme)
+    if show or (check and reply is not None):
+        _result(lesson, reply if check else None, theme)
     elif check:
         st.caption("Give an answer first.")
 
@@ -65,10 +65,10 @@ def _field(lesson: Lesson) -> float | str | None:
     return st.number_input(label, value=None, format="%.6g", step=None, key=key, width=260)
 
 
-def _result(lesson: Lesson, given: float | str | None, theme: Theme) -> None:
+def _result(lesson: Lesson, reply: float | str | None, theme: Theme) -> None:
     """Whether the reader is right, the engine's answer, its picture, why, and the pitfall."""
-    known: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
-    if lesson.id not in known:
+    answers: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
+    if lesson.id not in answers:
 
         def compute(spec: RunSpec, _: Monitor) -> Answer:
             return lesson.measure(spec)
@@ -76,42 +76,42 @@ def _result(lesson: Lesson, given: float | str | None, theme: Theme) -> None:
         made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}")
         if made is None:
             return
-        known[lesson.id] = made
-    found = known[lesson.id]
-    if given is not None:
-        right = found.accepts(given)
+        answers[lesson.id] = made
+    answer = answers[lesson.id]
+    if reply is not None:
+        right = answer.accepts(reply)
         verdict = "✓ **Right.**" if right else "✗ **Not yet.**"
-        st.markdown(f"{verdict} The answer is {words.markdown(said(lesson, found))}.")
+        st.markdown(f"{verdict} The answer is {words.markdown(said(lesson, answer))}.")
     else:
-        st.markdown(f"**The answer is {words.markdown(said(lesson, found))}.**")
-    picture(lesson, found, theme)
+        st.markdown(f"**The answer is {words.markdown(said(lesson, answer))}.**")
+    picture(lesson, answer, theme)
     st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
     st.markdown(f"**⚠ Pitfall.** {words.markdown(lesson.pitfall)}")
     if not lesson.private:
         panels.not_private("This answer is computed from the rows without noise.")
 
 
-def said(lesson: Lesson, found: Answer) -> str:
+def said(lesson: Lesson, answer: Answer) -> str:
     """The engine's answer in words, with the range in which a number is right."""
-    if isinstance(found.value, str):
-        names = [lesson.options[name] for name in found.right]
-        also = [name for name in names if name != lesson.options[found.value]]
-        return lesson.options[found.value] + (f" (not to be told apart: {', '.join(also)})" if also else "")
+    if isinstance(answer.value, str):
+        names = [lesson.options[name] for name in answer.right]
+        also = [name for name in names if name != lesson.options[answer.value]]
+        return lesson.options[answer.value] + (f" (not to be told apart: {', '.join(also)})" if also else "")
     unit = f" {lesson.unit}" if lesson.unit else ""
-    exact = found.high - found.low < 0.002 * max(abs(found.value), 1.0)
-    shown = f"{words.three(found.value)}{unit}"
-    return shown if exact else f"{shown} ({words.three(found.low)} to {words.three(found.high)} counts as right)"
+    exact = answer.high - answer.low < 0.002 * max(abs(answer.value), 1.0)
+    shown = f"{words.three(answer.value)}{unit}"
+    return shown if exact else f"{shown} ({words.three(answer.low)} to {words.three(answer.high)} counts as right)"
 
 
-def picture(lesson: Lesson, found: Answer, theme: Theme) -> None:
+def picture(lesson: Lesson, answer: Answer, theme: Theme) -> None:
     """The numbers that the answer is read off, as bars."""
-    table = found.evidence
+    table = answer.evidence
     bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in table.itertuples()]
-    known = charts.method_look(lesson.spec.mechanism, theme)
-    look = Look(known.name, known.colour, "solid", "circle")
+    style = charts.method_look(lesson.spec.mechanism, theme)
+    look = Look(style.name, style.colour, "solid", "circle")
     text = ", ".join(f"{r.name} {words.three(r.value)}" for r in table.itertuples())
-    figure = lines.bars(bars, look, theme, x=found.quantity)
-    charts.chart(figure, f"lesson-{lesson.id}", f"{found.quantity}: {text}.", lambda: table)
+    figure = lines.bars(bars, look, theme, x=answer.quantity)
+    charts.chart(figure, f"lesson-{lesson.id}", f"{answer.quantity}: {text}.", lambda: table)
 
 
 def sheet() -> None:
