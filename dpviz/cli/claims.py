@@ -42,12 +42,12 @@ def run(options: argparse.Namespace) -> int:
     tested = []
     for name in listed_claims if options.claim == "all" else [options.claim]:
         bar = Bar()
-        found = claims.check(name, full=options.full, seed=_seed(options.seed), monitor=bar)
+        finding = claims.check(name, full=options.full, seed=_seed(options.seed), monitor=bar)
         bar.end()
         if options.json:
-            tested.append(_values(name, found))
+            tested.append(_values(name, finding))
         else:
-            _show(name, found)
+            _show(name, finding)
     if options.json:
         answers.document({"full": options.full, "seed": _seed(options.seed), "claims": tested}, "claims")
     return 0

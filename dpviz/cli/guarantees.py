@@ -33,11 +33,11 @@ def run(options: argparse.Namespace) -> int:
         bar = Bar()
         *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen])
         bar.end()
-        found, measured = last.found, last.metrics
+        promises, measured = last.found, last.metrics
     else:
-        found = guarantees.guarantees(spec)
+        promises = guarantees.guarantees(spec)
     methods: list[dict[str, Any]] = []
-    for one in found:
+    for one in promises:
         table = measured.get(one.spec.mechanism)
         methods.append(
             {

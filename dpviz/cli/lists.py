@@ -34,9 +34,9 @@ def _fetch(options: argparse.Namespace) -> int:
     name = one_of("name", options.name, REMOTE)
     shown = sys.stderr.isatty()
 
-    def progress(done: int) -> None:
+    def progress(size: int) -> None:
         if shown:
-            print(f"\r{done / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
+            print(f"\r{size / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
 
     try:
         download(name, progress)

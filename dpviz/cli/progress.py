@@ -18,17 +18,17 @@ class Bar:
         self._on = on and bool(getattr(self._stream, "isatty", lambda: False)())
         self._start, self._last, self._first = time.monotonic(), 0.0, -1.0
 
-    def __call__(self, done: float) -> None:
+    def __call__(self, share: float) -> None:
         if not self._on:
             return
         now = time.monotonic()
         if self._first < 0:
-            self._first, self._start = done, now  # what was stored took no time
-        left = (now - self._start) * (1 - done) / (done - self._first) if done > self._first else None
-        text = f"{done:4.0%}" + (f", about {left:.0f} s left" if left is not None and done < 1 else "")
-        if now - self._last > 0.1 or done >= 1:
+            self._first, self._start = share, now  # what was stored took no time
+        left = (now - self._start) * (1 - share) / (share - self._first) if share > self._first else None
+        text = f"{share:4.0%}" + (f", about {left:.0f} s left" if left is not None and share < 1 else "")
+        if now - self._last > 0.1 or share >= 1:
             self._last = now
-            full = round(self.WIDTH * min(done, 1.0))
+            full = round(self.WIDTH * min(share, 1.0))
             self._stream.write(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {text:<30}")
             self._stream.flush()
 

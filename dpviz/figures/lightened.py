@@ -28,9 +28,9 @@ def same() -> dict[str, str]:
 
 
 def _all(theme: Theme) -> list[str]:
-    found = [theme.ink, theme.paper, theme.grid, theme.majority, theme.noise]
-    found += [colour for family in theme.families for colour in shades(theme, family)]
-    return [*found, *theme.labels, *theme.verdicts.values(), *theme.scale]
+    colours = [theme.ink, theme.paper, theme.grid, theme.majority, theme.noise]
+    colours += [colour for family in theme.families for colour in shades(theme, family)]
+    return [*colours, *theme.labels, *theme.verdicts.values(), *theme.scale]
 
 
 def _changed(node: Any, key: str) -> Any:

@@ -122,10 +122,10 @@ def release(
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     theta, hardened = fit.theta[0, 0], False
-    known = None if fit.distribution is None else fit.distribution.at(0)
-    if known is not None and known.family in HARDENED and cal.noise_scale > 0:
-        noise = HARDENED[known.family](problem.m, random.SystemRandom())
-        theta = np.atleast_2d(known.centre)[0] + float(known.scale[0]) * noise
+    distribution = None if fit.distribution is None else fit.distribution.at(0)
+    if distribution is not None and distribution.family in HARDENED and cal.noise_scale > 0:
+        noise = HARDENED[distribution.family](problem.m, random.SystemRandom())
+        theta = np.atleast_2d(distribution.centre)[0] + float(distribution.scale[0]) * noise
         hardened = True
     model = ReleasedModel(
         model=run.spec.model,

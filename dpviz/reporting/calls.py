@@ -52,16 +52,16 @@ def sweep_call(sweep: SweepSpec) -> str:
 def sweep_shell_call(sweep: SweepSpec) -> str:
     """The same sweep from a shell: what differs from the default, and always dataset, mechanisms and budgets."""
     plain = [f.name for f in fields(sweep) if f.name not in ("mechanisms", "epsilons", "metrics")]
-    given = {
+    values = {
         name: getattr(sweep, name) for name in plain if name == "dataset" or getattr(sweep, name) != getattr(SweepSpec, name)
     }
     table = _table(sweep.dataset)
     first = []
     if table is not None:
-        given.pop("dataset")
+        values.pop("dataset")
         first = [table[0], *_flags(table[1])]
-    options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in given.items() if name != "dataset"]
-    options += [f"--dataset={given['dataset']}"] if "dataset" in given else []
+    options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in values.items() if name != "dataset"]
+    options += [f"--dataset={values['dataset']}"] if "dataset" in values else []
     options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
     knobs = {key: value for run in sweep.runs() for key, value in run.to_query().items() if "." in key}
     options += [f"--set={key}={value}" for key, value in knobs.items()]

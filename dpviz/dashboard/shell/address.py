@@ -37,19 +37,19 @@ def arrive(own: Sequence[str] = ()) -> None:
     Args:
         own: further keys that the page keeps in the address as text, each a key of `st.session_state`.
     """
-    given = dict(st.query_params.to_dict())
-    known: dict[str, str] | None = st.session_state.get(_ADDRESS)
+    query = dict(st.query_params.to_dict())
+    address: dict[str, str] | None = st.session_state.get(_ADDRESS)
     widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
-    opened = known is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
+    opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
     moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
         st.session_state[_PROBLEMS] = []
     if opened:
-        seed(given if given or known is None else known, own)
-    elif given != known and not moved:
-        seed(given, own)  # back, forward, or an address changed by hand
+        seed(query if query or address is None else address, own)
+    elif query != address and not moved:
+        seed(query, own)  # back, forward, or an address changed by hand
     else:
         _tell_again(widgets)
     if typed is not None:
@@ -75,13 +75,13 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: query[key] for key in page_keys() if key in query} | {key: query.get(key, "") for key in own}
-    found: list[InvalidInput] = []
-    spec = resolve(RunSpec.from_query(query, found), found).spec
+    mistakes: list[InvalidInput] = []
+    spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
     unknown = [key for key in query if not _known(key)]
     if unknown:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
-        found.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
-    st.session_state[_PROBLEMS] = found
+        mistakes.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
+    st.session_state[_PROBLEMS] = mistakes
     put(spec)
     for key in own:
         st.session_state[key] = kept.get(key, "")

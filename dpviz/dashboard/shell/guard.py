@@ -39,11 +39,11 @@ def names_of(host: str | None, more: Iterable[str] = ()) -> frozenset[str]:
         host: address that it listens on; None for this machine only.
         more: names that a person has allowed.
     """
-    found = {*LOCAL, *map(_plain, more)}
+    names = {*LOCAL, *map(_plain, more)}
     if host is not None and host not in LOCAL:
         here = socket.gethostname()
-        found |= {here, f"{here}.local"} | (set() if host in EVERYWHERE else {host})
-    return frozenset(map(_plain, found))
+        names |= {here, f"{here}.local"} | (set() if host in EVERYWHERE else {host})
+    return frozenset(map(_plain, names))
 
 
 def install(names: frozenset[str] | None, *, addresses: bool) -> None:
@@ -72,10 +72,10 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        allowed = self._host(given.get(b"host", ""))
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        allowed = self._host(headers.get(b"host", ""))
         if scope["type"] == "websocket":
-            if allowed and _same(given.get(b"origin"), given.get(b"host", "")):
+            if allowed and _same(headers.get(b"origin"), headers.get(b"host", "")):
                 await self._app(scope, receive, send)
             else:
                 await receive()

@@ -18,15 +18,15 @@ from dpviz.experiments.spec import RunSpec
 _SOON = 0.3  # seconds: a run that is done by then needs no second look
 
 
-def say(done: Outcome) -> None:
+def say(outcome: Outcome) -> None:
     """The note about a run; nothing where its models are better."""
-    poor = None if done.spec.mechanism == "majority" else no_better(done.cost, done.spec.mechanism, done.spec.params)
+    poor = None if outcome.spec.mechanism == "majority" else no_better(outcome.cost, outcome.spec.mechanism, outcome.spec.params)
     if poor is None:
         return
-    measure = done.cost.metric
+    measure = outcome.cost.metric
     says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
     what = "Worse than guessing" if poor.worse else "No better than guessing"
-    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, done.cost.majority)}."
+    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, outcome.cost.majority)}."
     with st.container(key="guessing"):
         st.markdown(f"{guess} {words.markdown(poor.fix)}")
 

@@ -31,14 +31,14 @@ def page_of(script: Path, path: str) -> Path:
         InvalidInput: there is no such page.
     """
     name = unquote(path).strip("/").rpartition("/")[2].replace("_", " ").strip().lower()
-    found = {links.title(one.stem).lower(): one for one in sorted((script.parent / "pages").glob("*.py"))}
-    found[links.FIRST.lower()] = script
+    pages = {links.title(one.stem).lower(): one for one in sorted((script.parent / "pages").glob("*.py"))}
+    pages[links.FIRST.lower()] = script
     if not name:
         return script
-    if name not in found:
-        known = ", ".join(links.title(one.stem) for one in found.values() if one != script)
-        raise InvalidInput("page", f"there is no page {name!r}", f"There are {links.FIRST}, {known}.")
-    return found[name]
+    if name not in pages:
+        titles = ", ".join(links.title(one.stem) for one in pages.values() if one != script)
+        raise InvalidInput("page", f"there is no page {name!r}", f"There are {links.FIRST}, {titles}.")
+    return pages[name]
 
 
 def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor = silent) -> Recorder:

@@ -41,17 +41,17 @@ def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> Non
     Args:
         run: another one than the page's own.
     """
-    path = next((path for path, known in pages().items() if known == name), None)
+    path = next((path for path, heading in pages().items() if heading == name), None)
     if path is not None:
-        given = st.query_params.to_dict() if run is None else run.to_query()
-        st.page_link(path, label=label, query_params=address.full(given | more))
+        query = st.query_params.to_dict() if run is None else run.to_query()
+        st.page_link(path, label=label, query_params=address.full(query | more))
 
 
 def links(query: Mapping[str, str]) -> None:
     """A link to each page, with the run in it; nothing where there is one page only."""
-    found = pages()
-    if len(found) > 1:
-        for path, label in found.items():
+    titles = pages()
+    if len(titles) > 1:
+        for path, label in titles.items():
             st.page_link(path, label=label, query_params=dict(query), width="stretch")
 
 

@@ -77,8 +77,8 @@ def _swap(kept: RunSpec, present: RunSpec) -> None:
 def outcome() -> Outcome | None:
     """What run A gave; None where none is kept."""
     kept = PINNED.value()
-    done = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
-    return None if done is None else done.measured_by(metric.chosen(done.spec.dataset, done.spec.intercept).id)
+    result = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
+    return None if result is None else result.measured_by(metric.chosen(result.spec.dataset, result.spec.intercept).id)
 
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
@@ -101,8 +101,8 @@ def outcome_beside(spec: RunSpec) -> Outcome | None:
     if not same_rows(kept, spec):
         say(f"A ({title(kept)}) is trained on other rows, so nothing of it stands here.")
         return None
-    done = outcome()
-    return done if done is not None and done.cost.there else None
+    result = outcome()
+    return result if result is not None and result.cost.there else None
 
 
 def say(text: str) -> None:

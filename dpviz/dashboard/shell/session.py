@@ -66,8 +66,8 @@ _watcher: threading.Thread | None = None
 
 def held() -> dict[str, Upload]:
     """The session's uploads by dataset name, oldest first."""
-    found: dict[str, Upload] = st.session_state.get(_KEY, {})
-    return found
+    files: dict[str, Upload] = st.session_state.get(_KEY, {})
+    return files
 
 
 def hold(upload: Upload) -> list[Upload]:
@@ -121,9 +121,9 @@ def watch() -> _Visit | None:
 def _watch_no_files(session_id: str) -> None:
     """Keeps to `fileWatcherType`: Streamlit 1.67 forgets it for a session that connects again, and then reads all modules."""
     running = runtime.get_instance()
-    known = running._session_mgr.get_active_session_info(session_id) if type(running) is runtime.Runtime else None
-    if known is not None and known.session._local_sources_watcher is not None and get_option("server.fileWatcherType") == "none":
-        running._get_async_objs().eventloop.call_soon_threadsafe(known.session.disconnect_file_watchers)
+    info = running._session_mgr.get_active_session_info(session_id) if type(running) is runtime.Runtime else None
+    if info is not None and info.session._local_sources_watcher is not None and get_option("server.fileWatcherType") == "none":
+        running._get_async_objs().eventloop.call_soon_threadsafe(info.session.disconnect_file_watchers)
 
 
 def _browser() -> bytes | None:
@@ -198,7 +198,7 @@ def close_left(running: runtime.Runtime, now: float) -> list[str]:
     pool().set_absent(absent)
     left = [session for session, seconds in gone.items() if seconds >= LINGER]
     closed: list[str] = []
-    done = threading.Event()
+    end = threading.Event()
 
     def close() -> None:
         for session in left:
@@ -208,11 +208,11 @@ def close_left(running: runtime.Runtime, now: float) -> list[str]:
                 if kept is not None:
                     _empty(kept.session)
                 closed.append(session)
-        done.set()
+        end.set()
 
     if left:
         running._get_async_objs().eventloop.call_soon_threadsafe(close)
-        done.wait(_PATIENCE)
+        end.wait(_PATIENCE)
     for session in list(closed):
         with _lock:
             visit = _visits.pop(session)

@@ -153,9 +153,9 @@ def _words(name: str) -> dict[str, Any]:
 def read(run: Iterable[RunField[Any]]) -> RunSpec:
     """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
-    given = {one.key: one.text() for one in run}
-    found = RunSpec.from_query({k: v for k, v in given.items() if v.strip() or k != "delta"}, problems)
-    spec = resolve(found, problems).spec
+    texts = {one.key: one.text() for one in run}
+    request = RunSpec.from_query({k: v for k, v in texts.items() if v.strip() or k != "delta"}, problems)
+    spec = resolve(request, problems).spec
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)

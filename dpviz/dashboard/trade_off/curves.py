@@ -83,13 +83,13 @@ def falling(view: running.View) -> None:
     table = view.table()
     if not len(table) or not view.status().state.over or no_value(view, table):
         return
-    measure, known = view.choices.metric, labels()
-    found = view.once("falls", lambda: falls(table, measure.column))
-    real, luck = ([one for one in found if one.certain == certain] for certain in (True, False))
+    measure, names = view.choices.metric, labels()
+    drops = view.once("falls", lambda: falls(table, measure.column))
+    real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
     said = []
     if real:
         parts = [
-            f"{known[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
+            f"{names[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
             f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
             for one in real
         ]
@@ -100,7 +100,7 @@ def falling(view: running.View) -> None:
         if measure.needs == "labels" and measure.id != "accuracy":
             said.append("There the usual threshold may call nobody of a rare class positive; noise calls some rows so by chance.")
     if luck:
-        parts = [f"{known[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
+        parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
         said.append(
             f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
             "More draws can."
@@ -125,10 +125,10 @@ def least_for(view: running.View, target: float) -> curves.Needed | None:
 def at_budget(view: running.View) -> list[pd.Series]:
     """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
     summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
-    found = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
+    rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
     rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
     return sorted(
-        (one for one in found if one is not None),
+        (one for one in rows if one is not None),
         key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
     )
 
@@ -279,7 +279,7 @@ def numbers(view: running.View) -> None:
     methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.wanted(table), view.baselines(table)
-    found = {one.mechanism: one for one in view.needed(target)}
+    budgets = {one.mechanism: one for one in view.needed(target)}
     st.header(f"{len(methods)} methods at this ε" if len(methods) > 1 else "The method at this ε", anchor=False)
     convex = get_model(view.spec.model).convex
     rows = []
@@ -297,7 +297,7 @@ def numbers(view: running.View) -> None:
                 words.three(here["epsilon"]),
                 f"{words.measured(measure, float(here['mean']))}{below}",
                 words.between(measure, float(some["low"]), float(some["high"])),
-                words.read_off(found[mechanism], view.interval(mechanism, target)) if mechanism in found else "no value",
+                words.read_off(budgets[mechanism], view.interval(mechanism, target)) if mechanism in budgets else "no value",
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
                 *([] if a is None else [pinned.against(measure, float(here["mean"]), a.cost.mean)]),
@@ -349,13 +349,13 @@ def best(view: running.View) -> None:
     summary = view.summary()
     proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
     rising = view.choices.metric.higher_is_better
-    found = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
-    if not found or found[0].epsilon is None:
+    budgets = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
+    if not budgets or budgets[0].epsilon is None:
         return
-    epsilon = float(f"{found[0].epsilon * 1.0005:.3g}") if not found[0].below else found[0].epsilon
-    label = labels()[found[0].mechanism]
+    epsilon = float(f"{budgets[0].epsilon * 1.0005:.3g}") if not budgets[0].below else budgets[0].epsilon
+    label = labels()[budgets[0].mechanism]
     if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
-        address.go("app.py", view.sweep.run(found[0].mechanism, epsilon).to_query())
+        address.go("app.py", view.sweep.run(budgets[0].mechanism, epsilon).to_query())
 
 
 def how(view: running.View) -> None:

@@ -29,14 +29,14 @@ _TIMES = "dpviz.times"
 def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
     """A figure to choose, its settings and its statements, folded away until somebody asks."""
     with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
-        known = base.panels()
+        figures = base.panels()
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         with left:
-            st.session_state.setdefault("own.figure", chosen.figure or next(iter(known)))
+            st.session_state.setdefault("own.figure", chosen.figure or next(iter(figures)))
             if chosen.figure:
                 st.session_state["own.figure"] = chosen.figure
-            name = st.selectbox("Figure", list(known), key="own.figure", format_func=_title, on_change=_other)
-        figure, panel = known[name]
+            name = st.selectbox("Figure", list(figures), key="own.figure", format_func=_title, on_change=_other)
+        figure, panel = figures[name]
         setup = base.setup(name, _uploads())
         with right:
             st.button(
@@ -88,10 +88,10 @@ def _other() -> None:
 def _start(name: str, spec: RunSpec) -> None:
     """Puts a figure's settings into the controls; a callback."""
     setup = base.setup(name, _uploads())
-    given = dict(setup.values)
-    methods = given.pop("mechanisms")
+    values = dict(setup.values)
+    methods = values.pop("mechanisms")
     first = next(iter(methods))
-    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **given)
+    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **values)
     address.put(run)
     settings.methods_field(run).keep(tuple(methods))
     settings.KNOBS.keep({m: k for m, k in methods.items() if m != first})
@@ -117,39 +117,39 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
         status = view.status()
         if not status.state.over:
             st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
-            found = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
+            judgements = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
         else:
-            found = base.judge(figure, view.table(), view.sweep.named)
-        _table(found)
+            judgements = base.judge(figure, view.table(), view.sweep.named)
+        _table(judgements)
 
     running.live(view, verdicts)
 
 
-def _table(found: list[tuple[Statement, Verdict]]) -> None:
-    rows = [(s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in found]
+def _table(judgements: list[tuple[Statement, Verdict]]) -> None:
+    rows = [(s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in judgements]
     tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
 
 def _changes(setup: base.Setup, view: running.View) -> list[str]:
-    sweep, given = view.sweep, setup.values
+    sweep, values = view.sweep, setup.values
     now = {"dataset": sweep.dataset, "model": sweep.model, "λ": sweep.lam, "draws": sweep.seeds, "methods": set(sweep.named)}
     then = {
-        "dataset": given["dataset"],
-        "model": given["model"],
-        "λ": given["lam"],
-        "draws": given["seeds"],
-        "methods": set(given["mechanisms"]),
+        "dataset": values["dataset"],
+        "model": values["model"],
+        "λ": values["lam"],
+        "draws": values["seeds"],
+        "methods": set(values["mechanisms"]),
     }
-    found = [name for name, value in now.items() if value != then[name]]
-    if given["delta"] is not None and sweep.delta != given["delta"]:
-        found.append("δ")
+    changes = [name for name, value in now.items() if value != then[name]]
+    if values["delta"] is not None and sweep.delta != values["delta"]:
+        changes.append("δ")
     if (sweep.epsilons[0], sweep.epsilons[-1]) != (setup.low, setup.high):
-        found.append("range of ε")
+        changes.append("range of ε")
     knobs = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in sweep.named.items()}
-    meant = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in given["mechanisms"].items()}
+    meant = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in values["mechanisms"].items()}
     if any(knobs.get(m) != p for m, p in meant.items() if m in knobs):
-        found.append("settings of a method")
-    return found
+        changes.append("settings of a method")
+    return changes
 
 
 def _times_section() -> None:

@@ -173,12 +173,12 @@ def progress(view: View) -> None:
 
 def refused_cells(cells: Sequence[Cell], problems: Sequence[tuple[int, float, InvalidInput]]) -> list[str]:
     """What could not be computed, one line per method and reason."""
-    found: dict[tuple[str, str, str], set[float]] = {}
+    budgets: dict[tuple[str, str, str], set[float]] = {}
     for k, epsilon, problem in problems:
         name = list_mechanisms()[cells[k].spec.mechanism].label
-        found.setdefault((name, problem.cause, problem.fix), set()).add(epsilon)
+        budgets.setdefault((name, problem.cause, problem.fix), set()).add(epsilon)
     return [
         f"**{words.markdown(name)}** is missing at ε = {', '.join(words.three(e) for e in sorted(which))}: "
         f"{words.markdown(cause)}. {words.markdown(fix)}"
-        for (name, cause, fix), which in found.items()
+        for (name, cause, fix), which in budgets.items()
     ]

@@ -55,7 +55,7 @@ class OtherKnobs(Knob):
         return value
 
     def parse(self, name: str, text: str) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        knobs: dict[str, dict[str, Any]] = {}
         for item in filter(None, text.split(",")):
             path, colon, value = item.partition(":")
             mechanism, dot, knob = path.partition(".")
@@ -64,17 +64,17 @@ class OtherKnobs(Knob):
             declared = get_mechanism(mechanism).knobs()
             if knob not in declared:
                 raise InvalidInput(name, f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(declared)}.")
-            found.setdefault(mechanism, {})[knob] = declared[knob].parse(knob, value)
-        return found
+            knobs.setdefault(mechanism, {})[knob] = declared[knob].parse(knob, value)
+        return knobs
 
     def text(self, value: Mapping[str, Mapping[str, Any]]) -> str:
         """Without what is at its default."""
-        known = list_mechanisms()
+        mechanisms = list_mechanisms()
         return ",".join(
-            f"{mechanism}.{name}:{known[mechanism].knobs()[name].text(given)}"
+            f"{mechanism}.{name}:{mechanisms[mechanism].knobs()[name].text(setting)}"
             for mechanism, params in value.items()
-            for name, given in params.items()
-            if given != known[mechanism].defaults()[name]
+            for name, setting in params.items()
+            if setting != mechanisms[mechanism].defaults()[name]
         )
 
     def in_words(self, value: Any) -> str:
@@ -156,13 +156,13 @@ def figure_field() -> Field[str]:
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
     """The methods that are drawn."""
-    able, known = offered(spec.model), list_mechanisms()
+    able, mechanisms = offered(spec.model), list_mechanisms()
     kind = Several(
         label="Methods",
         help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
         options=tuple(able),
-        names={name: f"{known[name].family} · {known[name].label}" for name in able},
-        refused={name: "does not run on this model" for name in known if name not in able},
+        names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
+        refused={name: "does not run on this model" for name in mechanisms if name not in able},
     )
     return Field("methods", kind, base.first_view(able, spec.mechanism))
 

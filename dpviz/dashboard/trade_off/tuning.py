@@ -106,9 +106,9 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         return
     j, i = np.unravel_index(np.nanargmax(means) if percent else np.nanargmin(means), means.shape)
     best = (int(i), int(j))
-    known = tuning.declared(spec)
-    names = (known[grid.names[0]].label, known[grid.names[1]].label)
-    across, up = ([known[name].in_words(v) for v in values] for name, values in zip(grid.names, grid.values, strict=True))
+    knobs = tuning.declared(spec)
+    names = (knobs[grid.names[0]].label, knobs[grid.names[1]].label)
+    across, up = ([knobs[name].in_words(v) for v in values] for name, values in zip(grid.names, grid.values, strict=True))
     ticks = (across, up)
     fig = heat.heat(
         means,

@@ -70,9 +70,9 @@ _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nb
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
     """The outcome of a run, from memory where it is there."""
     key = resolve(spec).key()
-    found = _store.get(key)
-    if found is not None:
-        return found
+    result = _store.get(key)
+    if result is not None:
+        return result
     with front.waiting():
         return _store.compute(key, lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
 

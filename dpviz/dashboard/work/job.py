@@ -157,8 +157,8 @@ class Job(ABC):
     def run(self, pool: Gate) -> None:
         """The work; called in the job's thread."""
 
-        def monitor(done: float) -> None:
-            self._share = min(max(done, 0.0), 1.0)
+        def monitor(share: float) -> None:
+            self._share = min(max(share, 0.0), 1.0)
             self._worked += time.monotonic() - self._since
             self.check()
             pool.gate(self, self._worked)

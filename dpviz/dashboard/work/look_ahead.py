@@ -67,7 +67,7 @@ def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
     specs = [other for e in order if e != spec.epsilon and cached_runs.stored(other := replace(spec, epsilon=e)) is None]
     if specs:
         made = LookAhead(specs)
-        known = pool().find(made.key)
-        if known is not None and known.over:
-            pool().remove(known)
+        job = pool().find(made.key)
+        if job is not None and job.over:
+            pool().remove(job)
         watching.watch(made, _PLACE).wanted = specs  # where it is under way, the budgets near the present one come first now

@@ -56,14 +56,14 @@ class Pool:
                 others who want it goes on.
         """
         with self._turn:
-            known = self._jobs.setdefault(job.key, job)
-            if who not in known.declined:
-                known.watchers.add(who)
-                known.resume()
-            self._queue(known)
+            entry = self._jobs.setdefault(job.key, job)
+            if who not in entry.declined:
+                entry.watchers.add(who)
+                entry.resume()
+            self._queue(entry)
             self._tidy()
             self._start()
-            return known
+            return entry
 
     def cancel(self, job: Job, who: str = "") -> None:
         """A session wants a job no more; where it was the last one, the job is stopped. What was found stays."""

@@ -67,14 +67,14 @@ class SweepJob(Job):
             finished = sum(weights[k] for k in self._tables)
             at_work = next((k for k in range(len(weights)) if k not in self._tables), None)
             partly = weights[at_work] * self._share if at_work is not None else 0.0
-            found = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
+            refusals = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
             return SweepStatus(
                 self._state,
                 (finished + partly) / max(sum(weights), 1),
                 self._left(at_work),
                 position,
                 len(self._tables),
-                tuple(found),
+                tuple(refusals),
                 tuple(self.store.notices if self.store else ()),
             )
 
@@ -109,11 +109,11 @@ class SweepJob(Job):
                 if not len(self._tables[k]):
                     failed.add(_name(cell))
                 continue
-            known = self.store.get(cell) if self.store else None
-            if known is None:
+            rows = self.store.get(cell) if self.store else None
+            if rows is None:
                 todo.append(k)
             else:
-                self._finish(k, known)
+                self._finish(k, rows)
         self._since = time.monotonic()  # reading is no work
         for k in todo:
             cell = self.cells[k]

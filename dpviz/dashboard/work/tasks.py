@@ -69,8 +69,8 @@ class Task(Job, Generic[T]):
 
 def find(key: str) -> Task[Any] | None:
     """The task with this key, if it was asked for before."""
-    found = pool().find(key)
-    return found if isinstance(found, Task) else None
+    job = pool().find(key)
+    return job if isinstance(job, Task) else None
 
 
 def controls(task: Task[Any], what: str) -> None:

@@ -30,11 +30,11 @@ def me() -> str:
 
 def start(job: J) -> J:
     """The job with this one's key, wanted by this session from now on; one that failed, or that it cancelled, starts anew."""
-    known = pool().find(job.key)
-    if known is not None and known.state is State.FAILED:
-        pool().remove(known)
-    if known is not None:
-        known.declined.discard(me())
+    entry = pool().find(job.key)
+    if entry is not None and entry.state is State.FAILED:
+        pool().remove(entry)
+    if entry is not None:
+        entry.declined.discard(me())
     return _submit(job)
 
 
@@ -44,18 +44,18 @@ def watch(job: J, place: str) -> J:
     Args:
         place: session state key of what the session watches in this part of the app.
     """
-    known = _submit(job)
+    entry = _submit(job)
     before = st.session_state.get(place)
-    if before is not None and before is not known:
+    if before is not None and before is not entry:
         pool().leave(before, me())
-    st.session_state[place] = known
-    return known
+    st.session_state[place] = entry
+    return entry
 
 
 def _submit(job: J) -> J:
-    known = pool().submit(job, me())
-    assert isinstance(known, type(job))
-    return known
+    entry = pool().submit(job, me())
+    assert isinstance(entry, type(job))
+    return entry
 
 
 def cancel(job: Job) -> None:
@@ -91,16 +91,16 @@ def status(job: Job) -> Status:
     return replace(job.status(pool().position(job)), state=state(job))
 
 
-def text(status: Status, done: str) -> str:
+def text(status: Status, share: str) -> str:
     """How far a job is, in words: "45 % done, about 3 s left", or its place among those that wait.
 
     Args:
-        done: the share in words, for example "45 % done".
+        share: in words, for example "45 % done".
     """
     if status.position:
-        return f"{done}, waiting: number {status.position} in the queue of long computations"
+        return f"{share}, waiting: number {status.position} in the queue of long computations"
     left = f", about {words.duration(status.left)} left" if status.left is not None else ""
-    return f"{done}{left}"
+    return f"{share}{left}"
 
 
 def live(job: Job | None, draw: Callable[[], None], *, every: float = EVERY) -> None:

@@ -44,7 +44,7 @@ def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Flo
     every = np.unique(np.concatenate([p[np.isfinite(p)] for p in places]))
     apart = float(np.diff(every).min()) if len(every) > 1 else 1.0
     ends: dict[tuple[float, bool], float] = {}
-    found = []
+    rectangles = []
     for k, (trace, place, value) in enumerate(zip(traces, places, values, strict=True)):
         count = len(traces) if mode == "group" else 1
         width = np.full(len(place), apart * (1 - gap) / count)
@@ -60,8 +60,8 @@ def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Flo
             for j, (at, v) in enumerate(zip(place.tolist(), value.tolist(), strict=True)):
                 start[j] = ends.get((at, v >= 0), 0.0)
                 ends[(at, v >= 0)] = start[j] + (0.0 if math.isnan(v) else v)
-        found.append(Bars(middle, width, start, start + value, trace.get("orientation") == "h"))
-    return found
+        rectangles.append(Bars(middle, width, start, start + value, trace.get("orientation") == "h"))
+    return rectangles
 
 
 def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
@@ -95,7 +95,7 @@ def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
 def _pattern(on: Canvas, shape: str, colour: str) -> str:
     """The id of a pattern, which is made."""
     name = f"{on.name}-{'/.x+-|'.find(shape)}-{''.join(c for c in colour if c.isalnum())}"
-    if any(known.get("id") == name for known in on.inside.iter("pattern")):
+    if any(pattern.get("id") == name for pattern in on.inside.iter("pattern")):
         return name
     made = add(on.inside, "pattern", id=name, width=8, height=8, patternUnits="userSpaceOnUse")
     if shape == ".":
@@ -144,8 +144,8 @@ def heat(trace: Trace, on: Canvas) -> None:
     """The cells of a heat map, those without a value left out."""
     z: NDArray[np.float64] = np.array(trace["z"], float)
     rows, columns = z.shape
-    given = trace.get("colorscale")
-    stops = given if isinstance(given, list | tuple) else _GREY
+    scale = trace.get("colorscale")
+    stops = scale if isinstance(scale, list | tuple) else _GREY
     low = float(trace["zmin"] if trace.get("zmin") is not None else np.nanmin(z, initial=np.inf))
     high = float(trace["zmax"] if trace.get("zmax") is not None else np.nanmax(z, initial=-np.inf))
     colours = blend(z.ravel(), low, high, stops)

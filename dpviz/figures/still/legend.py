@@ -38,15 +38,15 @@ def legend(
     wanted = layout.get("showlegend")
     if not named or wanted is False or (wanted is None and len(traces) < 2 and not any(t.get("showlegend") for t in named)):
         return
-    given: Trace = layout.get("legend") or {}
-    font = given.get("font") or {}
+    settings: Trace = layout.get("legend") or {}
+    font = settings.get("font") or {}
     small, colour = float(font.get("size", size)), str(font.get("color", ink))
-    share = float(given.get("x", 1.02))
-    left = share * wide if given.get("xref") == "container" else x(share)
-    rows = _rows([str(t["name"]) for t in named], given.get("orientation") == "h", wide - left, small)
+    share = float(settings.get("x", 1.02))
+    left = share * wide if settings.get("xref") == "container" else x(share)
+    rows = _rows([str(t["name"]) for t in named], settings.get("orientation") == "h", wide - left, small)
     talls = [max(_tall(str(named[k]["name"]), small) for k, _ in row) for row in rows]
-    top = y(float(given.get("y", 1)))
-    top -= {"bottom": sum(talls), "middle": sum(talls) / 2}.get(str(given.get("yanchor", "top")), 0)
+    top = y(float(settings.get("y", 1)))
+    top -= {"bottom": sum(talls), "middle": sum(talls) / 2}.get(str(settings.get("yanchor", "top")), 0)
     for row, tall in zip(rows, talls, strict=True):
         middle, top = top + tall / 2, top + tall
         for entry, at in row:

@@ -45,10 +45,10 @@ def stroke(line: Trace, colour: str) -> dict[str, object]:
     """A line's colour, width and dash as SVG has them."""
     width = float(line.get("width", 2))
     dash = _DASHES.get(str(line.get("dash", "solid")))
-    found: dict[str, object] = {"fill": "none", "stroke": line.get("color", colour), "stroke_width": width}
+    attributes: dict[str, object] = {"fill": "none", "stroke": line.get("color", colour), "stroke_width": width}
     if dash is not None:
-        found["stroke_dasharray"] = " ".join(short(part * max(width, 3.0)) for part in dash)
-    return found
+        attributes["stroke_dasharray"] = " ".join(short(part * max(width, 3.0)) for part in dash)
+    return attributes
 
 
 def _path(x: Floats, y: Floats) -> str:
@@ -81,9 +81,9 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
         colour: where the trace names none.
         scale: (least value, largest value, colours) of points that have values for colours.
     """
-    given = trace.get("x")
+    places = trace.get("x")
     y = on.y.at(trace.get("y"))
-    x = on.x.at(given) if given is not None else on.x.pixels(np.arange(len(y)))
+    x = on.x.at(places) if places is not None else on.x.pixels(np.arange(len(y)))
     mode, line = trace.get("mode") or "lines", trace.get("line") or {}
     px, py = _steps(x, y, str(line.get("shape", "linear")))
     if trace.get("fill") in ("toself", "tozeroy") and len(px):
@@ -197,16 +197,16 @@ def _opacity(marker: Trace) -> Any:
 
 
 def _opacities(trace: Trace, marker: Trace, count: int) -> list[float]:
-    found = np.array([float(v) for v in each(_opacity(marker), count)]) * float(trace.get("opacity") or 1)
+    opacities = np.array([float(v) for v in each(_opacity(marker), count)]) * float(trace.get("opacity") or 1)
     if trace.get("selectedpoints") is not None:
         rest = np.ones(count, bool)
         rest[as_list(trace["selectedpoints"])] = False
-        found[rest] *= float(((trace.get("unselected") or {}).get("marker") or {}).get("opacity", 0.2))
-    return found.tolist()
+        opacities[rest] *= float(((trace.get("unselected") or {}).get("marker") or {}).get("opacity", 0.2))
+    return opacities.tolist()
 
 
-def _colours(given: Any, count: int, scale: Sequence[Any] | None) -> list[str]:
-    listed = each(given, count)
+def _colours(values: Any, count: int, scale: Sequence[Any] | None) -> list[str]:
+    listed = each(values, count)
     if scale is None or any(isinstance(v, str) for v in listed):
         return [str(v) for v in listed]
     low, high, stops = scale

@@ -74,8 +74,8 @@ def picture(figure: go.Figure, name: str, words: str = "") -> str:
 
 
 def _settings(layout: Trace, key: str) -> Trace:
-    found: Trace = layout.get(f"{key[0]}axis{key[1:]}") or {}
-    return found
+    axis: Trace = layout.get(f"{key[0]}axis{key[1:]}") or {}
+    return axis
 
 
 def _on(traces: list[Trace], key: str) -> list[Trace]:
@@ -85,7 +85,7 @@ def _on(traces: list[Trace], key: str) -> list[Trace]:
 
 def _axes(traces: list[Trace], layout: Trace, box: Box) -> dict[str, Scale]:
     """All axes by their ids ("x", "y", "x2", ...)."""
-    found = {}
+    axes = {}
     keys = dict.fromkeys(["x", "y", *(f"{k[0]}{k[5:]}" for k in layout if k[1:5] == "axis"), *_used(traces)])
     for key in keys:
         axis, own = _settings(layout, key), _on(traces, key)
@@ -105,10 +105,10 @@ def _axes(traces: list[Trace], layout: Trace, box: Box) -> dict[str, Scale]:
             low, high = -0.5, len(words) - 0.5
         first, last = axis.get("domain") or (0.0, 1.0)
         ends = (box.x(first), box.x(last)) if key[0] == "x" else (box.y(first), box.y(last))
-        found[key] = Scale(low, high, *ends, log=log, words=words)
+        axes[key] = Scale(low, high, *ends, log=log, words=words)
     if _settings(layout, "y").get("scaleanchor") == "x":
-        found["x"], found["y"] = _square(found["x"], found["y"])
-    return found
+        axes["x"], axes["y"] = _square(axes["x"], axes["y"])
+    return axes
 
 
 def _used(traces: list[Trace]) -> list[str]:
@@ -224,9 +224,9 @@ def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | Non
     stops = source.get("colorscale")
     if not isinstance(stops, list | tuple):
         return None
-    given = np.array(scales.as_list(marker.get("color")), float)
+    values = np.array(scales.as_list(marker.get("color")), float)
     low, high = source.get("cmin"), source.get("cmax")
-    return float(np.nanmin(given) if low is None else low), float(np.nanmax(given) if high is None else high), stops
+    return float(np.nanmin(values) if low is None else low), float(np.nanmax(values) if high is None else high), stops
 
 
 def _place(value: Any, ref: str, axes: dict[str, Scale], box: Box, *, units: bool) -> float:

@@ -119,8 +119,8 @@ def ticks(axis: Settings, scale: Scale, across: bool) -> list[tuple[float, str]]
         units, texts = _decades(axis, ends)
     else:
         units, texts = _even(axis, ends, abs(scale.end - scale.start), across)
-    found = zip(units, scale.pixels(units), texts, strict=True)
-    return [(float(at), str(text)) for unit, at, text in found if ends[0] - tolerance <= unit <= ends[1] + tolerance]
+    marks = zip(units, scale.pixels(units), texts, strict=True)
+    return [(float(at), str(text)) for unit, at, text in marks if ends[0] - tolerance <= unit <= ends[1] + tolerance]
 
 
 def _even(axis: Settings, ends: list[float], length: float, across: bool) -> tuple[Floats, list[str]]:

@@ -90,7 +90,7 @@ def write(
         turned: whether it is read from bottom to top; the anchor is that of the turned text.
         paper: colour behind it.
     """
-    found, tall = lines(text), height(text, size)
+    text_lines, tall = lines(text), height(text, size)
     if turned:
         shift = {"left": 0.0, "center": -tall / 2, "right": -tall}[across]
         anchor = {"bottom": "start", "middle": "middle", "top": "end"}[down]
@@ -106,7 +106,7 @@ def write(
             add(parent, "rect", x=left, y=top, width=wide, height=tall, fill=paper)
         y = top + size
     made = add(parent, "text", font_size=float(size), fill=colour, text_anchor=None if anchor == "start" else anchor, **place)
-    for k, line in enumerate(found):
+    for k, line in enumerate(text_lines):
         row = add(made, "tspan", x=float(x), y=float(y + k * LINE * size))
         for part, styles in line:
             holder = row
