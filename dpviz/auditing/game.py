@@ -191,8 +191,8 @@ def _trained(game: Game, side: int, runs: range, monitor: Monitor) -> tuple[Floa
     for v, version in enumerate(game.versions):
         inside = _inside(monitor, v / len(game.versions))
         fits.append(version.fit(Training(game.sides[side], [game.calibration], streams, record=False, monitor=inside)))
-    known = fits[-1].distribution
-    return np.hstack([_output(f) for f in fits]), None if known is None else known.at(0)
+    distribution = fits[-1].distribution
+    return np.hstack([_output(f) for f in fits]), None if distribution is None else distribution.at(0)
 
 
 def audit_pairs(

@@ -8,13 +8,13 @@ from typing import Protocol
 class Monitor(Protocol):
     """Told the share of the work done, in [0, 1]; raises to cancel. Call it at least every half second."""
 
-    def __call__(self, done: float, /) -> None: ...
+    def __call__(self, share: float, /) -> None: ...
 
 
-def silent(done: float, /) -> None:
+def silent(share: float, /) -> None:
     """A monitor that does nothing."""
 
 
 def part(monitor: Monitor, start: float, share: float) -> Monitor:
     """A monitor for a piece of the work that begins at `start` and is `share` of it, both in [0, 1]."""
-    return lambda done: monitor(start + share * done)
+    return lambda fraction: monitor(start + share * fraction)

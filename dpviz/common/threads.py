@@ -90,23 +90,23 @@ def map_streams(
         parallel: False for steps so short that threads would only wait for the interpreter.
         most: streams worked on at once, where each holds much memory.
     """
-    done = [0.0] * count
+    shares = [0.0] * count
     stop = threading.Event()
     turn = threading.Lock()  # held by whoever listens to the monitor
 
     def run(s: int) -> T:
         def tick(share: float) -> None:
-            done[s] = share
+            shares[s] = share
             if stop.is_set():
                 raise _Cancelled
             if not threaded:
-                monitor(sum(done) / count)
+                monitor(sum(shares) / count)
             elif turn.locked():
                 with turn:
                     pass
 
         result = work(s, tick)
-        done[s] = 1.0
+        shares[s] = 1.0
         return result
 
     workers = min(count, processors(), most or count) if parallel else 1
@@ -122,7 +122,7 @@ def map_streams(
                         if future.done():
                             future.result()
                     with turn:
-                        monitor(sum(done) / count)
+                        monitor(sum(shares) / count)
             except BaseException:
                 stop.set()
                 for future in futures:

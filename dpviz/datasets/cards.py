@@ -113,6 +113,6 @@ def cards() -> list[Card]:
     return [*made, *_FILES]
 
 
-def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
+def download(name: str, progress: Callable[[int], None] = lambda size: None) -> None:
     """Downloads a set; see `dpviz.datasets.sources.remote.download`."""
     remote.download(name, progress)

@@ -89,7 +89,7 @@ class Cell:
             if not group:
                 continue
             try:
-                parts.append(replace(self, epsilons=group).compute(lambda done, k=k: monitor((k + done) * share)))
+                parts.append(replace(self, epsilons=group).compute(lambda fraction, k=k: monitor((k + fraction) * share)))
             except InvalidInput as problem:
                 refused.extend((epsilon, problem) for epsilon in group)
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

@@ -65,7 +65,7 @@ def attempts(
             finished += 1
             yield stored
     monitor(finished / max(len(cells), 1))
-    for cell, table, computed in _compute(todo, n_jobs, lambda done: monitor((finished + done) / max(len(cells), 1))):
+    for cell, table, computed in _compute(todo, n_jobs, lambda share: monitor((finished + share) / max(len(cells), 1))):
         if store and computed:
             store.put(cell, table)
         yield table
@@ -75,7 +75,7 @@ def _attempt(cell: Cell) -> pd.DataFrame:
     """`Cell.attempt` in a worker: a process whose parent was killed ends with it."""
     parent = multiprocessing.parent_process()
 
-    def monitor(done: float) -> None:
+    def monitor(share: float) -> None:
         if parent is not None and os.getppid() != parent.pid:
             os._exit(1)
 
@@ -95,7 +95,7 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
         return
     if n_jobs == 1 and name != "RayBackend":
         for k, cell in enumerate(cells):
-            yield cell, cell.attempt(lambda done, k=k: monitor(k + done)), True
+            yield cell, cell.attempt(lambda share, k=k: monitor(k + share)), True
             monitor(k + 1)
         return
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set

@@ -81,13 +81,13 @@ def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Mo
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
     """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
-    out, total, done = [], float(sum(sizes)), 0.0
+    out, total, start = [], float(sum(sizes)), 0.0
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
-        inside = part(monitor, done / total, size / total)
+        inside = part(monitor, start / total, size / total)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
-        done += size
+        start += size
     return out
 
 

@@ -47,7 +47,7 @@ def falls(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) ->
         quantity: see `curves.rises`.
         mechanisms: those that are looked at; all by default.
     """
-    sign, found = (1 if rises(quantity) else -1), []
+    sign, drops = (1 if rises(quantity) else -1), []
     for name, part in table.groupby("mechanism", sort=False):
         if mechanisms and name not in mechanisms:
             continue
@@ -66,5 +66,5 @@ def falls(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) ->
             s = len(difference)
             bound = stats.t.ppf(1 - _LEVEL / (len(means) - 1), s - 1) if s > 1 else np.inf
             certain = bool(s > 1 and difference.mean() > bound * difference.std(ddof=1) / s**0.5)
-        found.append(Fall(str(name), best, float(means[best]), largest, float(means[largest]), certain))
-    return found
+        drops.append(Fall(str(name), best, float(means[best]), largest, float(means[largest]), certain))
+    return drops

@@ -49,7 +49,7 @@ def cross_validate(
     made = splits(spec, repeats)
     tables = []
     for k, one in enumerate(made):
-        table = run(one, store=store, n_jobs=n_jobs, monitor=lambda done, k=k: monitor((k + done) / len(made)))
+        table = run(one, store=store, n_jobs=n_jobs, monitor=lambda share, k=k: monitor((k + share) / len(made)))
         table.insert(0, "fold", k % spec.folds if spec.folds else 0)
         table.insert(0, "repeat", k // spec.folds if spec.folds else k)
         table.insert(0, "split", k)

@@ -50,8 +50,8 @@ class Grid:
 
     def draws(self, tables: dict[int, pd.DataFrame], quantity: str, i: int, j: int) -> NDArray[np.float64]:
         """(S,) values of each draw at a place in the grid; empty where nothing is known."""
-        known = [tables[k] for k, (a, b, _) in enumerate(self.cells) if (a, b) == (i, j) and len(tables.get(k, ()))]
-        return known[0][quantity].to_numpy(float) if known else np.empty(0)
+        matches = [tables[k] for k, (a, b, _) in enumerate(self.cells) if (a, b) == (i, j) and len(tables.get(k, ()))]
+        return matches[0][quantity].to_numpy(float) if matches else np.empty(0)
 
     def at(self, i: int, j: int) -> dict[str, Any]:
         """The two settings of a place in the grid."""

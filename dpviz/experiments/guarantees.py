@@ -79,25 +79,25 @@ def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ())
         monitor: told of progress; raises to cancel.
         metrics: ids of further metrics than all standard ones, with levels of their own.
     """
-    found, shared = guarantees(spec), setup_for(spec)
-    known: dict[str, pd.DataFrame] = {}
+    promises, shared = guarantees(spec), setup_for(spec)
+    tables: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
     poor: dict[str, dict[str, NoBetter]] = {}
     wanted = with_all(metrics)
     baselines = shared.baselines_in(wanted) if metrics else shared.baselines
-    yield Measured(found, known, baselines, exact)
-    for k, one in enumerate(found):
+    yield Measured(promises, tables, baselines, exact)
+    for k, one in enumerate(promises):
         if one.calibration is None:
             continue
-        inside = part(monitor, k / len(found), 1 / len(found))
+        inside = part(monitor, k / len(promises), 1 / len(promises))
         try:
             (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
-        known = known | {one.spec.mechanism: result.metrics_in(wanted)}
+        tables = tables | {one.spec.mechanism: result.metrics_in(wanted)}
         means = {name: result.expected(name) for name in METRICS}
         exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
         why = guessing(result, tuple(METRICS))
         if why:
             poor = poor | {one.spec.mechanism: why}
-        yield Measured(found, known, baselines, exact, poor)
+        yield Measured(promises, tables, baselines, exact, poor)

@@ -147,7 +147,7 @@ def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
 
 
 def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
-    result = run(spec, monitor=lambda done: monitor(0.9 * done))
+    result = run(spec, monitor=lambda share: monitor(0.9 * share))
     record, n = result.record, result.setup.problem.n
     assert record is not None
     met = record.times_noised

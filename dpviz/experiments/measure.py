@@ -105,13 +105,13 @@ def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Flo
     Args:
         weights: (G, n), each weighting adds up to 1.
     """
-    found, positive = [], (rows.y > 0)[:, None]
+    chances, positive = [], (rows.y > 0)[:, None]
     scores = None if noise.apart else problem.model.scores(np.atleast_2d(noise.centre), rows)
     for e, scale in enumerate(noise.scale):
         own = problem.model.scores(np.atleast_2d(noise.at(e).centre), rows) if scores is None else scores
         p = prob_positive(noise.family, float(scale), problem.m, own, np.broadcast_to(rows.norms[:, None], own.shape))
-        found.append((weights @ np.where(positive, p, 1 - p)).T)
-    return np.stack(found)
+        chances.append((weights @ np.where(positive, p, 1 - p)).T)
+    return np.stack(chances)
 
 
 def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = False) -> Trained:

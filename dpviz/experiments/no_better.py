@@ -100,7 +100,7 @@ def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str
 
     Its training without noise is repeated only where it is no better in one of them.
     """
-    spec, cost, found = result.spec, None, {}
+    spec, cost, reasons = result.spec, None, {}
     base = result.setup.baselines_in(metrics)
     for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
         floor, expected = float(base.at["majority", measure.column]), result.expected(measure.id)
@@ -112,8 +112,8 @@ def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str
         in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
         why = no_better(in_this, spec.mechanism, spec.params)
         if why is not None:
-            found[measure.id] = why
-    return found
+            reasons[measure.id] = why
+    return reasons
 
 
 def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:

@@ -180,12 +180,12 @@ def sensitivity_over_n(
     """
     out = []
     total = float(sum(sizes))
-    done = 0.0
+    start = 0.0
     for size in sizes:
         here = replace(spec, dataset=census_name(size), delta=None)
         problem = setup_for(here).problem
         mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
-        share_of = part(monitor, done / total, size / total)
+        share_of = part(monitor, start / total, size / total)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
-        done += size
+        start += size
     return out

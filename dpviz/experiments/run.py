@@ -146,12 +146,12 @@ def run_epsilons(
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, r.budget) for r in runs]
     first = 0.0 if problem.model.convex or problem.solved else 0.5  # share of the progress that the optimum takes
-    problem.find_optimum(lambda done: monitor(first * done))
+    problem.find_optimum(lambda share: monitor(first * share))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     trained = train(
         mechanism,
-        Training(problem, calibrations, streams, record=instances, monitor=lambda done: monitor(first + (1 - first) * done)),
+        Training(problem, calibrations, streams, record=instances, monitor=lambda share: monitor(first + (1 - first) * share)),
     )
     fit, accuracy = trained.fit, trained.accuracy(shared.test)
     expected, balanced = trained.expected_accuracies(shared.test)

@@ -236,8 +236,8 @@ def _chunk(
         current[active] -= fixed.solve(solve, g[going], active)
         steps[active] += 1
     alone = np.flatnonzero(active | stuck)
-    for done, k in enumerate(alone):
-        report(0.99 if model.convex else 0.1 + 0.9 * done / len(alone))  # most networks end up here
+    for count, k in enumerate(alone):
+        report(0.99 if model.convex else 0.1 + 0.9 * count / len(alone))  # most networks end up here
         current[k], size[k] = _alone(problem, int(index[k]), replacement, int(k), lam, current[k])
         steps[k] = -1
     return current, size / lam, steps

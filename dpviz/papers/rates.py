@@ -177,7 +177,7 @@ class Evaluated:
 def evaluate(rows: tuple[Row, ...], facts: Facts, sort_by: str = "excess") -> list[Evaluated]:
     """Every row as numbers; rows that apply come first, smallest first, and rows without a number last."""
     one_of("sort_by", sort_by, tuple(QUANTITIES))
-    done = [
+    results = [
         Evaluated(r, value(r.noise, facts), value(r.excess, facts), value(r.population, facts), tuple(r.broken(facts)))
         for r in rows
     ]
@@ -186,4 +186,4 @@ def evaluate(rows: tuple[Row, ...], facts: Facts, sort_by: str = "excess") -> li
         number = getattr(e, sort_by)
         return math.isnan(number), bool(e.broken), math.inf if math.isnan(number) else number
 
-    return sorted(done, key=key)
+    return sorted(results, key=key)

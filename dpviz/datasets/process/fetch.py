@@ -95,7 +95,7 @@ def store(file: str, payload: bytes, rows: int, source: str) -> None:
     files.write(path_of(file), json.dumps(header).encode() + b"\n" + payload)
 
 
-def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda done: None, *, limits: Limits | None = None) -> None:
+def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda size: None, *, limits: Limits | None = None) -> None:
     """Downloads a table through scikit-learn's loader, in a process of its own.
 
     Args:

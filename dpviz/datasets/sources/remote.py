@@ -267,7 +267,7 @@ def load(name: str, intercept: bool) -> Dataset:
     ).dataset
 
 
-def download(name: str, progress: Callable[[int], None] = lambda done: None) -> None:
+def download(name: str, progress: Callable[[int], None] = lambda size: None) -> None:
     """Downloads a set; see `fetch.fetch`."""
     fetch.fetch(REMOTE[name].file, REMOTE[name].file_rows, progress)
 
