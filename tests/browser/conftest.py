@@ -165,7 +165,11 @@ class Reader:
 
     def settled(self) -> None:
         """Waits for a picture, and until the page is quiet."""
-        self.page.wait_for_selector(".js-plotly-plot .main-svg")
+        try:
+            self.page.wait_for_selector(".js-plotly-plot .main-svg")
+        except Exception as late:
+            shown = self.page.locator("body").inner_text()[:1000]
+            raise AssertionError(f"no picture; the page says {shown!r}, the console {self.errors}") from late
         self.quiet()
 
     def quiet(self) -> None:

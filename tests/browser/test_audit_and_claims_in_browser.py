@@ -74,4 +74,5 @@ def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callab
     page.get_by_role("link", name="Sensitivity and rates").first.click()
     page.wait_for_function("() => location.pathname.includes('Sensitivity')")
     page.get_by_text("observed, adversarial").first.wait_for()
+    one.quiet()
     assert page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").count() == 0

@@ -59,16 +59,12 @@ def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:
     page.wait_for_function("t => document.querySelector('.st-key-headline').innerText === t", arg=second)
 
 
+#: tests of addresses without a browser try many more
 BAD = [
-    ("epsilon=0", "epsilon"),
     ("epsilon=nan", "epsilon"),
-    ("epsilon=lots", "epsilon"),
-    ("delta=0.5", "delta"),
     ("dataset=../../etc/passwd", "dataset"),
     ("mechanism=<img src=http://192.0.2.1/x.png>", "mechanism"),
     ("mechanism=![x](http://192.0.2.1/x.png)", "mechanism"),
-    ("dp-gd.steps=-4", "steps"),
-    ("utm_source=mail&q=1", "address"),
 ]
 
 
@@ -89,8 +85,7 @@ def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, f
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("dataset", ["breast-cancer", "teaching"])
+@pytest.mark.parametrize(("scheme", "dataset"), [("light", "breast-cancer"), ("dark", "teaching")])
 def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, dataset: str) -> None:
     page = reader(width=400, scheme=scheme).open(f"?dataset={dataset}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
