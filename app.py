@@ -34,4 +34,5 @@ if outcome is not None:
         views.actions(spec)
         page.top_first()
         details.details(outcome, theme)
+    views.look_further(spec)
 playing.go_on()

@@ -36,8 +36,12 @@ def run(spec: RunSpec) -> Outcome | None:
     outcome = progress.working(spec, cached_runs.outcome)
     if outcome is not None:
         st.session_state[_SHOWN] = spec
-        look_ahead.prepare(spec, sidebar.EPSILONS)
     return _measured(outcome)
+
+
+def look_further(spec: RunSpec) -> None:
+    """Has the run's other budgets computed; call when the page is drawn, because to see which are missing takes a moment."""
+    look_ahead.prepare(spec, sidebar.EPSILONS)
 
 
 def _before() -> Outcome | None:
