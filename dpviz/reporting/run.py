@@ -11,7 +11,9 @@ import pandas as pd
 from dpviz.common.progress import Monitor, silent
 from dpviz.experiments.cost import Cost, in_metric, split_cost
 from dpviz.experiments.metrics import Metric, default_metric, get_metric, rarer_share
+from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import Result, run
+from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
@@ -189,15 +191,19 @@ def _guarantee(result: Result) -> pd.DataFrame:
     return pd.DataFrame([*rows, ("read from the rows, outside ε", read)], columns=["what", "value"])
 
 
+def settings_of(spec: RunSpec) -> list[tuple[str, object]]:
+    """All that decides a run, by name: automatic delta and hyperparameters with the values that they take."""
+    resolved, built = resolve(spec), spec.build()
+    plain = {name: value for name, value in resolved.spec.to_dict().items() if name != "params"}
+    plain["delta"] = resolved.budget.delta
+    knobs = {f"{built.id}.{name}": built.value(name, setting_of(spec), resolved.budget) for name in built.knobs()}
+    return [*plain.items(), *knobs.items()]
+
+
 def _settings(result: Result) -> list[tuple[str, object]]:
-    built, dataset = result.spec.build(), result.setup.dataset
-    plain = {name: value for name, value in result.spec.to_dict().items() if name != "params"}
-    plain["delta"] = result.budget.delta
-    setting = result.setup.problem.setting
-    knobs = {f"{built.id}.{name}": built.value(name, setting, result.budget) for name in built.knobs()}
+    dataset = result.setup.dataset
     return [
-        *plain.items(),
-        *knobs.items(),
+        *settings_of(result.spec),
         ("rows", dataset.n),
         ("training rows", result.setup.problem.n),
         ("source", dataset.source),

@@ -21,6 +21,7 @@ from dpviz.datasets.sources import own
 from dpviz.figures import style
 from dpviz.figures.lightened import lightened
 from dpviz.reporting import Chart
+from dpviz.reporting.run import settings_of
 
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
 LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian"
@@ -163,3 +164,9 @@ def test_a_report_from_the_dark_app_has_the_colours_of_the_light_one(
         found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
         drawn.append({key: lightened(part.figure).to_json() for key, part in found.parts.items() if isinstance(part, Chart)})
     assert drawn[0] == drawn[1]
+
+
+def test_settings_say_what_automatic_hyperparameters_are() -> None:
+    settings = dict(settings_of(dpviz.RunSpec("teaching", mechanism="rsgd-ar")))
+    assert all(settings[f"rsgd-ar.{name}"] > 0 for name in ("epochs", "batch_size", "step_size"))
+    assert settings["delta"] == 1e-5

@@ -13,12 +13,12 @@ import streamlit as st
 
 from dpviz.common.words import Words
 from dpviz.dashboard.kit import words
-from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import calibration_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.reporting import Document, Text, address, python_call, render, shell_call
 from dpviz.reporting.document import Part
+from dpviz.reporting.run import settings_of
 
 _KEY = "dpviz.recorder"
 WITH_ROWS = "dpviz.report-rows"
@@ -62,9 +62,6 @@ class Recorder:
         parts = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
         if self.of_rows and not rows:
             parts.append(Text(_LEFT_OUT))
-        resolved = resolve(spec)
-        settings = resolved.spec.to_dict() | {"delta": resolved.budget.delta}
-        knobs = {f"{spec.mechanism}.{name}": value for name, value in settings.pop("params").items()}
         repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
         return Document(
             question=self.title,
@@ -72,7 +69,7 @@ class Recorder:
             badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec))],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
-            settings=[*(settings | knobs).items()],
+            settings=settings_of(spec),
             link=link or address(spec),
         )
 
