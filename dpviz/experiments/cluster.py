@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LOOK = 2.0  # seconds between two looks at the scheduler
 SILENCE = 30.0  # seconds that the scheduler may take to answer
+_UNDER_WAY = "pending", "lost"  # what is lost with its worker is computed again by another one
 NO_WORKERS = 60.0  # seconds without any worker after which the work ends
 
 
@@ -60,9 +61,12 @@ def compute(cells: Sequence[Cell], client: Client, monitor: Monitor) -> Iterator
                 continue
             except CancelledError as lost:  # all are cancelled when the connection breaks
                 raise _stopped() from lost
-            for future in [f for f in futures if f.status != "pending"]:
+            for future in [f for f in futures if f.status not in _UNDER_WAY]:
+                table = _result(future, futures[future])
+                if table is None:
+                    alone = _look(client, alone)
+                    continue
                 cell = futures.pop(future)
-                table = _result(future, cell)
                 monitor(len(cells) - len(futures))
                 yield cell, *table
     finally:
@@ -70,16 +74,19 @@ def compute(cells: Sequence[Cell], client: Client, monitor: Monitor) -> Iterator
             future.release()  # what nobody holds is not computed
 
 
-def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool]:
-    from distributed import KilledWorker
+def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool] | None:
+    """The table, and whether it was computed; None where it is lost with the worker that had it, and computed again."""
+    from distributed import CancelledError, KilledWorker
 
-    if future.status not in ("finished", "error"):
+    if future.status == "cancelled":
         raise _stopped()
     try:
-        error = future.exception() if future.status == "error" else None
+        error = future.exception(timeout=SILENCE) if future.status == "error" else None
         if error is None:
-            return future.result(), True
-    except OSError as lost:  # the table was on its way
+            return future.result(timeout=SILENCE), True
+    except TimeoutError:  # its worker died after it had told that it is finished
+        return None
+    except (OSError, CancelledError) as lost:  # the table was on its way
         raise _stopped() from lost
     if isinstance(error, KilledWorker):
         return failed(cell, "every worker that had it died, perhaps for lack of memory"), False

@@ -50,9 +50,6 @@ class Name(Knob, ABC):
         options = self.options or self.known()
         return Pick(options if value in options else (*options, value), self.typed)
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetName(Name):
@@ -132,9 +129,6 @@ class Delta(Knob):
 
     def form(self, value: Any) -> Form:
         return Line()
-
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
 
 
 #: the fields of a run beside the mechanism's knobs, in order: how each is checked, written as text and set on a page

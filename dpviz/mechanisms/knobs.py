@@ -127,9 +127,9 @@ class Knob(ABC):
     def form(self, value: Any) -> Form:
         """How it is set on a page, where it has `value` now."""
 
-    @abstractmethod
     def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        """About `count` values to try, in order; `value` is among them."""
+        """About `count` values to try, in order; `value` is among them, and the only one where nothing else suggests itself."""
+        return (value,)
 
     @property
     def has_curve(self) -> bool:

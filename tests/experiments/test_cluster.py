@@ -31,7 +31,7 @@ class Future:
     status: str
     value: Any = None
 
-    def result(self) -> Any:
+    def result(self, timeout: float) -> Any:
         return self.value
 
     exception = result
@@ -85,10 +85,32 @@ def test_what_is_finished_comes_first_and_a_part_whose_workers_died_is_named(pat
     assert "every worker that had it died" in str(problems(second)[0][1])
 
 
-@pytest.mark.parametrize("status", ["cancelled", "lost"])
-def test_a_scheduler_that_dies(status: str, patient: list[int]) -> None:
+def test_a_scheduler_that_dies(patient: list[int]) -> None:
     with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
-        computed(Client([Future(status), Future("pending")]))
+        computed(Client([Future("cancelled"), Future("pending")]))
+
+
+class Gone(Future):
+    """Its worker dies when its result is asked for; another worker has it at the next question."""
+
+    def result(self, timeout: float) -> Any:
+        self.result = super().result  # type: ignore[method-assign]
+        raise TimeoutError
+
+
+def test_a_result_that_is_lost_with_its_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask calls it lost until another worker has computed it."""
+    table, lost = pd.DataFrame({"a": [1]}), Future("lost")
+    lost.value = table
+
+    def wait(futures: list[Future], **named: Any) -> None:
+        if futures == [lost] and lost.status == "lost":
+            lost.status = "finished"
+            raise TimeoutError
+
+    monkeypatch.setattr(distributed, "wait", wait)
+    results = computed(Client([lost, Gone("finished", table)], {"a worker": 1}))
+    assert [(found is table, good) for _, found, good in results] == [(True, True)] * 2
 
 
 def test_a_scheduler_that_says_nothing(patient: list[int]) -> None:

@@ -208,8 +208,8 @@ def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibrati
     )
     if result is None or len(result[measure.column]) != len(finite):
         return
-    values, levels = result[measure.column], setup_for(spec).baselines_in([measure.id])[measure.column]
-    base, floor = float(levels["non-private"]), float(levels["majority"])
+    values, baselines = result[measure.column], setup_for(spec).baselines_in([measure.id])[measure.column]
+    base, floor = float(baselines["non-private"]), float(baselines["majority"])
     if not np.isfinite([*values.ravel(), base]).all():
         panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar.")
         return

@@ -42,9 +42,6 @@ class Cuts(Knob):
     def form(self, value: Any) -> Form:
         return Line()
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
 
 CUTS: Field[tuple[float, ...]] = Field(
     "cuts",

@@ -62,9 +62,6 @@ class Several(Knob):
     def form(self, value: Any) -> Form:
         return Tags(self.options)
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
 
 @dataclass(frozen=True, kw_only=True)
 class RowId(Knob):
@@ -106,9 +103,6 @@ class RowId(Knob):
 
     def form(self, value: Any) -> Form:
         return Line()
-
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
 
 
 @dataclass(frozen=True)

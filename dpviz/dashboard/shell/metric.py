@@ -19,9 +19,18 @@ KEY = "metric"
 _NAMES = {name: metric.label for name, metric in METRICS.items()}
 _HELP = "How usefulness is measured on the test rows. It is computed from private rows and outside every ε."
 _LEVEL = "own.metric-level"  # the widget that sets it, in percent
-_LEVEL_HELP = {
-    "recall-at-precision": "The smallest precision that is good enough: the share of rows called positive that are positive.",
-    "recall-at-false-positive-rate": "The largest share of negative rows that may be called positive.",
+#: label, step in percent and help
+_LEVELS = {
+    "recall-at-precision": (
+        "At a precision of, %",
+        5.0,
+        "The smallest precision that is good enough: the share of rows called positive that are positive.",
+    ),
+    "recall-at-false-positive-rate": (
+        "At a false-positive rate of, %",
+        1.0,
+        "The largest share of negative rows that may be called positive.",
+    ),
 }
 
 
@@ -60,18 +69,17 @@ def _level(measure: Metric) -> None:
     if measure.level is None:
         return
     st.session_state[_LEVEL] = 100 * measure.level
-    label = "At a precision of, %" if measure.kind == "recall-at-precision" else "At a false-positive rate of, %"
-    step, format_ = (5.0, "%.4g") if measure.kind == "recall-at-precision" else (1.0, "%.4g")
+    label, step, help_text = _LEVELS[measure.kind]
     st.number_input(
         label,
         0.0,
         100.0,
         step=step,
-        format=format_,
+        format="%.4g",
         key=_LEVEL,
         on_change=_level_changed,
         args=(measure.kind,),
-        help=_LEVEL_HELP[measure.kind],
+        help=help_text,
     )
     st.caption("The best threshold for it is found on the test rows themselves, for each model. No ε covers that choice.")
 

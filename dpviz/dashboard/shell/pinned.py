@@ -47,9 +47,6 @@ class Kept(Knob):
     def form(self, value: Any) -> Form:
         return Line()
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
 
 PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)
 

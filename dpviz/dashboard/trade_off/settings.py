@@ -86,9 +86,6 @@ class OtherKnobs(Knob):
     def form(self, value: Any) -> Form:
         return Line()
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return (value,)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Percent(Number):

@@ -259,38 +259,26 @@ def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *,
             add(parent, "rect", x=a, y=c, width=b - a, height=d2 - c, **(line | {"fill": shape.get("fillcolor", "none")}))
 
 
+def _third(share: float, low: str, middle: str, high: str) -> str:
+    """Where plotly puts the text of a note without an arrow, by the third of the plot that it stands in."""
+    return low if share < 1 / 3 else high if share > 2 / 3 else middle
+
+
 def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str, size: float) -> None:
     """An annotation, and its arrow."""
     if note.get("visible") is False:
         return
     refs = note.get("xref", "x"), note.get("yref", "y")
     at = [_place(note[k], ref, axes, box, units=True) for k, ref in zip(("x", "y"), refs, strict=True)]
-    shares = list(at)
     x = box.x(at[0]) if refs[0] == "paper" else at[0]
     y = box.y(at[1]) if refs[1] == "paper" else at[1]
     x, y = x + float(note.get("xshift", 0)), y - float(note.get("yshift", 0))
     font, arrow = note.get("font") or {}, note.get("showarrow", True)
     across, down = note.get("xanchor", "auto"), note.get("yanchor", "auto")
     if across == "auto":
-        across = (
-            "center"
-            if arrow or refs[0] != "paper"
-            else "left"
-            if shares[0] < 1 / 3
-            else "right"
-            if shares[0] > 2 / 3
-            else "center"
-        )
+        across = "center" if arrow or refs[0] != "paper" else _third(at[0], "left", "center", "right")
     if down == "auto":
-        down = (
-            "middle"
-            if arrow or refs[1] != "paper"
-            else "bottom"
-            if shares[1] < 1 / 3
-            else "top"
-            if shares[1] > 2 / 3
-            else "middle"
-        )
+        down = "middle" if arrow or refs[1] != "paper" else _third(at[1], "bottom", "middle", "top")
     if arrow:
         tip = x, y
         x, y = x + float(note.get("ax", -10)), y + float(note.get("ay", -30))
