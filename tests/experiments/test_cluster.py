@@ -144,7 +144,7 @@ class Cluster:
         file = folder / "scheduler.json"
         self._folder = folder
         self.scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        until(file.exists, "the scheduler's start")
+        until(lambda: file.exists() and file.read_text().endswith("}"), "the scheduler's start")
         self.address = str(pd.read_json(file, typ="series")["address"])
         self.workers = [self._start("dask_worker", self.address, "--no-nanny", "--nthreads", "1") for _ in range(2)]
 
