@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import subprocess
@@ -33,6 +34,13 @@ def test_readme_has_two_commands_to_set_up_one_to_run_and_one_to_test() -> None:
     assert [len(block) for block in blocks] == [2, 1, 1]
     assert blocks[1:] == [[".venv/bin/dpviz"], [".venv/bin/pytest"]]
     assert re.search(r"<!-- test command -->\n```sh\n\.venv/bin/pytest\n```", text), ".ci/run looks for it there"
+
+
+def test_the_benchmarks_are_listed_in_their_own_words() -> None:
+    rows = set((ROOT / "benchmarks" / "README.md").read_text().splitlines())
+    files = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in ROOT.glob("benchmarks/*.py")}
+    assert files
+    assert {f"| `benchmarks.{name}` | {(said or '').splitlines()[0]} |" for name, said in files.items()} <= rows
 
 
 def test_the_architecture_page_points_at_what_is_there() -> None:
