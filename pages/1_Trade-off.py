@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
-from dpviz.dashboard.trade_off import KEYS, controls, curves, presets, running, settings, tuning
+from dpviz.dashboard.trade_off import KEYS, answers, controls, curves, numbers, presets, running, settings, tuning
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
 settings.before()
@@ -21,14 +21,14 @@ with answer:
     kept = pinned.outcome_beside(spec)
 view = running.start(spec, chosen, theme, kept)
 with answer:
-    running.live(view, curves.headline, curves.beside, every=running.PICTURES)
+    running.live(view, answers.headline, answers.beside, every=running.PICTURES)
 running.live(view, running.progress)
-running.live(view, curves.picture, curves.guessing, curves.falling, every=running.PICTURES)
+running.live(view, curves.picture, answers.guessing, answers.falling, every=running.PICTURES)
 controls.draw(spec, own)
-running.live(view, curves.numbers, curves.best, every=running.PICTURES)
+running.live(view, numbers.per_method, numbers.open_least, every=running.PICTURES)
 if view is not None:
-    curves.take_away(view)
+    numbers.downloads(view)
 tuning.section(spec, chosen, theme)
 presets.section(spec, chosen, view)
 if view is not None:
-    curves.how(view)
+    numbers.explained(view)

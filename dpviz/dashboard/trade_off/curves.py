@@ -1,4 +1,4 @@
-"""The trade-off page: a sweep as a job, its picture, the ε needed for an accuracy, and its numbers."""
+"""The picture of the trade-off page: curves over ε."""
 
 from __future__ import annotations
 
@@ -10,127 +10,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
-from dpviz.dashboard.shell import address, links, pinned, sidebar
+from dpviz.dashboard.kit import charts, words
+from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running
+from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
 from dpviz.experiments import curves
-from dpviz.experiments.falling import falls
-from dpviz.experiments.no_better import LEAST, no_better_methods
 from dpviz.experiments.resolve import resolve
 from dpviz.figures import curves as figure
-from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy
-from dpviz.reporting.calls import sweep_call, sweep_shell_call
 
 _OLD = "dpviz.picture"
-
-
-def headline(view: running.View) -> None:
-    """The answers to both questions, a sentence each."""
-    table = view.table()
-    target = view.wanted(table)
-    if not len(table):
-        panels.headline("The first numbers are on their way.")
-        return
-    measure = view.choices.metric
-    if no_value(view, table):
-        why = words.NO_VALUE[measure.needs]
-        panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.")
-        return
-    (top, floor), names = view.baselines(table), labels()
-    if measure.higher_is_better and top <= floor + LEAST:
-        panels.headline(
-            f"Nothing to compare: the non-private model has {measure.within} {words.measured(measure, top)}, no more than the "
-            "majority label.",
-            "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
-        )
-        return
-    first, least = best_at(view), least_for(view, target)
-    interval = None if least is None else view.interval(least.mechanism, target)
-    panels.headline(
-        words.best_at(first, names, floor, measure, len(at_budget(view))),
-        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
-    )
-
-
-def no_value(view: running.View, table: pd.DataFrame) -> bool:
-    """Whether the metric has no value for this data and model, whatever the method."""
-    return math.isnan(view.baselines(table)[0])
-
-
-def guessing(view: running.View) -> None:
-    """Which methods are no better than the majority label, up to which epsilon, and why."""
-    table = view.table()
-    if not len(table) or no_value(view, table):
-        return
-    poor = no_better_methods(table, view.choices.metric)
-    if not len(poor):
-        return
-    named = list_mechanisms()
-    parts = [
-        f"{named[row['mechanism']].label if row['mechanism'] in named else row['mechanism']} up to ε = {row['up_to']:.3g} "
-        f"({row['cause']})"
-        for row in poor.to_dict("records")
-    ]
-    st.caption(words.markdown(f"No better than the majority label: {'; '.join(parts)}."))
-
-
-def falling(view: running.View) -> None:
-    """Which methods get worse as epsilon grows, and why; nothing while numbers come in."""
-    table = view.table()
-    if not len(table) or not view.status().state.over or no_value(view, table):
-        return
-    measure, names = view.choices.metric, labels()
-    drops = view.once("falls", lambda: falls(table, measure.column))
-    real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
-    said = []
-    if real:
-        parts = [
-            f"{names[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
-            f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
-            for one in real
-        ]
-        said.append(
-            f"Less noise is not better everywhere: {'; '.join(parts)}. Training minimises the loss and not the {measure.within}; "
-            "with little noise a method approaches its own training without noise."
-        )
-        if measure.needs == "labels" and measure.id != "accuracy":
-            said.append("There the usual threshold may call nobody of a rare class positive; noise calls some rows so by chance.")
-    if luck:
-        parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
-        said.append(
-            f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
-            "More draws can."
-        )
-    if said:
-        st.caption(words.markdown(" ".join(said)))
-
-
-def best_at(view: running.View) -> pd.Series | None:
-    """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
-    proved, sign = (Status.PROVED.value, Status.PROVED_IF.value), 1 if view.choices.metric.higher_is_better else -1
-    rows = [row for row in at_budget(view) if row["status"] in proved and math.isfinite(row["mean"])]
-    return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
-
-
-def least_for(view: running.View, target: float) -> curves.Needed | None:
-    """What the proved method that needs least for the value wanted needs; None where none is proved."""
-    proved = (Status.PROVED.value, Status.PROVED_IF.value)
-    return next((one for one in view.needed(target) if one.status in proved), None)
-
-
-def at_budget(view: running.View) -> list[pd.Series]:
-    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
-    summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
-    rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
-    rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
-    return sorted(
-        (one for one in rows if one is not None),
-        key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
-    )
 
 
 def picture(view: running.View) -> None:
@@ -207,19 +99,6 @@ def _ghost(view: running.View) -> tuple[float, float] | None:
     return (a.spec.epsilon, value) if math.isfinite(value) else None
 
 
-def beside(view: running.View) -> None:
-    """How the best proved method at the sidebar's budget differs from run A, in words."""
-    a = view.ghost
-    if a is None or a.cost.metric.id != view.choices.metric.id:
-        return
-    measure, said = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
-    first = best_at(view) if len(view.table()) else None
-    if first is not None:
-        change = pinned.against(measure, float(first["mean"]), a.cost.mean)
-        said += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
-    pinned.say(said)
-
-
 def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
     shown = list(dict.fromkeys(summary["mechanism"]))
@@ -267,121 +146,6 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
 
 def _unproved(summary: pd.DataFrame) -> bool:
     return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
-
-
-def numbers(view: running.View) -> None:
-    """One row per method, sorted by guarantee and metric at the chosen budget."""
-    table = view.table()
-    if not len(table) or no_value(view, table):
-        return
-    measure = view.choices.metric
-    a = view.ghost if view.ghost is not None and view.ghost.cost.metric.id == measure.id else None
-    methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
-    gaps, draws = view.summary("optimality_gap"), view.summary()
-    target, (best, floor) = view.wanted(table), view.baselines(table)
-    budgets = {one.mechanism: one for one in view.needed(target)}
-    st.header(f"{len(methods)} methods at this ε" if len(methods) > 1 else "The method at this ε", anchor=False)
-    convex = get_model(view.spec.model).convex
-    rows = []
-    for here in methods:
-        mechanism = str(here["mechanism"])
-        gap, some = (curves.at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
-        assert gap is not None
-        assert some is not None
-        label, sign, _ = words.LABELS[Status(here["status"])]
-        below = " ⚠ worse than guessing" if measure.higher_is_better and words.worse(float(here["mean"]), floor) else ""
-        rows.append(
-            (
-                labels()[mechanism],
-                f"{sign} {label}",
-                words.three(here["epsilon"]),
-                f"{words.measured(measure, float(here['mean']))}{below}",
-                words.between(measure, float(some["low"]), float(some["high"])),
-                words.read_off(budgets[mechanism], view.interval(mechanism, target)) if mechanism in budgets else "no value",
-                words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
-                str(here["draws"]),
-                *([] if a is None else [pinned.against(measure, float(here["mean"]), a.cost.mean)]),
-            )
-        )
-    wanted = f"ε for {words.measured(measure, target)}"
-    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
-    tables.table(rows, columns if a is None else (*columns, f"Against A: {words.measured(measure, a.cost.mean)}"))
-    delta = words.three(resolve(view.spec).budget.delta)
-    st.caption(
-        words.markdown(
-            f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-            f"λ = {words.three(view.spec.lam)}, δ = {delta}; non-private "
-            f"{words.measured(measure, best)}, majority {words.measured(measure, floor)}. "
-            f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
-            "Budgets are read off the monotone curve through the means; "
-            f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
-        )
-    )
-    if not convex:
-        st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
-    with st.container(key="buttons-all"):
-        links.to("Guarantees", "All methods at this ε, in one table")
-    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
-        for here in methods:
-            links.examine(str(here["mechanism"]), labels()[str(here["mechanism"])])
-
-
-def take_away(view: running.View) -> None:
-    """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
-    with st.container(horizontal=True):
-        tables.download(view.table, "draws", "Save every draw (CSV)")
-        st.download_button(
-            "Save the settings (TOML)",
-            view.sweep.to_toml,  # made when pressed: a file made now is gone with the next run of the page
-            "dpviz-sweep.toml",
-            "application/toml",
-            type="tertiary",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-
-
-def best(view: running.View) -> None:
-    """A button that opens the proved method that needs least for the value wanted."""
-    table = view.table()
-    if not len(table) or no_value(view, table):
-        return
-    summary = view.summary()
-    proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
-    rising = view.choices.metric.higher_is_better
-    budgets = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
-    if not budgets or budgets[0].epsilon is None:
-        return
-    epsilon = float(f"{budgets[0].epsilon * 1.0005:.3g}") if not budgets[0].below else budgets[0].epsilon
-    label = labels()[budgets[0].mechanism]
-    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
-        address.go("app.py", view.sweep.run(budgets[0].mechanism, epsilon).to_query())
-
-
-def how(view: running.View) -> None:
-    """Formulas, sources and calls."""
-    with st.expander("How is this computed?"):
-        st.markdown(
-            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
-            "ε. The mean is exact where the distribution of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over "
-            "the test rows); where training itself is random it is exact over the noise and averaged over the trainings. "
-            "Intervals of the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for a value is read off the "
-            "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
-        )
-        if view.choices.odds:
-            st.latex(
-                r"\Pr[\text{right guess}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
-            )
-            st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
-        st.markdown("The same numbers from a shell; `dpviz sweep dpviz-sweep.toml` takes the settings saved above:")
-        repeat.shell(sweep_shell_call(view.sweep))
-        st.markdown("and from Python:")
-        repeat.python(sweep_call(view.sweep))
-
-
-def labels() -> dict[str, str]:
-    """What mechanisms are called."""
-    return {name: cls.label for name, cls in list_mechanisms().items()}
 
 
 def _data(view: running.View) -> pd.DataFrame:

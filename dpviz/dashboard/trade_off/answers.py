@@ -1,0 +1,140 @@
+"""The answers of the trade-off page in sentences: which method is best at an ε, and which ε an accuracy needs."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.shell import pinned
+from dpviz.dashboard.trade_off import running
+from dpviz.experiments import curves
+from dpviz.experiments.falling import falls
+from dpviz.experiments.no_better import LEAST, no_better_methods
+from dpviz.mechanisms import list_mechanisms
+from dpviz.privacy.budget import Status
+
+
+def headline(view: running.View) -> None:
+    """The answers to both questions, a sentence each."""
+    table = view.table()
+    target = view.wanted(table)
+    if not len(table):
+        panels.headline("The first numbers are on their way.")
+        return
+    measure = view.choices.metric
+    if no_value(view, table):
+        why = words.NO_VALUE[measure.needs]
+        panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.")
+        return
+    (top, floor), names = view.baselines(table), labels()
+    if measure.higher_is_better and top <= floor + LEAST:
+        panels.headline(
+            f"Nothing to compare: the non-private model has {measure.within} {words.measured(measure, top)}, no more than the "
+            "majority label.",
+            "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
+        )
+        return
+    first, least = best_at(view), least_for(view, target)
+    interval = None if least is None else view.interval(least.mechanism, target)
+    panels.headline(
+        words.best_at(first, names, floor, measure, len(at_budget(view))),
+        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
+    )
+
+
+def best_at(view: running.View) -> pd.Series | None:
+    """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
+    proved, sign = (Status.PROVED.value, Status.PROVED_IF.value), 1 if view.choices.metric.higher_is_better else -1
+    rows = [row for row in at_budget(view) if row["status"] in proved and math.isfinite(row["mean"])]
+    return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
+
+
+def least_for(view: running.View, target: float) -> curves.Needed | None:
+    """What the proved method that needs least for the value wanted needs; None where none is proved."""
+    proved = (Status.PROVED.value, Status.PROVED_IF.value)
+    return next((one for one in view.needed(target) if one.status in proved), None)
+
+
+def at_budget(view: running.View) -> list[pd.Series]:
+    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
+    summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
+    rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
+    rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
+    return sorted(
+        (one for one in rows if one is not None),
+        key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
+    )
+
+
+def no_value(view: running.View, table: pd.DataFrame) -> bool:
+    """Whether the metric has no value for this data and model, whatever the method."""
+    return math.isnan(view.baselines(table)[0])
+
+
+def guessing(view: running.View) -> None:
+    """Which methods are no better than the majority label, up to which epsilon, and why."""
+    table = view.table()
+    if not len(table) or no_value(view, table):
+        return
+    poor = no_better_methods(table, view.choices.metric)
+    if not len(poor):
+        return
+    named = list_mechanisms()
+    parts = [
+        f"{named[row['mechanism']].label if row['mechanism'] in named else row['mechanism']} up to ε = {row['up_to']:.3g} "
+        f"({row['cause']})"
+        for row in poor.to_dict("records")
+    ]
+    st.caption(words.markdown(f"No better than the majority label: {'; '.join(parts)}."))
+
+
+def falling(view: running.View) -> None:
+    """Which methods get worse as epsilon grows, and why; nothing while numbers come in."""
+    table = view.table()
+    if not len(table) or not view.status().state.over or no_value(view, table):
+        return
+    measure, names = view.choices.metric, labels()
+    drops = view.once("falls", lambda: falls(table, measure.column))
+    real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
+    said = []
+    if real:
+        parts = [
+            f"{names[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
+            f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
+            for one in real
+        ]
+        said.append(
+            f"Less noise is not better everywhere: {'; '.join(parts)}. Training minimises the loss and not the {measure.within}; "
+            "with little noise a method approaches its own training without noise."
+        )
+        if measure.needs == "labels" and measure.id != "accuracy":
+            said.append("There the usual threshold may call nobody of a rare class positive; noise calls some rows so by chance.")
+    if luck:
+        parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
+        said.append(
+            f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
+            "More draws can."
+        )
+    if said:
+        st.caption(words.markdown(" ".join(said)))
+
+
+def beside(view: running.View) -> None:
+    """How the best proved method at the sidebar's budget differs from run A, in words."""
+    a = view.ghost
+    if a is None or a.cost.metric.id != view.choices.metric.id:
+        return
+    measure, said = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
+    first = best_at(view) if len(view.table()) else None
+    if first is not None:
+        change = pinned.against(measure, float(first["mean"]), a.cost.mean)
+        said += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
+    pinned.say(said)
+
+
+def labels() -> dict[str, str]:
+    """What mechanisms are called."""
+    return {name: cls.label for name, cls in list_mechanisms().items()}

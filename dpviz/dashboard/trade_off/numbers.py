@@ -1,0 +1,125 @@
+"""The numbers of the trade-off page: a table of methods, downloads, and how they are computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.dashboard.kit import repeat, tables, words
+from dpviz.dashboard.shell import address, links, pinned, sidebar
+from dpviz.dashboard.trade_off import running
+from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
+from dpviz.experiments import curves
+from dpviz.experiments.resolve import resolve
+from dpviz.models import get_model
+from dpviz.privacy.budget import Status
+from dpviz.reporting.calls import sweep_call, sweep_shell_call
+
+
+def per_method(view: running.View) -> None:
+    """One row per method, sorted by guarantee and metric at the chosen budget."""
+    table = view.table()
+    if not len(table) or no_value(view, table):
+        return
+    measure = view.choices.metric
+    a = view.ghost if view.ghost is not None and view.ghost.cost.metric.id == measure.id else None
+    methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
+    gaps, draws = view.summary("optimality_gap"), view.summary()
+    target, (best, floor) = view.wanted(table), view.baselines(table)
+    budgets = {one.mechanism: one for one in view.needed(target)}
+    st.header(f"{len(methods)} methods at this ε" if len(methods) > 1 else "The method at this ε", anchor=False)
+    convex = get_model(view.spec.model).convex
+    rows = []
+    for here in methods:
+        mechanism = str(here["mechanism"])
+        gap, some = (curves.at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
+        assert gap is not None
+        assert some is not None
+        label, sign, _ = words.LABELS[Status(here["status"])]
+        below = " ⚠ worse than guessing" if measure.higher_is_better and words.worse(float(here["mean"]), floor) else ""
+        rows.append(
+            (
+                labels()[mechanism],
+                f"{sign} {label}",
+                words.three(here["epsilon"]),
+                f"{words.measured(measure, float(here['mean']))}{below}",
+                words.between(measure, float(some["low"]), float(some["high"])),
+                words.read_off(budgets[mechanism], view.interval(mechanism, target)) if mechanism in budgets else "no value",
+                words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
+                str(here["draws"]),
+                *([] if a is None else [pinned.against(measure, float(here["mean"]), a.cost.mean)]),
+            )
+        )
+    wanted = f"ε for {words.measured(measure, target)}"
+    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
+    tables.table(rows, columns if a is None else (*columns, f"Against A: {words.measured(measure, a.cost.mean)}"))
+    delta = words.three(resolve(view.spec).budget.delta)
+    st.caption(
+        words.markdown(
+            f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
+            f"λ = {words.three(view.spec.lam)}, δ = {delta}; non-private "
+            f"{words.measured(measure, best)}, majority {words.measured(measure, floor)}. "
+            f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
+            "Budgets are read off the monotone curve through the means; "
+            f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
+        )
+    )
+    if not convex:
+        st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
+    with st.container(key="buttons-all"):
+        links.to("Guarantees", "All methods at this ε, in one table")
+    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
+        for here in methods:
+            links.examine(str(here["mechanism"]), labels()[str(here["mechanism"])])
+
+
+def open_least(view: running.View) -> None:
+    """A button that opens the proved method that needs least for the value wanted."""
+    table = view.table()
+    if not len(table) or no_value(view, table):
+        return
+    summary = view.summary()
+    proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
+    rising = view.choices.metric.higher_is_better
+    budgets = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
+    if not budgets or budgets[0].epsilon is None:
+        return
+    epsilon = float(f"{budgets[0].epsilon * 1.0005:.3g}") if not budgets[0].below else budgets[0].epsilon
+    label = labels()[budgets[0].mechanism]
+    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
+        address.go("app.py", view.sweep.run(budgets[0].mechanism, epsilon).to_query())
+
+
+def downloads(view: running.View) -> None:
+    """Downloads: the curve, every draw, and the spec that repeats it in a shell."""
+    with st.container(horizontal=True):
+        tables.download(view.table, "draws", "Save every draw (CSV)")
+        st.download_button(
+            "Save the settings (TOML)",
+            view.sweep.to_toml,  # made when pressed: a file made now is gone with the next run of the page
+            "dpviz-sweep.toml",
+            "application/toml",
+            type="tertiary",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+def explained(view: running.View) -> None:
+    """Formulas, sources and calls."""
+    with st.expander("How is this computed?"):
+        st.markdown(
+            "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
+            "ε. The mean is exact where the distribution of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over "
+            "the test rows); where training itself is random it is exact over the noise and averaged over the trainings. "
+            "Intervals of the mean are percentile bootstrap intervals (Efron 1979) over the draws. ε for a value is read off the "
+            "isotonic regression of the means, linearly in log ε; nothing is extrapolated."
+        )
+        if view.choices.odds:
+            st.latex(
+                r"\Pr[\text{right guess}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+            )
+            st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
+        st.markdown("The same numbers from a shell; `dpviz sweep dpviz-sweep.toml` takes the settings saved above:")
+        repeat.shell(sweep_shell_call(view.sweep))
+        st.markdown("and from Python:")
+        repeat.python(sweep_call(view.sweep))
