@@ -12,7 +12,7 @@ from dpviz.experiments import inspected
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
 own = fields.Group((*KEYS, *PAYS), lambda run: (*selection.of(run), *settings.paying(run)))
 answer = st.container()
-left, right = st.columns(2, gap="medium")
+left, right = st.columns([2, 3], gap="medium")
 with left:
     budget = st.container(key="budget")
 chosen_run = sidebar.sidebar(own, budget=budget, measured=True)
@@ -30,11 +30,13 @@ if inspection is not None:
         influence_map.guessing_note(inspection)
         if a is not None:
             influence_map.beside(inspection, a)
-    left, right = st.columns([5, 4], gap="medium")
+    with st.container(key="map-and-card"):
+        left, right = st.columns([3, 2], gap="medium")
     with left:
         influence_map.draw(inspection, influence, chosen, theme, a)
     with right:
         person.card(own, inspection, influence, chosen, a)
+    influence_map.not_private()
     before_after.draw(inspection, influence, chosen, theme)
     with st.expander("All about this row, beside another one"):
         person.draw(own, inspection, influence, chosen)

@@ -143,7 +143,8 @@ def _row_names(
 ) -> list[Trace]:
     """The ids of the rows that stand out; annotations lie above all points, also where WebGL draws these."""
     notes = []
-    for k, at in enumerate(np.flatnonzero(above)):
+    rows = np.flatnonzero(above)
+    for k, at in enumerate(rows[np.argsort(xy[rows, 1], kind="stable")]):
         mine = chosen is not None and bool(chosen[at])
         notes.append(
             {
@@ -151,7 +152,7 @@ def _row_names(
                 "y": float(xy[at, 1]),
                 "text": f"<b>row {row_ids[at]}</b>" if mine else f"{row_ids[at]}",
                 "showarrow": False,
-                # names of neighbours go to different sides
+                # names of rows at nearly one height go to different sides
                 "xanchor": ("left", "right")[k % 2],
                 "xshift": (14, -14)[k % 2],
                 "bgcolor": faint(theme.paper, 0.75),

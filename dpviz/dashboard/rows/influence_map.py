@@ -47,8 +47,12 @@ def headline(run: Inspected, influence: Influence) -> None:
     sentence = f"Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}; {received(run, brief=True)}."
     brief = received(run, brief=True)
     panels.headline(sentence, without_rows=f"{brief[:1].upper()}{brief[1:]}.")
+
+
+def not_private() -> None:
+    """The one banner of the page, below the map and the card that it speaks of."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        panels.not_private("Computed from real rows, without noise. No ε covers it.")
+        panels.not_private("The map and the row are computed from real rows, without noise. No ε covers them.")
 
 
 def guessing_note(run: Inspected) -> None:

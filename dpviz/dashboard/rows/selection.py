@@ -93,10 +93,10 @@ def _whose(spec: RunSpec) -> Field[str]:
     """
     mechanisms, other = list_mechanisms(), inspected.sharing(spec, SHARE.default)
     mine = mechanisms[spec.mechanism]
-    names = {"own": f"{mine.label}, as in the sidebar"}
+    names = {"own": f"{mine.label} (sidebar)"}
     if other is None:
         return fields.choice("whose", "Noise of", names, "own")
-    names = {"share": f"{mechanisms[other.mechanism].label}, a share of the rows"} | names
+    names = {"share": f"{mechanisms[other.mechanism].label} on a share"} | names
     noises = issubclass(mine, NoisesRows | HasRule | NoisesShare)
     return fields.choice("whose", "Noise of", names, "own" if noises else "share")
 

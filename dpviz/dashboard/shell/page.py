@@ -18,8 +18,9 @@ _CSS = """<style>
 .stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: .3rem 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
 .stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
-.st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500}
-[class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw)}
+.st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500; text-wrap: balance}
+[class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw);
+background: PAPER; border-radius: .5rem}
 .dpviz-scale {position: relative; height: 2.6em; margin: -.9em .6em 0; font-size: .85em; line-height: 1.25}
 .dpviz-scale span {position: absolute; transform: translateX(-50%); text-align: center}
 .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 1.3rem; font-weight: 600}
@@ -46,6 +47,10 @@ flex-wrap: nowrap !important}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
 height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
+@media (max-width: 1180px) {.stApp:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-map-and-card
+> [data-testid="stLayoutWrapper"] > .stHorizontalBlock {flex-wrap: wrap; gap: .5rem}
+.stApp:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-map-and-card > [data-testid="stLayoutWrapper"]
+> .stHorizontalBlock > .stColumn {flex: 1 1 100%; min-width: 100%}}
 @media (max-height: 820px) {.stMainBlockContainer {padding-top: 2.2rem} .stMainBlockContainer .stVerticalBlock {gap: .6rem}
 [data-testid="stHeader"] {background: transparent}
 .stMainBlockContainer h2 {padding: .4rem 0 .4rem} .dpviz-scale {height: 2.4em}}
