@@ -4,11 +4,14 @@
     python -m benchmarks.mutants                     modules that differ from the last commit (or --since COMMIT)
     python -m benchmarks.mutants --all               every privacy-critical module: hours; before a release
     python -m benchmarks.mutants dpviz/privacy/accounting/gaussian.py
+    python -m benchmarks.mutants --all --sample 60   60 mutants of each module, chosen evenly: the score is that of a sample
+    python -m benchmarks.mutants --again             only mutants that nobody noticed, after tests have been added
     python -m benchmarks.mutants --report            what earlier runs found, without running anything
 
 Every module is mutated on its own, in a copy, and tried on the tests of its own subject (`TESTS`), so that one module costs
 minutes. What a module gave is kept in the cache folder (or --results FOLDER) as soon as it is known; a module whose source and
-tests have not changed since is not tried again, and one that was stopped half-way goes on with the mutants that are left.
+tests have not changed since is not tried again, and one that was stopped half-way, even by a kill, goes on with the mutants that
+are left. --again supposes that tests were added and none was made weaker: what they noticed before counts as noticed.
 
 A mutant counts in one of four ways. Noticed: a test fails, crashes or takes 15 times as long. Words: only a text for people
 differs (a string with a space in it, a formatted one, or the name of an argument that an error gives). Equivalent: it changes
@@ -54,7 +57,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/pld.py": (f"{P}pld_exact.py", f"{P}accounting.py", f"{P}accounting_extremes.py"),
     "dpviz/privacy/accounting/events.py": (f"{P}events.py", f"{P}declared_events.py"),
     "dpviz/privacy/accounting/division.py": (f"{P}division.py",),
-    "dpviz/privacy/accounting/selection.py": (f"{P}accounting_extremes.py",),
+    "dpviz/privacy/accounting/selection.py": (f"{P}division.py", "tests/experiments/test_grid.py"),
     "dpviz/privacy/accounting/*.py": (f"{P}accounting.py", f"{P}accounting_extremes.py", f"{P}events.py", f"{P}pld_exact.py"),
     "dpviz/privacy/sensitivity/*.py": (f"{P}sensitivity.py",),
     "dpviz/privacy/audit_bounds.py": (f"{P}audit_bounds.py",),
@@ -84,6 +87,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 #: lines on which a mutant changes words only, or what numpy warns of
 NOT_MUTATED = (
     r"raise (InvalidInput|CannotAccount|ValueError|RuntimeError)\(",
+    r"refusal = InvalidInput\(",
     r"np\.errstate\(",
     r"^\s*(label|citation|guarantee|noise_enters) =",
 )
@@ -95,6 +99,29 @@ VALIDATORS = ("positive", "in_range", "whole", "number", "one_of", "_positive")
 #: what mutmut says of a mutant that a test told from the original
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
 
+# writes the mutants without trying them, and marks those that need not be tried: mutmut lets a known outcome stand
+_PREPARE = """
+import json, random, sys
+from pathlib import Path
+from mutmut import __main__ as mutmut
+from mutmut.mutation.data import SourceFileMutationData
+from mutmut.utils.file_utils import copy_src_dir, setup_source_paths, walk_mutatable_files
+wanted = json.loads(sys.argv[1])
+mutmut.set_mutant_under_test("mutant_generation")
+Path("mutants").mkdir(exist_ok=True)
+copy_src_dir()
+mutmut.copy_also_copy_files()
+setup_source_paths()
+mutmut.create_mutants(1)
+for path in walk_mutatable_files():
+    data = SourceFileMutationData(path=path)
+    data.load()
+    names = sorted(data.exit_code_by_key)
+    kept = set(random.Random(0).sample(names, min(len(names), wanted["sample"] or len(names))))
+    for name in names:
+        data.exit_code_by_key[name] = 1 if name in wanted["noticed"] else None if name in kept else 34
+    data.save()
+"""
 # asks mutmut for the outcomes and changes of all mutants in one process
 _ASK = """
 import json, sys
@@ -108,7 +135,7 @@ for path in walk_mutatable_files():
     data.load()
     for name, code in data.exit_code_by_key.items():
         status = status_by_exit_code[code]
-        change = "" if status == "killed" else get_diff_for_mutant(name, path=path)
+        change = "" if status in ("killed", "skipped") else get_diff_for_mutant(name, path=path)
         found[name] = [status, [line for line in change.splitlines() if line[:1] in "-+" and line[:3] not in ("---", "+++")]]
 json.dump(found, sys.stdout)
 """
@@ -195,23 +222,38 @@ def configuration(module: str) -> str:
     return "\n".join(["", "[tool.mutmut]", *lines, "use_git_change_detection = false", "track_dependencies = false", ""])
 
 
-def run(module: str, children: int, unfinished: Path) -> list[Mutant]:
-    """Tries all mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on."""
+def run(module: str, children: int, unfinished: Path, sample: int = 0, noticed: tuple[str, ...] = ()) -> list[Mutant]:
+    """Tries mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on.
+
+    Args:
+        sample: how many are tried, chosen with a fixed seed; 0: all.
+        noticed: names of those that count as noticed without being tried.
+    """
     place = unfinished / module.removesuffix(".py").replace("/", ".")
-    copy = place / state(module)[:16] / "dpviz"
+    copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
     if not (copy / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)  # of another source, or half made
         ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
         shutil.copytree(ROOT, copy, ignore=ignore)
         with (copy / "pyproject.toml").open("a") as file:
             file.write(configuration(module))
+        _mutmut(copy, "-c", _PREPARE, json.dumps({"sample": sample, "noticed": noticed}))
         (copy / "complete").touch()
-    subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", str(children)], cwd=copy, check=True)
+    _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children))
     if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
         raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
     answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
     shutil.rmtree(place)
     return [Mutant(name, outcome, tuple(change)) for name, (outcome, change) in json.loads(answer).items()]
+
+
+def _mutmut(copy: Path, *arguments: str) -> None:
+    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        print(done.stdout[-3000:], file=sys.stderr)
+        done.check_returncode()
 
 
 def state(module: str) -> str:
@@ -220,23 +262,75 @@ def state(module: str) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
+def source(module: str) -> str:
+    """Fingerprint of a module alone."""
+    return hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
+
+
 def kept(results: Path, module: str) -> Path:
     """Where the mutants of a module are kept."""
     return results / (module.removesuffix(".py").replace("/", ".") + ".json")
 
 
-def read(path: Path) -> tuple[str, list[Mutant]]:
-    """(state, mutants) of an earlier run; ("", []) without one."""
+@dataclass(frozen=True)
+class Tried:
+    """What a run gave.
+
+    Attributes:
+        state: fingerprint of the module and its tests.
+        source: fingerprint of the module alone.
+        mutants: all of the module; those outside the sample are "skipped".
+    """
+
+    state: str = ""
+    source: str = ""
+    mutants: tuple[Mutant, ...] = ()
+
+    @property
+    def tried(self) -> list[Mutant]:
+        return [m for m in self.mutants if m.outcome != "skipped"]
+
+    @property
+    def sample(self) -> int:
+        """How many were chosen; 0: all."""
+        return 0 if len(self.tried) == len(self.mutants) else len(self.tried)
+
+
+def read(path: Path) -> Tried:
+    """An earlier run; empty without one."""
     if not path.exists():
-        return "", []
+        return Tried()
     found = json.loads(path.read_text())
-    return found["state"], [Mutant(name, outcome, tuple(change)) for name, outcome, change in found["mutants"]]
+    mutants = tuple(Mutant(name, outcome, tuple(change)) for name, outcome, change in found["mutants"])
+    return Tried(found["state"], found["source"], mutants)
 
 
-def write(path: Path, tried: str, mutants: list[Mutant]) -> None:
-    """Keeps the mutants of a module, with the `state` in which it was tried."""
-    found = {"state": tried, "mutants": [[m.name, m.outcome, m.change] for m in mutants]}
-    files.write(path, json.dumps(found, indent=1).encode())
+def write(path: Path, found: Tried) -> None:
+    """Keeps what a run gave."""
+    mutants = [[m.name, m.outcome, m.change] for m in found.mutants]
+    files.write(path, json.dumps({"state": found.state, "source": found.source, "mutants": mutants}, indent=1).encode())
+
+
+def try_module(module: str, options: argparse.Namespace) -> None:
+    """Tries a module unless what is kept of it is of the same source and tests, and at least as large."""
+    place, before = kept(options.results, module), read(kept(options.results, module))
+    # before the run: who edits meanwhile is not taken for tried
+    now = Tried(state(module), source(module))
+    enough = not before.sample or (options.sample and options.sample <= before.sample)
+    if before.state == now.state and enough:
+        return
+    sample, noticed = options.sample, tuple[str, ...]()
+    if options.again:
+        if before.source != now.source:
+            print(f"{module} has changed, or was never tried: try it without --again", file=sys.stderr)
+            return
+        sample, noticed = before.sample, tuple(m.name for m in before.tried if m.outcome in NOTICED)
+    try:
+        mutants = tuple(run(module, options.children, options.results / "unfinished", sample, noticed))
+    except subprocess.CalledProcessError as error:
+        print(f"{module} could not be tried: {error}", file=sys.stderr)
+        return
+    write(place, Tried(now.state, now.source, mutants))
 
 
 def report(modules: list[str], results: Path) -> float:
@@ -246,7 +340,8 @@ def report(modules: list[str], results: Path) -> float:
     total = {"noticed": 0, "survived": 0, "equivalent": 0, "words": 0}
     table, survivors = [], []
     for module in modules:
-        tried, mutants = read(kept(results, module))
+        found = read(kept(results, module))
+        mutants = found.tried
         if not mutants:
             table.append(f"{module:58} not tried")
             continue
@@ -255,8 +350,10 @@ def report(modules: list[str], results: Path) -> float:
         total = {kind: total[kind] + counts[kind] for kind in total}
         survivors += [m for m, kind in zip(mutants, kinds, strict=True) if kind == "survived"]
         share = counts["noticed"] / max(1, counts["noticed"] + counts["survived"])
-        old = "" if tried == state(module) else "  source or tests have changed since"
-        table.append(f"{module:58} " + "  ".join(f"{kind} {count:4}" for kind, count in counts.items()) + f"  {share:6.1%}{old}")
+        remarks = [f"sample of {len(found.mutants)}"] if found.sample else []
+        remarks += [] if found.state == state(module) else ["source or tests have changed since"]
+        numbers = "  ".join(f"{kind} {count:4}" for kind, count in counts.items())
+        table.append(f"{module:58} {numbers}  {share:6.1%}  {', '.join(remarks)}".rstrip())
     for mutant in survivors:
         print(" ## ".join(mutant.place), *mutant.change, sep="\n    ")
     print(*table, sep="\n")
@@ -272,6 +369,8 @@ def main() -> int:
     parser.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="files that differ from it (default: HEAD~1)")
     parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
     parser.add_argument("--results", type=Path, default=files.cache_folder() / "mutants", help="where results are kept")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="mutants of a module that are tried (default: all)")
+    parser.add_argument("--again", action="store_true", help="only mutants that nobody noticed, where tests alone have changed")
     parser.add_argument("--report", action="store_true", help="only show what was found before")
     options = parser.parse_args()
     everything = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "dpviz").rglob("*.py"))]
@@ -281,14 +380,7 @@ def main() -> int:
         print("Nothing privacy-critical to plant mistakes in.")
         return 0
     for module in () if options.report else modules:
-        place = kept(options.results, module)
-        tried = state(module)  # before the run: who edits meanwhile is not taken for tried
-        if read(place)[0] == tried:
-            continue
-        try:
-            write(place, tried, run(module, options.children, options.results / "unfinished"))
-        except subprocess.CalledProcessError as error:
-            print(f"{module} could not be tried: {error}", file=sys.stderr)
+        try_module(module, options)
     return 0 if report(modules, options.results) >= ENOUGH else 1
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
+from dpviz.common.validate import InvalidInput
 from dpviz.estimator.guarantee import share
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
-from dpviz.privacy.accounting.division import divided
+from dpviz.privacy.accounting.account import epsilon
+from dpviz.privacy.accounting.division import composes, divided, divided_exactly
+from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
+from dpviz.privacy.accounting.methods import tightest
+from dpviz.privacy.accounting.selection import composed, random_search
 from dpviz.privacy.budget import Budget
 
 
@@ -61,3 +67,106 @@ def test_gaussian_models_of_several_classes_keep_the_budget_and_use_it(classes: 
     assert delta(0.95 * cal.noise_scale) > budget.delta
     assert "exactly" in how
     assert each.epsilon > divided(budget, classes).epsilon
+
+
+def slack_of_answers(each: float, k: int, epsilon: float) -> float:
+    """delta at epsilon of k randomised responses that are (each, 0)-DP, by the binomial law of the number of true answers."""
+    p, j = 1 / (1 + math.exp(-each)), np.arange(k + 1)
+    return float(np.maximum(0.0, binom.pmf(j, k, p) - math.exp(epsilon) * binom.pmf(j, k, 1 - p)).sum())
+
+
+def test_the_division_is_the_best_one_of_the_theorem() -> None:
+    """Every (k - 2i) epsilon with its delta from another formula; all kinds of ends occur."""
+    used = set()
+    deltas = (1e-9, 1e-5, 1e-3, 0.02, 0.05, 0.1, 0.3)
+    for whole, k, delta in itertools.product((0.3, 2.0), (1, 2, 3, 4, 5, 6, 7, 9, 30), deltas):
+        best, slack = 0, 0.0
+        for i in range(1, (k - 1) // 2 + 1):
+            price = slack_of_answers(whole / (k - 2 * i), k, whole)
+            if price > delta / 2:
+                break
+            best, slack = i, price
+        each = divided(Budget(whole, delta), k)
+        assert each.epsilon == pytest.approx(whole / (k - 2 * best), rel=1e-12)
+        assert 1 - (1 - each.delta) ** k * (1 - slack) == pytest.approx(delta, rel=1e-6)
+        used.add((k % 2, "none" if not best else "all" if best == (k - 1) // 2 else "some", best == 1))
+    assert {(1, "all", True), (0, "all", True), (0, "some", True), (1, "none", False), (0, "some", False)} <= used
+
+
+def test_the_share_of_delta_is_rounded_down() -> None:
+    for k, delta in ((2, 1e-5), (3, 1e-9), (7, 1e-5)):
+        total = 1 - (1 - Fraction(divided(Budget(1.0, delta), k).delta)) ** k
+        assert Fraction(delta) * (1 - Fraction(1, 10**11)) < total <= Fraction(delta)
+
+
+def test_a_budget_is_divided_among_1_to_10000() -> None:
+    """Of 10,000 pure answers 2 epsilon could be saved at a price that no double holds: it is no price of 0."""
+    assert divided(Budget(2.0), 1) == Budget(2.0)
+    assert divided(Budget(2.0), 10_000) == Budget(2.0 / 10_000)
+    assert divided_exactly(Budget(2.0, 1e-5), 1, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon <= 2.0
+    assert divided_exactly(Budget(2.0, 1e-5), 10_000, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon > 2.0 / 10_000
+    for wrong in (0, 10_001):
+        with pytest.raises(InvalidInput, match="parts"):
+            divided(Budget(2.0), wrong)
+        with pytest.raises(InvalidInput, match="parts"):
+            divided_exactly(Budget(2.0, 1e-5), wrong, lambda each: Gaussian(1.0, 5 / each.epsilon))
+
+
+@pytest.mark.parametrize("rate", [None, 0.1])
+def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> None:
+    def released(each: Budget) -> Event:
+        return Gaussian(1.0, 4 / each.epsilon) if rate is None else Sampled(Gaussian.of_rows(0.5, 0.9 / each.epsilon), rate)
+
+    budget = Budget(2.5, 1e-5)
+    each = divided_exactly(budget, 4, released)
+    event = Repeated(released(each), 4)
+    assert epsilon(event, tightest(event), budget.delta) <= budget.epsilon
+    assert epsilon(event, tightest(event), budget.delta) > budget.epsilon * (1 - 1e-5)
+    assert each.delta == budget.delta
+
+
+def test_a_budget_that_nothing_keeps_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="too small to be divided by 3 classes") as error:
+        divided_exactly(Budget(0.5, 1e-5), 3, lambda each: Gaussian(1.0, 0.1))
+    assert error.value.field == "epsilon"
+
+
+def test_only_one_kind_of_gaussian_is_composed_exactly() -> None:
+    one, sampled = Gaussian(1.0, 2.0), Sampled(Gaussian.of_rows(1.0), 0.1)
+    assert composes(one)
+    assert composes(Repeated(one, 3))
+    assert composes(sampled)
+    mixture, pure = Mixture((1.0, 2.0), (0.5, 0.5)), PureEpsilon(1.0)
+    for other in (mixture, pure, Composed((one, sampled)), Composed((one, pure)), Sampled(one, 0.1, "fixed")):
+        assert not composes(other)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6, 9])
+@pytest.mark.parametrize("each", [Budget(0.4), Budget(1.5, 1e-3)])
+def test_composition_is_the_best_one_of_the_theorem(each: Budget, k: int) -> None:
+    """From plain addition to saving all there is to save, with the price of every step from another formula."""
+    prices = [0.0] + [slack_of_answers(each.epsilon, k, (k - 2 * i) * each.epsilon) for i in range(1, k // 2 + 1)]
+    for i, price in enumerate(prices):
+        got = composed(each, k, slack=price * (1 + 1e-9))
+        assert got.epsilon == pytest.approx(max((k - 2 * i) * each.epsilon, 1e-12), rel=1e-12)
+        assert got.delta == pytest.approx(1 - (1 - each.delta) ** k * (1 - price), rel=1e-9, abs=1e-15)
+    assert composed(each, k, slack=0.999).epsilon == got.epsilon
+    if k == 9:
+        assert prices[2] > 0.01, "large slacks occur"
+
+
+def test_what_is_composed_is_a_budget_at_its_ends() -> None:
+    assert composed(Budget(1.0, 0.9), 10_000).delta == 1 - 1e-16
+    assert composed(Budget(1.0), 10_000).epsilon == 10_000
+    for wrong in (0, 10_001):
+        with pytest.raises(InvalidInput, match="runs"):
+            composed(Budget(1.0), wrong)
+
+
+def test_random_search_at_other_distributions() -> None:
+    """Papernot and Steinke 2022: (2 + eta) epsilon; the geometric distribution (eta = 1) is the default."""
+    assert random_search(0.5) == random_search(0.5, 1.0) == 1.5
+    assert random_search(0.5, -0.5) == 0.75
+    for wrong in (-1.0, -1.5):
+        with pytest.raises(InvalidInput, match="eta: must be above -1"):
+            random_search(0.5, wrong)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import expit, ndtr
+from scipy.stats import norm
 
 import dpviz
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_mu
@@ -68,6 +71,26 @@ def test_published_noise_with_zeta_g_does_not_reach_its_epsilon_under_replace_on
         assert objective_epsilon(1e-5, cal.noise_scale, **alone) == pytest.approx(reached, abs=1e-3)
         assert objective_epsilon(1e-5, cal.noise_scale, relation=ADD, **alone) < epsilon
         assert objective_epsilon(1e-5, 2 * cal.noise_scale, **alone) < epsilon
+
+
+@pytest.mark.parametrize(("left", "s"), [(0.1, 1.185), (0.0, 0.5), (0.02, 0.03), (0.3, 0.15), (1.0, 1.5), (2.0, 0.8), (4.0, 0.9)])
+def test_two_rows_at_the_ends_of_their_correlation(left: float, s: float) -> None:
+    """E (1 - e^(left - 2 s^2 - s t))_+ over the density of t = |u1| + |u2|, for independent rows and for equal ones."""
+
+    def independent(t: float) -> float:  # |u1| + |u2| = max(|u1 + u2|, |u1 - u2|), both of deviation sqrt 2
+        return 4 * (2 * norm.cdf(t / math.sqrt(2)) - 1) * norm.pdf(t / math.sqrt(2)) / math.sqrt(2)
+
+    def equal(t: float) -> float:
+        return float(norm.pdf(t / 2))
+
+    def at(density: Callable[[float], float]) -> float:
+        start = max(0.0, left - 2 * s * s) / s
+        return float(quad(lambda t: -math.expm1(left - 2 * s * s - s * t) * density(t), start, start + 30, epsabs=1e-13)[0])
+
+    worst = max(at(independent), at(equal))
+    small = {"G": s, "beta": 1e-14, "Lam": 1.0}
+    assert objective_delta(left, 1.0, **small) == pytest.approx(worst, rel=1e-6)
+    assert objective_delta(left, 0.95, **small) > worst * 1.001
 
 
 # ---- the functions agree with themselves -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from dpviz.privacy.sensitivity.bounds import (
     balanced_batches,
     cms,
     cms_refined,
+    contraction,
     epoch_steps,
     geometric,
     gradient_descent,
@@ -27,6 +28,7 @@ from dpviz.privacy.sensitivity.bounds import (
     minimiser_radius,
     proposition2,
     step_recursion,
+    step_trace,
     wu_bolt_on,
     wu_steps,
     zhang,
@@ -258,6 +260,78 @@ def test_batches_are_balanced() -> None:
     assert weights.sum() == pytest.approx(1, abs=1e-15)
     assert set(np.round(weights * 39073)) == {4341, 4342}
     assert balanced_batches(30, 4000)[:2] == (1, 30)
+
+    assert balanced_batches(1, 1)[:2] == (1, 1)
+    assert balanced_batches(7, 3)[2].tolist() == [4 / 7, 3 / 7], "larger batches come first"
+
+
+def test_every_sensitivity_grows_with_the_bound_on_gradients() -> None:
+    """A gradient bound of 1 hides where it is put; at 3 all are three times as large, 2/G or G^2 are not."""
+    mu, L, m, b = 0.05, 0.8, 4, 25
+    wu = {"passes": 3, "batch_size": b, "batches": m, "mu": mu, "L": L, "step": 1.0, "n": 100}
+    for bound in (
+        lambda G: cms(50, 0.1, G),
+        lambda G: zhang(50, mu, L, G),
+        lambda G: zhang_convex(50, 7, 0.3, G),
+        lambda G: gradient_descent(50, 7, 0.3, mu, L, G),
+        lambda G: proposition2(0.3, b, m, mu, L, G),
+        lambda G: step_recursion(np.linspace(0.1, 0.9, 12), m, b, mu, L, G),
+        lambda G: algorithm2(5, m, 0.7, b, mu, L, G, 2, average=True, restart=True),
+        lambda G: algorithm2_recursion(5, m, 0.7, b, mu, L, G, 2, average=True, restart=True),
+        lambda G: algorithm2_trace(5, m, 0.7, b, mu, L, G, 2, average=True, restart=True).value,
+        lambda G: step_trace(np.linspace(0.1, 0.9, 12), m, b, mu, L, G).value,
+        *(lambda G, rule=rule: wu_bolt_on(rule, **wu, G=G) for rule in WU_RULES),
+    ):
+        np.testing.assert_allclose(bound(3.0), 3 * np.asarray(bound(1.0)), rtol=1e-12)
+
+
+def test_the_trace_of_any_steps_ends_at_the_recursion() -> None:
+    mu, L, G, m, b = 0.05, 0.8, 1.7, 3, 25
+    steps = np.array([0.5, 0.4, 2.6, 0.3, 1.1, 0.2])
+    trace = step_trace(steps, m, b, mu, L, G)
+    np.testing.assert_allclose(trace.value[-1], step_recursion(steps, m, b, mu, L, G), rtol=1e-12)
+    assert trace.positions.tolist() == [1, 2, 3]
+    assert not trace.value[0].any()
+    rho = contraction(steps, mu, L)
+    for t in range(6):
+        visits = np.arange(3) == t % 3
+        np.testing.assert_allclose(trace.value[t + 1], rho[t] * trace.value[t] + visits * 2 * steps[t] * G / b, rtol=1e-12)
+        assert trace.expands[t + 1].tolist() == visits.tolist()
+    np.testing.assert_array_equal(trace.step, [np.nan, *steps])
+    np.testing.assert_allclose(trace.rho, [np.nan, *rho], rtol=1e-15)
+    np.testing.assert_allclose(trace.epoch, np.arange(7) / 3)
+    assert trace.event.tolist() == ["start"] + ["update"] * 6
+    many = step_trace(np.full(40, 0.1), 40, b, mu, L, positions=5)
+    np.testing.assert_allclose(many.value[-1], step_recursion(np.full(40, 0.1), 40, b, mu, L)[many.positions - 1], rtol=1e-12)
+    assert (len(many.positions), many.positions[0], many.positions[-1]) == (5, 1, 40)
+    for wrong in ({"steps": np.ones(4), "batches": 3}, {"steps": -np.ones(3), "batches": 3}):
+        with pytest.raises(InvalidInput, match="steps"):
+            step_trace(**wrong, batch_size=b, mu=mu, L=L)
+
+
+def test_steps_of_the_published_rules() -> None:
+    mu, L, t = 0.5, 0.8, np.arange(1, 7)
+    wanted = {
+        "convex-constant": np.full(6, 0.7),
+        "sc-constant": np.full(6, 0.7),
+        "convex-decreasing": 2 / (L * (t + 100**0.3)),
+        "convex-sqrt": 2 / (L * (np.sqrt(t) + 100**0.3)),
+        "sc-decreasing": [1 / L, 1 / (2 * mu), 1 / (3 * mu), 1 / (4 * mu), 1 / (5 * mu), 1 / (6 * mu)],
+    }
+    for rule, steps in wanted.items():
+        got = wu_steps(rule, passes=2, batches=3, mu=mu, L=L, step=0.7, n=100, decay=0.3)
+        np.testing.assert_allclose(got, steps, rtol=1e-12)
+    args = {"passes": 2, "batches": 3, "mu": mu, "L": L}
+    np.testing.assert_array_equal(wu_steps("convex-sqrt", **args), wu_steps("convex-sqrt", **args, n=1, decay=0.5))
+    plain = wu_bolt_on("convex-sqrt", **args, batch_size=4)
+    assert plain == wu_bolt_on("convex-sqrt", **args, batch_size=4, n=12, decay=0.5)
+    # the longest step there is forgets everything before it
+    assert wu_bolt_on("sc-constant", passes=2, batches=3, mu=L, L=L, step=1 / L, batch_size=4) == pytest.approx(2 / (L * 4))
+    for rule in ("sc-constant", "sc-decreasing"):
+        with pytest.raises(InvalidInput, match="mu"):
+            wu_steps(rule, passes=1, batches=1, mu=0.0, L=1.0, step=0.1)
+        with pytest.raises(InvalidInput, match="mu"):
+            wu_bolt_on(rule, passes=1, batches=1, batch_size=1, mu=0.0, L=1.0, step=0.1)
 
 
 def test_diameter_of_logistic_gradients() -> None:

@@ -35,12 +35,16 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
 
 
 def slack_of(epsilon: float, k: int, i: int) -> float:
-    """What saving 2i epsilon of k runs costs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k."""
+    """What saving 2i epsilon of k runs costs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k.
+
+    Above 0 where i is: a price that no double holds is the smallest one, as pure releases must not pass for free.
+    """
     ell = np.arange(i)
     log_choose = gammaln(k + 1) - gammaln(ell + 1) - gammaln(k - ell + 1)
     high, low = (k - ell) * epsilon, (k - 2 * i + ell) * epsilon
     terms = log_choose + high + np.log(-np.expm1(low - high))
-    return float(np.exp(logsumexp(terms) - k * np.logaddexp(0.0, epsilon)))
+    price = float(np.exp(logsumexp(terms) - k * np.logaddexp(0.0, epsilon)))
+    return max(price, math.ulp(0.0)) if i else 0.0
 
 
 def random_search(epsilon: float, eta: float = 1.0) -> float:
