@@ -409,6 +409,14 @@ def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
     assert (found.epsilon > useless).sum(axis=0).max() > limit
 
 
+def test_publishable_bound_at_rows_of_any_length_and_noise_of_any_size() -> None:
+    """Against the formula by hand: 2.326347874 is the 99 % point of the normal law; the slope, not the length, is squared."""
+    one = np.ones(1)
+    at = objective_publishable(0.5 * one, 0.25 * one, 3.0 * one, 10.0, 0.7, 0.02)[0]
+    by_hand = np.log(1 + 0.25 * 9 / 10) + 1.5**2 / (2 * 0.49) + 1.5 * 2.3263478740408408 / 0.7
+    assert at == pytest.approx(by_hand, rel=1e-12)
+
+
 def test_ex_post_values_of_a_row_without_gradient_are_zero() -> None:
     zero = np.zeros(1)
     assert objective_ex_post(zero, zero, np.ones(1), np.ones(1), np.ones(1), 1.0)[0] == 0

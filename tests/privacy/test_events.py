@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -34,6 +35,30 @@ from dpviz.privacy.budget import Budget, Neighbouring
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
 ROWS = Gaussian.of_rows(0.5, 2.0)
+
+
+def test_numbers_of_events_are_plain_and_in_their_ranges() -> None:
+    """Equal releases are equal values, whatever kind of number they were made of: fractions, numpy's numbers."""
+    assert Mixture((1, Fraction(1, 2)), (Fraction(1, 4), 0.75), 2).__dict__ == Mixture((1.0, 0.5), (0.25, 0.75), 2.0).__dict__
+    for event in (
+        Mixture((1, Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4)), 2),
+        PureEpsilon(Fraction(1, 2)),
+        Sampled(ROWS, Fraction(1, 10)),
+        Repeated(ROWS, np.int64(3)),
+        Shuffled(ROWS, np.int64(3)),
+        Gaussian(1, 2, 1),
+    ):
+        for value in event.__dict__.values():
+            parts = value if isinstance(value, tuple) else (value,)
+            assert all(type(part) in (float, int, str, Gaussian) for part in parts)
+    assert Repeated(ROWS, 10**9).count == 10**9
+    assert (Shuffled(ROWS, 1).n, Shuffled(ROWS, 2**62).n) == (1, 2**62)
+    for make, wrong in ((Repeated, 0), (Repeated, 10**9 + 1), (Shuffled, 0), (Shuffled, 2**62 + 1)):
+        with pytest.raises(InvalidInput):
+            make(ROWS, wrong)
+    for rate in (0.9e-9, 1.1):
+        with pytest.raises(InvalidInput, match="rate"):
+            Sampled(ROWS, rate)
 
 
 def test_the_normal_form_counts_what_is_equal() -> None:

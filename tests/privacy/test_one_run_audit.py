@@ -46,6 +46,14 @@ def test_canaries_that_are_revealed_with_probability_delta(canaries: int, epsilo
     assert alarm_rate(canaries, right, epsilon, delta) <= 0.05
 
 
+def test_ends_of_the_one_run_bound() -> None:
+    assert one_run_p_value(1, 1, 1, math.log(3)) == pytest.approx(0.75)
+    # 60 of 100 refute epsilon = 0, but not where the release may fail with delta
+    assert one_run_p_value(60, 100, 100, 0.0) < 0.05
+    assert one_run_epsilon_lower_bound(60, 100, 100) > 0
+    assert one_run_epsilon_lower_bound(60, 100, 100, 0.01) == 0.0
+
+
 @pytest.mark.parametrize("delta", [1e-4, 1e-3, 1e-2])
 def test_everything_revealed_at_once_with_probability_delta(delta: float) -> None:
     """Also (epsilon, delta)-DP; the attacker's count is far from binomial."""

@@ -17,6 +17,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
+from dpviz.privacy.budget import Budget
 
 
 def exact(q: float, z: float, order: float, digits: int = 40) -> float:
@@ -51,6 +52,13 @@ def test_fractional_moments_are_exact_and_rounded_up(q: float, z: float, order: 
     truth, orders = exact(q, z, order), np.array([order])
     assert 0 <= log_excess_moments(q, z, orders)[0] - truth <= 3e-10 + 3e-14 * abs(truth)
     assert log_excess_moments(q, 1.05 * z, orders)[0] < truth - 1e-3, "the comparison sees 5 % of noise"
+
+
+def test_moments_of_order_2_in_closed_form() -> None:
+    """q^2 (e^(1/z^2) - 1), down to noise at which the steps of the quadrature are smallest."""
+    for q, z in itertools.product((1e-6, 0.3), (0.0501, 0.06, 0.1, 0.3, 1.0, 5.0)):
+        truth = 2 * math.log(q) + 1 / z**2 + math.log(-math.expm1(-1 / z**2))
+        assert 0 <= log_excess_moments(q, z, np.array([2.0]))[0] - truth <= 3e-10 + 3e-14 * abs(truth)
 
 
 TINY = [(1e-9, 1.02), (1e-6, 1.06), (0.01, 1.4), (0.5, 1.9), (1e-4, 2.5)]
@@ -102,6 +110,23 @@ def test_renyi_epsilon_is_never_below_the_privacy_loss_distribution(q: float, z:
     steps = noisy_sums(z, q, count)
     tight = account.epsilon(steps, Method("pld"), 1e-5)
     assert tight <= account.epsilon(steps, Method("rdp"), 1e-5) <= 1.4 * tight
+
+
+def test_many_curves_at_once_are_each_one_alone() -> None:
+    """With one that releases nothing beside others: theirs stay."""
+    curves = np.stack([rdp.gaussian(mu) for mu in (0.5, 2.0, 1e-6)] + [np.zeros(len(rdp.ORDERS))]).reshape(2, 2, -1)
+    for delta in (1e-3, 1e-9):
+        alone = [[rdp.epsilon(curve, delta)[0] for curve in row] for row in curves]
+        alone[1][1] = 0.0
+        np.testing.assert_array_equal(rdp.epsilons(curves, delta), alone)
+    orders = (2, 3, 7)
+    curve = rdp.gaussian(1.0, orders)
+    assert rdp.epsilons(curve[None], 1e-5, orders).tolist() == [rdp.epsilon(curve, 1e-5, orders=orders)[0]]
+
+
+def test_concentrated_privacy_needs_a_delta() -> None:
+    with pytest.raises(InvalidInput, match="delta"):
+        rdp.zcdp_rho(Budget(1.0))
 
 
 def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:

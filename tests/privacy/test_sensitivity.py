@@ -297,6 +297,7 @@ def test_the_trace_of_any_steps_ends_at_the_recursion() -> None:
         visits = np.arange(3) == t % 3
         np.testing.assert_allclose(trace.value[t + 1], rho[t] * trace.value[t] + visits * 2 * steps[t] * G / b, rtol=1e-12)
         assert trace.expands[t + 1].tolist() == visits.tolist()
+    assert trace.expands.dtype == algorithm2_trace(2, 3, 0.5, b, mu, L).expands.dtype == bool
     np.testing.assert_array_equal(trace.step, [np.nan, *steps])
     np.testing.assert_allclose(trace.rho, [np.nan, *rho], rtol=1e-15)
     np.testing.assert_allclose(trace.epoch, np.arange(7) / 3)
