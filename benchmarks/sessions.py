@@ -1,12 +1,13 @@
 """Many people at one server: how long each of them waits for a page, and what is left when all have gone.
 
-    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0]
+    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8]
 
 Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
 moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
 draw themselves again (jobs under way) are asked for as a browser would. A wait is the time from a change to the end of the
-page's script; `--slow` is the share of people who use the slowest methods on 10,000 rows. It prints the median, the 95th
-percentile and the longest wait by kind, errors shown on pages, and the files and threads of the server before and after.
+page's script; `--slow` is the share of people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on average
+between two changes of a person. It prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s
+with its address, errors shown on pages, and the files and threads of the server before and after.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
 DATASETS = ("teaching", "breast-cancer", "census-2000")
 PAGES = ("Influence_and_noise", "Trade-off", "Privacy_accounting", "Sensitivity_and_rates", "Data", "Guarantees", "Audit")
-THINKS = 8.0  # seconds on average between two changes
+LONG = 10.0  # seconds above which a wait is printed by itself
 PATIENCE = 120.0  # seconds after which a page counts as lost
 GONE = 200.0  # seconds in which everything of people who left has to be gone
 
@@ -50,6 +51,7 @@ class Waits:
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
+    long: list[str] = field(default_factory=list)  # kind, seconds and address of those above `LONG`
     cuts: int = 0
     kept: int = 0  # connections that were cut and found their session again
 
@@ -57,8 +59,8 @@ class Waits:
 class Person:
     """One session, as a browser would lead it."""
 
-    def __init__(self, address: str, chance: random.Random, waits: Waits, slow: bool) -> None:
-        self._address, self._chance, self._waits, self._slow = address, chance, waits, slow
+    def __init__(self, address: str, chance: random.Random, waits: Waits, slow: bool, thinks: float) -> None:
+        self._address, self._chance, self._waits, self._slow, self._thinks = address, chance, waits, slow, thinks
         self._query: dict[str, str] = {}
         self._page, self._session = "", ""
         self._socket: ClientConnection | None = None
@@ -74,7 +76,7 @@ class Person:
                 "opened", {"dataset": "census-10000", "mechanism": self._chance.choice(SLOW)} if self._slow else {}
             )
             while time.monotonic() < until:
-                await asyncio.sleep(self._chance.expovariate(1 / THINKS))
+                await asyncio.sleep(self._chance.expovariate(1 / self._thinks))
                 await self._next()
         finally:
             await self._leave()
@@ -109,7 +111,10 @@ class Person:
             await asyncio.wait_for(self._over.wait(), PATIENCE)
         except TimeoutError:
             self._waits.errors.append(f"{kind}: no page after {PATIENCE:g} s ({self._query})")
-        self._waits.seconds[kind].append(time.monotonic() - start)
+        seconds = time.monotonic() - start
+        self._waits.seconds[kind].append(seconds)
+        if seconds > LONG:
+            self._waits.long.append(f"{seconds:.1f} s, {kind}: /{self._page}?{urlencode(query)}")
 
     async def _ask(self, fragment: str = "") -> None:
         message = BackMsg()
@@ -189,13 +194,13 @@ class Person:
             await self._reader
 
 
-async def visit(address: str, people: int, seconds: float, seed: int, slow: float) -> Waits:
+async def visit(address: str, people: int, seconds: float, seed: int, slow: float, thinks: float) -> Waits:
     """So many people for so long; they come within the first quarter of the time."""
     chance, waits = random.Random(seed), Waits()
     until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
-        person = Person(address, random.Random(chance.random()), waits, k < slow * people)
+        person = Person(address, random.Random(chance.random()), waits, k < slow * people, thinks)
         await asyncio.sleep(chance.uniform(0, seconds / 4))
         await person.live(until)
 
@@ -251,6 +256,11 @@ class Server:
                 break
         return self.counted()
 
+    @property
+    def process(self) -> int:
+        """Its number, for a profiler."""
+        return self._process.pid
+
     def stop(self) -> None:
         """Ends it."""
         self._process.terminate()
@@ -271,6 +281,8 @@ def report(waits: Waits) -> None:
         print(line(kind, seconds))
     print(line("all", [s for seconds in waits.seconds.values() for s in seconds]))
     print(f"{waits.cuts} connections cut, {waits.kept} found their session again; {len(waits.errors)} errors")
+    for text in waits.long:
+        print(f"  {text}")
     for error in waits.errors[:10]:
         print(f"  {error}")
 
@@ -279,19 +291,20 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     for option, default in (("people", 30), ("seed", 0)):
         parser.add_argument(f"--{option}", type=int, default=default)
-    for option, value in (("minutes", 3.0), ("slow", 0.2)):
+    for option, value in (("minutes", 3.0), ("slow", 0.2), ("thinks", 8.0)):
         parser.add_argument(f"--{option}", type=float, default=value)
     parser.add_argument("--leave", action="store_true", help="wait until all that people left has gone, twice three minutes")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         server = Server(Path(work))
+        print(f"the server is process {server.process}", flush=True)
         try:
             start = None
             if given.leave:
-                asyncio.run(visit(server.address, 1, 1.0, given.seed, 0.0))
+                asyncio.run(visit(server.address, 1, 1.0, given.seed, 0.0, given.thinks))
                 start = server.after_all_left()
                 print(f"after a first visitor: {start}")
-            report(asyncio.run(visit(server.address, given.people, 60 * given.minutes, given.seed, given.slow)))
+            report(asyncio.run(visit(server.address, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks)))
             print(f"at the end: {server.counted()}")
             if start is not None:
                 print(f"after all had left: {server.after_all_left(start)}")
