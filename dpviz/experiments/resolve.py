@@ -7,6 +7,7 @@ means something for them is known only here. All that trains a run, or stores wh
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +39,10 @@ class ResolvedRun:
 
         Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
         """
+        return self.keys_over((self.spec.epsilon,))[0]
+
+    def keys_over(self, epsilons: Sequence[float]) -> list[str]:
+        """The keys of this run at other values of epsilon, on which nothing else in a key depends."""
         built = self.spec.build()
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
@@ -45,7 +50,8 @@ class ResolvedRun:
             "sha256": dataset_of(self.spec).sha256,
             "engine": engine_version() + foreign_code(type(built)),
         }
-        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
 
 
 def dataset_of(spec: RunSpec) -> Dataset:

@@ -111,9 +111,13 @@ def in_use(spec: RunSpec, rows: int) -> float:
         return np.nan
 
 
-def bounds(spec: RunSpec, over: Axis) -> pd.DataFrame:
+def bounds(spec: RunSpec, over: Axis, monitor: Monitor = silent) -> pd.DataFrame:
     """Worst-case sensitivities over an axis: one column per bound, then the axis under its name; NaN where there is none."""
-    return pd.DataFrame([bounds_at(spec, over.name, float(v)) for v in over.grid]).assign(**{over.name: over.grid})
+    rows = []
+    for k, value in enumerate(over.grid):
+        monitor(k / len(over.grid))
+        rows.append(bounds_at(spec, over.name, float(value)))
+    return pd.DataFrame(rows).assign(**{over.name: over.grid})
 
 
 @dataclass(frozen=True)

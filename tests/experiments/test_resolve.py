@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +116,9 @@ def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:
     with pytest.raises(dpviz.InvalidInput, match="not convex"):
         dpviz.run_sweep(mlp, on_cell=ran.append)
     assert not ran
+
+
+def test_keys_at_other_budgets_are_those_of_the_runs() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=0.3, params={"epochs": 3})
+    epsilons = (0.01, 0.3, 1.0, 7.5)
+    assert dpviz.resolve(spec).keys_over(epsilons) == [dpviz.resolve(replace(spec, epsilon=e)).key() for e in epsilons]

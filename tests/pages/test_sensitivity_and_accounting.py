@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,7 +17,7 @@ from dpviz.dashboard.work import pool
 from dpviz.experiments import scaling
 from dpviz.mechanisms import ReleasesGaussians
 from dpviz.models import get_model
-from dpviz.privacy.accounting import side_by_side
+from dpviz.privacy.accounting import side_by_side, tables
 from dpviz.privacy.budget import Budget
 
 
@@ -114,6 +116,28 @@ def test_the_regime_button_moves_the_run() -> None:
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])
     assert "Here noise decides" in text(settled(page))
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "name", "said"),
+    [
+        (ACCOUNTING, tables, "composition", "ε after T steps"),
+        (SENSITIVITY, scaling, "bounds", "Fitted slopes"),
+    ],
+)
+def test_curves_that_take_seconds_are_computed_by_jobs(
+    page: str, module: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the page's own thread one visitor's second of work, beside thirty others, is a minute without a page."""
+    compute, threads = getattr(module, name), set()
+
+    def watched(*args: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return compute(*args)
+
+    monkeypatch.setattr(module, name, watched)
+    assert said in text(settled(opened(page)))
+    assert threads == {"dpviz-job"}
 
 
 def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import lines
@@ -92,7 +93,16 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         q = RATE.at(rate if rate < 1 else 0.1).draw()
     with columns[2]:
         z = MULTIPLIER.draw()
-    growth = tables.composition(z, q, resolve(spec).budget.delta, relation)
+    delta = resolve(spec).budget.delta
+    growth, of_these = tasks.observe(
+        f"composition {z} {q} {delta} {relation}",
+        "Composing",
+        lambda monitor: tables.composition(z, q, delta, relation),
+        section="composition",
+        dataset="",
+    )
+    if growth is None or not of_these:  # the picture before was of other values than those that stand above it
+        return
     table, drawn = growth.table, []
     for k, name in enumerate(table.columns[1:]):
         look = Look("", sibling(theme, theme.families["gradient"], k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
@@ -102,7 +112,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     fig = lines.curves(drawn, theme, x="steps T", y="ε")
     at = table[table["steps"] == 1000].iloc[0]
     summary = (
-        f"ε after T steps at δ = {words.three(resolve(spec).budget.delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: "
+        f"ε after T steps at δ = {words.three(delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: "
         + "; ".join(f"{name} {words.three(at[name])}" for name in table.columns[1:])
         + "."
     )

@@ -37,7 +37,9 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows."""
     st.header("How it changes", anchor=False)
     over = scaling.axis(spec, choice.draw())
-    table = scaling.bounds(spec, over)
+    table, of_this = _worst_cases(spec, over, "bounds")
+    if table is None or not of_this:
+        return
     labels = [str(c) for c in table.columns if c != over.name]
     mechanism = spec.build()
     if not np.isfinite(table[labels].to_numpy(float)).any():
@@ -66,13 +68,27 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         )
 
 
+def _worst_cases(spec: RunSpec, over: Axis, section: str) -> tuple[pd.DataFrame | None, bool]:
+    """The bounds, and whether they are of this very run: a method that searches for its noise takes seconds for them."""
+    return tasks.observe(
+        f"bounds over {over.name} {resolve(spec).key()}",
+        "Computing bounds",
+        lambda monitor: scaling.bounds(spec, over, monitor),
+        section=section,
+        dataset=spec.dataset,
+    )
+
+
 def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
     """The largest bound of run A over the same axis, dotted; nothing where A has no such axis."""
     kept = pinned.PINNED.value()
     if kept is None or over.name not in scaling.axes(kept):
         return []
     its = scaling.axis(kept, over.name)
-    table = scaling.bounds(kept, its).drop(columns=its.name)
+    table, of_this = _worst_cases(kept, its, "bounds-of-a")
+    if table is None or not of_this:
+        return []
+    table = table.drop(columns=its.name)
     if table.empty or not np.isfinite(table.to_numpy(float)).any():
         return []
     return [lines.Line(f"A: {pinned.title(kept)}", its.grid, table.max(axis=1), Look("", theme.majority, "dot", "x"))]

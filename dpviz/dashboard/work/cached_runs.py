@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,6 +86,11 @@ def compute_in_background(spec: RunSpec, monitor: Monitor) -> None:
 def stored(spec: RunSpec) -> Outcome | None:
     """The outcome if it is in memory."""
     return _store.get(resolve(spec).key())
+
+
+def missing(spec: RunSpec, epsilons: Sequence[float]) -> list[float]:
+    """Those values of epsilon at which a run is not in memory."""
+    return [e for e, key in zip(epsilons, resolve(spec).keys_over(epsilons), strict=True) if _store.get(key) is None]
 
 
 def clear() -> None:

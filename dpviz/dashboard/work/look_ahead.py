@@ -64,7 +64,7 @@ def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
     if present is None or not FROM <= present.seconds <= TO:
         return
     order = sorted(epsilons, key=lambda e: abs(math.log(e / spec.epsilon)))
-    specs = [other for e in order if e != spec.epsilon and cached_runs.stored(other := replace(spec, epsilon=e)) is None]
+    specs = [replace(spec, epsilon=e) for e in cached_runs.missing(spec, order) if e != spec.epsilon]
     if specs:
         made = LookAhead(specs)
         job = pool().find(made.key)
