@@ -1,25 +1,39 @@
 """What each method's accuracy is lost to, as a table: accuracy = non-private - training - noise.
 
 python -m benchmarks.cost [--datasets teaching,breast-cancer] [--model logistic] [--epsilon 1] [--seeds 10] [--out docs/cost.md]
+
+Adult is part of it where DPVIZ_DATA names a folder with adult.data.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 import pandas as pd
 
 import dpviz
-from benchmarks.defaults import methods
+from benchmarks.defaults import PUBLISHED, methods
 from dpviz.experiments.cost import split_cost
 
 START = """# What accuracy is lost to
 
 Test accuracy in per cent at the automatic hyperparameters, λ = 0.001: accuracy = non-private − training − noise. "Training" is
 what the same training without noise loses, "noise" what the noise loses beside that; below 0 it gained by chance. Means are
-exact over the noise where there is a closed form. Made by `python -m benchmarks.cost`.
+exact over the noise where there is a closed form. Made by `python -m benchmarks.cost`, with `DPVIZ_DATA` naming a folder with
+`adult.data`; without it, without Adult.
 """
+
+
+BUNDLED = ("teaching", "breast-cancer", "iris", "wine", "digits", "census-20000")
+ADULT = "data/adult.data"
+
+
+def datasets() -> list[str]:
+    """The bundled sets, a synthetic census, and Adult where it is in the data folder."""
+    there = (Path(os.environ.get("DPVIZ_DATA", "data")) / PUBLISHED[ADULT]).is_file()
+    return [*BUNDLED, *([ADULT] if there else [])]
 
 
 def parts(dataset: str, epsilon: float, seeds: int, model: str = "logistic") -> pd.DataFrame:
@@ -47,7 +61,7 @@ def section(dataset: str, epsilon: float, seeds: int, model: str) -> str:
 def main() -> None:
     """Prints the tables, or writes them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--datasets", default="teaching,breast-cancer")
+    parser.add_argument("--datasets", default=",".join(datasets()))
     parser.add_argument("--model", default="logistic")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=10)

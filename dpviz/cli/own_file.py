@@ -17,6 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say how a table is read."""
     group = parser.add_argument_group("a table of your own", "A TOML file beside the table may say the same; options win.")
     group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
+    group.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252; found by default")
     group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
     group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
     group.add_argument(
@@ -57,6 +58,7 @@ def shown(dataset: str, file: str | None) -> str:
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
     how = {
+        "encoding": options.encoding,
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),

@@ -97,12 +97,20 @@ def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
 
 
 def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]:
-    """A line for each metric in which the model is no better than the majority label: the cause and what would help."""
+    """A line for each metric in which the model is no better than the majority label, or loses much to training: what helps."""
+    from dpviz.experiments.cost import in_metric, split_cost
     from dpviz.experiments.metrics import get_metric
-    from dpviz.experiments.no_better import guessing
+    from dpviz.experiments.no_better import guessing, lost_to_training
 
     poor = guessing(result, list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)])))
-    return [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
+    lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
+    spec = result.spec
+    cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+    for metric in (one for one in chosen if one.id not in poor and spec.mechanism != "majority"):
+        here = in_metric(spec, cost, result.theta, result.labels, metric.id)
+        short = lost_to_training(here, spec.mechanism, spec.params, spec.lam)
+        lines += [("note", short)] if short is not None else []
+    return lines
 
 
 def _rare(result: Result) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of, show, whole
 from dpviz.common.words import Words
+from dpviz.datasets.table import lengths
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
 from dpviz.datasets.table.lost import Lost
@@ -49,7 +50,7 @@ class Dataset:
         looked_at: columns whose range or categories were read off the rows, or that were left out because of their
             values, outside every epsilon; none where all that was declared in advance.
         notes: what was done to the rows before, one sentence each.
-        lost: rows, columns and values that the table lost before that.
+        lost: rows, columns and values that the table lost before that, and what scaling took from the rows.
         norms: (n,) row norms before the rows were brought into the ball, the constant feature left out; None where they
             were in it from the start, so that no scaling changes them.
         scaling: how they were brought into the ball, one of `dpviz.datasets.table.encoding.SCALINGS`.
@@ -129,7 +130,7 @@ class Dataset:
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
             said.append(f"{dropped:,} rows were left out. δ must lie below 1/n for the training rows among the {self.n:,} left.")
-        return tuple(said)
+        return (*said, *lengths.caution(self.lost))
 
     @cached_property
     def sha256(self) -> str:
@@ -164,7 +165,17 @@ class Dataset:
             notes.append(f"All rows were divided by the largest norm, {self.norms.max():.4g}, which was read from the rows.")
             looked_at = (*looked_at, LARGEST)
         encoder = self.encoder and self.encoder.scaled(scaling, float(self.norms.max()))
-        return replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
+        made = replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
+        return made._with_lengths()
+
+    def _with_lengths(self) -> Dataset:
+        """The same with what this scaling takes from the rows among `lost`."""
+        if self.norms is None:
+            return self
+        others = tuple(one for one in self.lost if one.kind != lengths.KIND)
+        x = self.X[:, :-1] if self.intercept else self.X
+        lost = (*lengths.lengths_lost(x, self.row_factors(self.scaling), self.scaling), *others)
+        return self if lost == self.lost else replace(self, lost=lost)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:
         """(n,) factors that bring the rows, as they were before, into the ball; ones where they were in it."""
@@ -219,7 +230,7 @@ def build(
     """
     if intercept:
         x, feature_names = add_intercept(x), [*feature_names, INTERCEPT]
-    return Dataset(
+    made = Dataset(
         name=name,
         X=np.ascontiguousarray(x, dtype=np.float64),
         y=np.asarray(y, dtype=np.float64),
@@ -228,3 +239,4 @@ def build(
         norms=norms,
         **words,
     )
+    return made._with_lengths()

@@ -53,10 +53,10 @@ class Cell:
     def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
 
-        How long it took is in `seconds`.
+        How much processor time the process took meanwhile is in `seconds`: it does not depend on what other programs do.
         """
         _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
-        start = time.perf_counter()
+        start = time.process_time()
         refused: list[tuple[float | None, InvalidInput]] = []
         try:
             table = self.compute(monitor)
@@ -67,7 +67,7 @@ class Cell:
             else:
                 table = self._one_by_one(refused, monitor)
         table.attrs = {
-            "seconds": time.perf_counter() - start,
+            "seconds": time.process_time() - start,
             "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
         }
         return table
@@ -101,5 +101,5 @@ def problems(table: pd.DataFrame) -> list[tuple[float, InvalidInput]]:
 
 
 def seconds(table: pd.DataFrame) -> float:
-    """How long `Cell.attempt` took, NaN where that is not known."""
+    """Processor time that `Cell.attempt` took, NaN where that is not known."""
     return float(table.attrs.get("seconds", float("nan")))

@@ -1,4 +1,4 @@
-"""Models that are no better than the majority label: whether one is, the likely cause, and the setting that would help."""
+"""Models that are no better than the majority label, or lose much to training: the likely cause, and what would help."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from dpviz.experiments.run import Result
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.capabilities import CountsSteps
 
 Floats = NDArray[np.float64]
 
 #: shares of the test rows closer than this count as equal
 LEAST = 0.0005
+#: share that training alone may lose before it is said
+MUCH = 0.05
 
 
 class Cause(StrEnum):
@@ -75,10 +78,39 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
         return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
     if cost.noise >= cost.training:
         return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
-    knobs = get_mechanism(mechanism).knobs()
-    by_hand = [str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value]
-    fix = f"Most is lost to training: leave {' and '.join(by_hand)} automatic." if by_hand else _FIXES[Cause.TRAINING]
+    by_hand = _by_hand(mechanism, params)
+    fix = f"Most is lost to training: leave {by_hand} automatic." if by_hand else _FIXES[Cause.TRAINING]
     return NoBetter(worse, Cause.TRAINING, fix)
+
+
+def _by_hand(mechanism: str, params: Mapping[str, Any]) -> str:
+    """Labels of the automatic hyperparameters that are set."""
+    knobs = get_mechanism(mechanism).knobs()
+    return " and ".join(str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value)
+
+
+def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam: float) -> Words | None:
+    """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
+
+    Descent from 0 fits a direction of curvature k only after the time 1/k. Directions that tell a rare class apart have a
+    curvature of about that class's share, and a small lambda adds little: accuracy is there long before recall is.
+
+    Args:
+        cost: in a metric; arguments else as for `no_better`.
+        lam: lambda of the run.
+    """
+    if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
+        return None
+    lost: Words = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
+    by_hand = _by_hand(mechanism, params)
+    if by_hand:
+        return f"{lost}: leave {by_hand} automatic, or raise λ."
+    if not issubclass(get_mechanism(mechanism), CountsSteps):
+        return f"{lost}, by what the method does beside noise. Its settings are below Advanced in the sidebar."
+    return (
+        f"{lost}: it ends before it has fitted what tells few rows apart, such as a rare class, and λ = {lam:g} does not make up "
+        "for that. More steps help where ε allows them, and so does a larger λ; both are below Advanced in the sidebar."
+    )
 
 
 def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:

@@ -42,6 +42,19 @@ def test_a_run_says_what_the_table_lost(mine: Path, capsys: pytest.CaptureFixtur
     assert "job" in said.partition("not trained on:")[2], "the row with a gap"
 
 
+def test_the_encoding_of_a_table_can_be_said(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cyrillic = mine.read_text().replace("job", "труд")
+    mine.write_bytes(cyrillic.encode("koi8_r"))
+    chosen = ["run", "mine.csv", *FLAGS[:4], "--columns", "age,труд", *RUN, "--json"]
+    assert main([*chosen, "--encoding", "koi8_r"]) == 0
+    assert main([*chosen, "--encoding", "cp1251"]) == 2
+    assert main([*chosen, "--encoding", "klingon"]) == 2
+    assert "encoding" in capsys.readouterr().err
+    mine.write_bytes(cyrillic.encode("utf-16-be"))
+    assert main(chosen) == 0
+    assert main([*chosen, "--encoding", "utf-16"]) == 0
+
+
 def accuracy(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:
     assert main(["run", *arguments, *RUN, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

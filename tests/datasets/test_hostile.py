@@ -60,7 +60,12 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "header with an escape code": (table(header="\x1b[31mage,job,label"), "header", "cannot be seen"),
     "endless name": (table(header="a" * 5000 + ",job,label"), "header", "has 5,000 characters"),
     "name of the constant feature": (table(header="(intercept),job,label"), "header", "stands for the constant feature"),
-    "UTF-16 without mark": (GOOD.decode().encode("utf-16-le"), "file", "zero byte at position 1"),
+    "UTF-16 without mark, cut off": (
+        GOOD.decode().encode("utf-16-le")[:-1],
+        "file",
+        "zero byte at position 1.*--encoding utf-16",
+    ),
+    "UTF-16 with control characters": ((GOOD.decode() + "5,\x01,yes\n").encode("utf-16-be"), "file", "zero byte"),
     "UTF-16 cut off": ((GOOD.decode().encode("utf-16"))[:-1], "file", "begins as UTF-16 but is not"),
     "broken UTF-8": (
         GOOD + "5,caf\u00e9 ol\u00e9,yes\n".encode() + b"5,\xc3\x28,yes\n",

@@ -9,6 +9,8 @@ from support_tables import GOOD, made
 import dpviz
 from dpviz.datasets.base import LARGEST, Dataset
 from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.lengths import MOST
+from dpviz.datasets.table.lost import Lost
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.datasets.table.units import Units
 from dpviz.experiments.setup import setup_for
@@ -79,3 +81,39 @@ def test_a_run_has_its_scaling_in_its_address_and_key() -> None:
     assert table["non_private_accuracy"][0] == setup_for(spec).non_private.accuracy
     with pytest.raises(dpviz.InvalidInput, match="scaling"):
         dpviz.RunSpec(row_scaling="none")
+
+
+def lengths(dataset: Dataset) -> list[Lost]:
+    return [one for one in dataset.lost if one.kind == "lengths"]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_number_becomes_a_constant_and_that_is_said(intercept: bool) -> None:
+    x = np.linspace(3, 7, 200)
+    rows = dpviz.dataset(x[:, None], x > 5)
+    unit = dpviz.load_dataset(rows.name, intercept=intercept)
+    assert "the only feature becomes a constant" in lengths(unit)[0].sentence
+    assert "--row-scaling bound" in lengths(unit)[0].sentence
+    assert lengths(unit)[0].sentence in unit.cautions, "on every page"
+    for scaling in ("clip", "bound", "largest"):
+        kept = dpviz.load_dataset(rows.name, intercept=intercept, scaling=scaling)
+        assert not lengths(kept)
+        assert not kept.cautions
+        assert kept.scaled("unit").lost == unit.lost
+
+
+def test_the_share_of_lost_lengths_follows_what_a_linear_model_can_see() -> None:
+    rng = np.random.default_rng(0)
+    shares = []
+    for columns in (2, 5, 40):
+        x = rng.uniform(size=(400, columns))
+        unit = dpviz.dataset(x, x[:, 0] > 0.5, ranges=(0, 1))
+        shares.append(sum(one.share for one in lengths(unit)))
+        assert shares[-1] < MOST or unit.cautions
+        assert not lengths(unit.scaled("bound"))
+    assert shares == sorted(shares, reverse=True)
+    assert 0.3 < shares[0] < 0.6
+    assert shares[-1] == 0.0, "with many columns all rows are about as long"
+    same = np.repeat(rng.uniform(0.2, 1, 400)[:, None], 3, axis=1)
+    assert lengths(dpviz.dataset(same, same[:, 0] > 0.5, ranges=(0, 1)))[0].share > 0.99, "three copies of one number"
+    assert not lengths(dpviz.load_dataset("census-300")), "categories keep what unit length takes from numbers"

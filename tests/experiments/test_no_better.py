@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.experiments.cost import Cost
-from dpviz.experiments.no_better import Cause, guessing, looks_no_better, no_better, no_better_methods
+from dpviz.experiments.no_better import Cause, guessing, looks_no_better, lost_to_training, no_better, no_better_methods
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
 
@@ -36,6 +36,18 @@ def test_settings_by_hand_are_named() -> None:
     assert found is not None
     assert found.worse
     assert "steps automatic" in found.fix
+
+
+def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
+    short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
+    said = lost_to_training(short, "dp-gd", {}, 1e-4)
+    assert said is not None
+    assert "12.0 points in accuracy" in said
+    assert "λ = 0.0001" in said
+    assert "leave steps automatic" in str(lost_to_training(short, "dp-gd", {"steps": 1}, 1e-4))
+    assert "beside noise" in str(lost_to_training(short, "ldp-duchi", {}, 1e-4)), "a method without steps"
+    for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
+        assert lost_to_training(cost, "dp-gd", {}, 1e-4) is None, "little, or less than the noise"
 
 
 def test_a_sweep_tells_noise_from_training() -> None:

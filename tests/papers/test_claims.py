@@ -326,7 +326,7 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
 
 def test_the_fastest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]  # fits take what the test says, on any machine
-    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(speed, "time", SimpleNamespace(process_time=lambda: clock[0]))
 
     @dataclass(frozen=True)
     class Timed(Toward):

@@ -21,7 +21,7 @@ from dpviz.papers.claims import list_claims
 from dpviz.papers.claims.context import Context
 from dpviz.papers.figures import base
 from dpviz.papers.sentences import STARTED
-from dpviz.papers.times import as_fast, fastest
+from dpviz.papers.times import LEVEL, as_fast, fastest, ratio
 from dpviz.papers.verdict import Outcome, Scope
 
 SPREAD = (-0.0005, -0.0002, 0.0002, 0.0005)  # of four noise draws around their mean: far below every threshold
@@ -163,9 +163,15 @@ def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mec
 
 
 def test_checks_of_times() -> None:
-    def times(**seconds: float) -> pd.DataFrame:
-        rows = [(m, n, s * n) for m, s in seconds.items() for n in (1, 2)]
-        return pd.DataFrame(rows, columns=["mechanism", "rows", "seconds"])
+    def times(load: Sequence[float] = (1.0,) * 5, **seconds: float | Sequence[float]) -> pd.DataFrame:
+        """Seconds of each method, the same at every turn or turn by turn; the computer is slower by `load`."""
+        rows = [
+            (m, n, turn, n * slower * float(np.broadcast_to(s, len(load))[turn]))
+            for m, s in seconds.items()
+            for n in (1, 2)
+            for turn, slower in enumerate(load)
+        ]
+        return pd.DataFrame(rows, columns=["mechanism", "rows", "turn", "seconds"])
 
     assert fastest("a")(times(a=1, b=2)).outcome is Outcome.HOLDS
     assert fastest("a")(times(a=3, b=2)).outcome is Outcome.FAILS
@@ -175,6 +181,23 @@ def test_checks_of_times() -> None:
     assert as_fast("a", "b")(times(a=4.4, b=2)).outcome is Outcome.CANNOT_TELL
     assert as_fast("a", "b")(times(a=5)).outcome is Outcome.CANNOT_TELL
     assert fastest("a")(times(b=5)).outcome is Outcome.CANNOT_TELL
+    drifting = (1.0, 3.0, 9.0, 2.0, 30.0)
+    assert fastest("a")(times(drifting, a=1.2, b=1)).outcome is Outcome.HOLDS, "load meets both methods of a turn"
+    assert fastest("a")(times(drifting, a=1.3, b=1)).outcome is Outcome.FAILS
+    assert fastest("a")(times(a=(1, 1, 1, 1, 1.4), b=1)).outcome is Outcome.CANNOT_TELL, "the spread covers the limit"
+    assert as_fast("a", "b")(times(a=(3, 3, 3, 3, 5), b=2)).outcome is Outcome.CANNOT_TELL
+    assert fastest("a")(times(drifting[:4], a=1, b=2)).outcome is Outcome.CANNOT_TELL, "four turns give no interval"
+    outlier = (1, 1, 1, 1, 1, 1, 1, 1, 40)
+    assert fastest("a")(times((1.0,) * 9, a=outlier, b=1)).outcome is Outcome.HOLDS, "one of nine turns may be an accident"
+
+
+def test_the_interval_of_a_median_covers_it_as_often_as_it_says() -> None:
+    """Order statistics, checked by draws; a control with the next ones inside covers less than it would say."""
+    logs = np.random.default_rng(0).standard_t(2, (4000, 9))
+    covered = [r.low <= 1 <= r.high for r in (ratio(np.exp(row), np.ones(9)) for row in logs)]
+    assert np.mean(covered) >= LEVEL
+    inner = np.sort(logs)[:, 2:-2]
+    assert np.mean((inner[:, 0] <= 0) & (inner[:, -1] >= 0)) < LEVEL - 0.05
 
 
 @pytest.mark.parametrize("name", base.panels())

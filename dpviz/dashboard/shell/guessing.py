@@ -1,4 +1,4 @@
-"""The note that a model is no better than the majority label: the likely cause and what would help, the same on every page."""
+"""The note that a model is no better than the majority label, or loses much to training: the same on every page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.no_better import no_better
+from dpviz.experiments.no_better import lost_to_training, no_better
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
@@ -20,8 +20,14 @@ _SOON = 0.3  # seconds: a run that is done by then needs no second look
 
 def say(outcome: Outcome) -> None:
     """The note about a run; nothing where its models are better."""
-    poor = None if outcome.spec.mechanism == "majority" else no_better(outcome.cost, outcome.spec.mechanism, outcome.spec.params)
+    spec = outcome.spec
+    if spec.mechanism == "majority":
+        return
+    poor = no_better(outcome.cost, spec.mechanism, spec.params)
     if poor is None:
+        short = lost_to_training(outcome.cost, spec.mechanism, spec.params, spec.lam)
+        if short is not None:
+            st.markdown(f"⚠ {words.markdown(short)}")
         return
     measure = outcome.cost.metric
     says = "is right" if measure.id == "accuracy" else f"has {measure.within}"

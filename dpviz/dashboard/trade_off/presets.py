@@ -181,7 +181,7 @@ def _draw_times(figure: base.Times, job: SweepJob) -> None:
     measured = table_of_times(job.cells, job.seconds())
     if not len(measured):
         return
-    wide = measured.pivot(index="mechanism", columns="rows", values="seconds")
+    wide = measured.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")
     names = {m: list_mechanisms()[m].label for m in wide.index}
     rows = [
         (names[m], *(f"{wide.loc[m, n]:.2g} s" if n in wide and pd.notna(wide.loc[m, n]) else "" for n in figure.rows))
@@ -197,6 +197,9 @@ def _draw_times(figure: base.Times, job: SweepJob) -> None:
 
 
 def table_of_times(cells: Sequence[Cell], taken: dict[int, float]) -> pd.DataFrame:
-    """Columns mechanism, rows, seconds, from the seconds that cells took."""
-    rows = [(cells[k].spec.mechanism, int(cells[k].spec.dataset.rpartition("-")[2]), s) for k, s in sorted(taken.items())]
-    return pd.DataFrame(rows, columns=["mechanism", "rows", "seconds"])
+    """Columns mechanism, rows, turn, seconds, from the processor time that cells took."""
+    rows = []
+    for k, seconds in sorted(taken.items()):
+        spec = cells[k].spec
+        rows.append((spec.mechanism, int(spec.dataset.rpartition("-")[2]), cells[k].replicas.start, seconds))
+    return pd.DataFrame(rows, columns=["mechanism", "rows", "turn", "seconds"])

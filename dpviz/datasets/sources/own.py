@@ -195,8 +195,8 @@ def from_values(
     return Content(frame, spec, data_norm, source, notes)
 
 
-def _read(path: Path | None, content: bytes | None) -> tuple[Table, dict[str, Any]]:
-    """(table, what the file beside it says about its columns)."""
+def _read(path: Path | None, content: bytes | None, encoding: str | None = None) -> tuple[Table, dict[str, Any]]:
+    """(table, what the file beside it says about its columns); `encoding` wins over the one that is said there."""
     limits = Limits.from_environment()
     beside: dict[str, Any] = {}
     if content is None:
@@ -205,6 +205,8 @@ def _read(path: Path | None, content: bytes | None) -> tuple[Table, dict[str, An
         content = folder.file_bytes(path, limits)
         sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
         beside = folder.sidecar_of(sidecar)
+    if encoding is not None:
+        beside["encoding"] = encoding
     reading = folder.reading(beside)
     return read_table(content, limits=limits, **reading), beside
 
@@ -223,12 +225,12 @@ def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Co
 
     Args:
         path: the file; None where only its bytes are there.
-        how: as for `dpviz.dataset`; wins over the file beside it.
+        how: as for `dpviz.dataset`, and `encoding`; wins over the file beside it.
 
     Raises:
         InvalidInput: the file cannot be read or is no table that can be used.
     """
-    read, beside = _read(path, content)
+    read, beside = _read(path, content, how.pop("encoding", None))
     values = beside | {key: value for key, value in how.items() if value}
     if how.get("above") is not None:
         values.pop("positive", None)

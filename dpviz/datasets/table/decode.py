@@ -1,4 +1,4 @@
-"""From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, other encodings as charset-normalizer finds them."""
+"""From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, UTF-16 without one, others as charset-normalizer finds them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+SAY_ENCODING: Words = (
+    'Say its encoding: --encoding utf-16 on the command line, encoding = "utf-16" in the TOML file beside the table, or “The '
+    f"text is in” on the page Data. {ASK_TEXT}"
+)
+_UNMARKED = ("utf-16-le", "utf-16-be")
 _SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
 
 
@@ -50,8 +55,9 @@ def decode(content: bytes, encoding: str | None, notes: list[Words]) -> str:
     else:
         if encoding not in ENCODINGS:
             raise InvalidInput("encoding", f"unknown value {show(encoding)}", f"Choose one of: {', '.join(ENCODINGS)}.")
+        codec = "utf-8-sig" if encoding == "utf-8" else _utf16(content) if encoding == "utf-16" else encoding
         try:
-            text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+            text = content.decode(codec)
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             cause = f"is not {ENCODINGS[encoding]}: byte 0x{content[error.start]:02x} on line {line:,}"
@@ -69,12 +75,38 @@ def _found(content: bytes, notes: list[Words]) -> str:
             notes.append(f"The file is in {name}.")
             return text
     if b"\x00" in content:
-        cause = f"holds a zero byte at position {content.index(0):,}, so it is not text"
-        raise InvalidInput("file", cause, f"If it is UTF-16, choose that encoding. {ASK_TEXT}")
+        codec = _utf16(content)
+        if codec in _UNMARKED:
+            notes.append("The file has no byte-order mark and was read as UTF-16, the only encoding in which it is text.")
+            return content.decode(codec)
+        cause = f"holds a zero byte at position {content.index(0):,}, so it is not text in an encoding that was recognised"
+        raise InvalidInput("file", cause, SAY_ENCODING)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _guessed(content, error, notes)
+
+
+def _utf16(content: bytes) -> str:
+    """The codec of UTF-16: by the mark, else by the only byte order in which it is text; "utf-16" where neither tells."""
+    if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        readable = [codec for codec in _UNMARKED if _is_text(content, codec)]
+        if len(readable) == 1:
+            return readable[0]
+    return "utf-16"
+
+
+def _is_text(content: bytes, codec: str) -> bool:
+    """Whether bytes are lines of text in a codec: no control characters, and no code points without a character.
+
+    A line feed read in the wrong byte order is U+0A00, which is no character.
+    """
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    odd = {char for char in set(text) - set("\t\n\r\f") if unicodedata.category(char) in ("Cc", "Cn", "Co")}
+    return not odd and ("\n" in text or "\r" in text)
 
 
 def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[Words]) -> str:

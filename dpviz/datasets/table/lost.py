@@ -12,10 +12,11 @@ class Lost:
     """One thing that was lost.
 
     Attributes:
-        kind: "rows", "column" or "values".
+        kind: "rows", "column", "values" or "lengths" (of rows, by scaling).
         what: the column; empty where rows were lost through several columns.
         count: rows or values that were lost; for a column, its values.
         sentence: all of it in words.
+        share: for lengths, the share of the features' variance that is lost.
         looked: whether the values of several rows decided it, so that it tells about them, outside every epsilon.
     """
 
@@ -24,3 +25,4 @@ class Lost:
     count: int
     sentence: Words
     looked: bool = False
+    share: float = 0.0
