@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpviz.cli import sweep as sweep_command
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
@@ -48,6 +51,20 @@ def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected, check_dtype=False)
     assert captured.err == ""
     assert not list(tmp_path.glob(".part-*"))
+
+
+@pytest.mark.parametrize(("option", "said"), [("", "Finished cells are kept"), ("--no-cache", "Nothing was kept")])
+def test_a_table_that_cannot_be_written_says_what_is_kept(
+    option: str, said: str, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sweep_command, "files", types.SimpleNamespace(write=full))
+    flags = f"--dataset teaching --mechanisms majority --epsilons 1 --seeds 1 --quiet {option}"
+    assert sweep(f"{flags} --out {tmp_path}/table.csv") == 2
+    assert said in capsys.readouterr().err
+    assert bool(list(cache.rglob("*.cell"))) == (option == "")
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import io
 import re
@@ -183,3 +184,17 @@ def test_downloads_hold_no_formulas() -> None:
         assert list(back[column]) == list(FORMULAS.values())
     assert set(back["n"]) == {"-1.5"}
     assert b'"x;\'=1+1"' in saved, "a program that cuts at semicolons keeps the cell together"
+
+
+def _tables_with_a_menu(source: str) -> list[ast.Call]:
+    """Calls that show a table whose own menu saves it as CSV, without the protection against formulas."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    shown = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in ("dataframe", "data_editor")]
+    return [node for node in shown if "harmless(" not in ast.unparse(node.args[0])]
+
+
+def test_what_a_tables_own_menu_saves_holds_no_formulas() -> None:
+    root = Path(words.__file__).parents[3]
+    for path in [*(root / "dpviz" / "dashboard").rglob("*.py"), *(root / "pages").glob("*.py"), root / "app.py"]:
+        assert not _tables_with_a_menu(path.read_text(encoding="utf-8")), path.name
+    assert _tables_with_a_menu("st.dataframe(table)"), "the control"
