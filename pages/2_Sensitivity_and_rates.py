@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
 from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
-theme = page.start("Sensitivity and rates")
+theme = page.start("Sensitivity and rates", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.of)
 spec = sidebar.sidebar(own)
 page.problems()

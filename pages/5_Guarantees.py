@@ -3,7 +3,7 @@
 from dpviz.dashboard.guarantees import KEYS, table
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
 
-theme = page.start("Guarantees")
+theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.of)
 spec = sidebar.sidebar(own, measured=True)
 page.problems()

@@ -6,7 +6,7 @@ from dpviz.dashboard.claims import KEYS, verdicts, views
 from dpviz.dashboard.kit import panels
 from dpviz.dashboard.shell import fields, page, sidebar
 
-theme = page.start("Paper claims")
+theme = page.start("Paper claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, verdicts.of)
 spec = sidebar.sidebar(own)
 page.problems()

@@ -6,7 +6,7 @@ from dpviz.dashboard.data import dataset as data_page
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.shell import page, sidebar
 
-theme = page.start("Data")
+theme = page.start("Data", "What is in the data, and are there enough rows for privacy?")
 spec = sidebar.sidebar()
 page.problems()
 dataset = data_page.chosen(spec)

@@ -3,7 +3,7 @@
 from dpviz.dashboard.lessons import KEYS, view
 from dpviz.dashboard.shell import fields, page, sidebar
 
-theme = page.start("Lessons")
+theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.of)
 sidebar.sidebar(own)
 page.problems()

@@ -129,7 +129,7 @@ class Dataset:
             )
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
-            said.append(f"{dropped:,} rows were left out. δ must lie below 1/n for the training rows among the {self.n:,} left.")
+            said.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
         return (*said, *lengths.caution(self.lost))
 
     @cached_property

@@ -44,7 +44,7 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd", params=params)
     cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
     said = text(opened(SENSITIVITY, mechanism="rsgd", **steps))
-    assert f"one row changes what is protected by at most {cal.sensitivity:.3g}; with ten times the rows" in said
+    assert f"one row changes {cal.query} by at most {cal.sensitivity:.3g}; with ten times the rows" in said
     assert scaling.in_use(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
@@ -216,7 +216,7 @@ def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
 
 def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links() -> None:
     page = opened(SENSITIVITY, mechanism="dp-gd")
-    assert "DP-GD: one row changes what is protected by at most" in text(page)
+    assert "DP-GD: one row changes the mean gradient of one step by at most" in text(page)
     assert not [h for h in page.header if h.value in settings.PARTS.values()]
     assert opened(SENSITIVITY, table="pidp").radio(key="own.part").value == "rates"
     none = opened(SENSITIVITY, mechanism="pidp-sgd")

@@ -59,16 +59,17 @@ class Asked(NamedTuple):
 
 def controls(own: Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
-    columns = st.columns([4, 3, 2, 2])
+    used = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
+    asked = [key for key, pairs in used.items() if own["pair"].value() in pairs]
+    columns = st.columns([5, 3] if not asked else [4, 3, *(2 for _ in asked)])
     with columns[0]:
         pair = own["pair"].draw()
     with columns[1]:
         runs = int(own["runs"].draw())
     chosen: list[int | None] = [None, None]
-    for k, (key, used) in enumerate((("row", ("without", "label-flip", "two-rows")), ("other", ("two-rows",)))):
-        if pair in used:
-            with columns[2 + k]:
-                chosen[k] = own[key].draw(placeholder="row id")
+    for k, key in enumerate(asked):
+        with columns[2 + k]:
+            chosen[k] = own[key].draw(placeholder="row id")
     return Asked(pair, chosen[0], chosen[1], runs)
 
 

@@ -103,7 +103,7 @@ def lengths(dataset: Dataset, theme: Theme) -> None:
     norms = np.linalg.norm(dataset.X, axis=1)
     summary = (
         f"All rows lie in the unit ball: norms from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
-        "One person can move a gradient no further."
+        "So one person changes a gradient by a bounded amount."
     )
     charts.chart(
         data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "norm": norms})

@@ -99,7 +99,8 @@ def headline(view: Seen, measure: str) -> None:
         sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
     else:
         worst, best = str(there.idxmin()), str(there.idxmax())
-        gap = float(there.max() - there.min())
+        decimals = 2 if measure == _SCORE else 3  # as many as are shown, so that the sentence adds up
+        gap = round(float(there.max()), decimals) - round(float(there.min()), decimals)
         base = view.here.baseline_gap("non-private", measure)
         sentence = (
             f"{start} {name} is {_value(measure, there[worst])} for “{worst}” and {_value(measure, there[best])} for “{best}”: "
@@ -166,10 +167,10 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
         first, last = gaps.iloc[0], gaps.iloc[-1]
         ends = [_apart(measure, one["mean"], unit=one is first) for one in (first, last)]
         summary = (
-            f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows: "
-            f"{ends[0]} at ε = {words.three(first['epsilon'])}, {ends[1]} at ε = {words.three(last['epsilon'])}, "
-            f"{_apart(measure, level, unit=False)} without privacy. The largest of several noisy values minus "
-            "the smallest is above 0 even where all groups are alike."
+            f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows in each noise draw, "
+            f"then the mean: {ends[0]} at ε = {words.three(first['epsilon'])}, {ends[1]} at ε = {words.three(last['epsilon'])}, "
+            f"{_apart(measure, level, unit=False)} without privacy. It is more than the gap between the "
+            "means, for the noise of one draw alone sets groups apart."
         )
         st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
         charts.chart(fig, "gap", summary, lambda: gaps)

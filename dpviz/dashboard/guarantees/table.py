@@ -34,7 +34,7 @@ SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Pr
 REFUTED = "refuted by audit"
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
 _ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status.CLAIM)), REFUTED, words.LABELS[Status.NONE][0])
-_COLUMNS = ("Method", "Status", "Relation", "Accountant", "Proved\u00a0ε")
+_COLUMNS = ("Relation", "Accountant")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
@@ -216,7 +216,7 @@ def rows(methods: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | No
     shown = ordered(methods, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
     made = [_row(line, notes, metric) for line in shown]
-    columns = [*_COLUMNS, metric.label]
+    columns = ["Method", "Status", "Proved\u00a0ε", metric.label, *_COLUMNS]
     if ghost is not None:
         a = ghost.cost.mean
         made = [
@@ -246,8 +246,8 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     else:
         value = words.measured(metric, line.mean) + ("" if math.isnan(line.mean) else _spread(line.values, metric))
     if cal is None:
-        return line.label, status, "–", "–", "none", "–"
-    return line.label, status, _RELATIONS[cal.neighbouring], short(cal.accountant), words.three(line.proved), value
+        return line.label, status, "none", "–", "–", "–"
+    return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short(cal.accountant)
 
 
 def short(accountant: str) -> str:

@@ -222,6 +222,7 @@ def best_at(
     floor: float,
     measure: Metric = METRICS["accuracy"],
     among: int = 1,
+    over: bool = True,
 ) -> str:
     """Which proved method is best at a budget, in one sentence.
 
@@ -231,6 +232,7 @@ def best_at(
         floor: the metric of the majority label, NaN where it has no value.
         measure: the metric.
         among: how many methods are compared.
+        over: whether all of them are computed; otherwise the answer may still change.
     """
     if best is None:
         return "None of these methods has a proved guarantee."
@@ -240,7 +242,7 @@ def best_at(
     name += f" ({LABELS[Status(best['status'])][0]})"
     end = ", worse than guessing" if measure.higher_is_better and worse(mean, floor) else ""
     value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {measured(measure, mean)}{spread}"
-    of = f" of {among}" if among > 1 else ""
+    of = (f" of {among}" if among > 1 else "") + ("" if over else " so far")
     return f"Best{of} at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
 
 

@@ -31,8 +31,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         _one_step(run, theme)
         return
     if not isinstance(mechanism, NoisesRows):
-        where = words.markdown(run.where)
-        st.caption(f"Noise goes on something computed from the row, so the row itself has no noisy form. Where: {where}")
+        where = words.markdown(run.where[:1].lower() + run.where[1:])
+        st.caption(f"The row itself stays as it is. Noise is added to something that is computed from it: {where}")
         return
     st.header("The row before and after noise", anchor=False)
     replica = first

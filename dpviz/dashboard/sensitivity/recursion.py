@@ -26,6 +26,8 @@ from dpviz.models import Setting, get_model
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.reporting.calls import shell_call
 
+LONGEST = 7  # words of a query that the first sentence names
+
 RECURSION = (
     r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
     r"\rho=\max(|1-\eta\mu|,|1-\eta L|)"
@@ -160,9 +162,11 @@ def _variants(mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
 
 def headline(spec: RunSpec) -> None:
     """How much one row can change what this very mechanism protects, and how that falls with n, in one sentence."""
-    value, label = calibration_of(spec).sensitivity, list_mechanisms()[spec.mechanism].label
+    cal, label = calibration_of(spec), list_mechanisms()[spec.mechanism].label
+    value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
-    said = f"{label}: one row changes what is protected by at most {words.three(value)}"
+    what = query if len(query.split()) <= LONGEST else "what the noise is added to"
+    said = f"{label}: one row changes {what} by at most {words.three(value)}"
     if not np.isfinite(value):
         said = f"{label}: no bound is known for what one row changes"
     elif np.isfinite(more):
@@ -215,7 +219,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     fig = lines.bars(
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
     )
-    summary = f"The noise is scaled to {words.three(cal.sensitivity)} (strong): {cal.sensitivity_source}.{text}"
+    summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
     charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]))
     if text:
         panels.not_private("Observed movements come from training on the rows without noise.")

@@ -40,7 +40,7 @@ def headline(view: running.View) -> None:
     first, least = best_at(view), least_for(view, target)
     interval = None if least is None else view.interval(least.mechanism, target)
     panels.headline(
-        words.best_at(first, names, floor, measure, len(at_budget(view))),
+        words.best_at(first, names, floor, measure, len(at_budget(view)), view.status().state.over),
         words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
     )
 
