@@ -169,7 +169,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
         summary = (
             f"Largest minus smallest {MEASURES[measure].lower()} among groups of at least {SMALL} test rows in each noise draw, "
             f"then the mean: {ends[0]} at ε = {words.three(first['epsilon'])}, {ends[1]} at ε = {words.three(last['epsilon'])}, "
-            f"{_apart(measure, level, unit=False)} without privacy. It is more than the gap between the "
+            f"{_apart(measure, level, unit=False)} without privacy. It is at least the gap between the "
             "means, for the noise of one draw alone sets groups apart."
         )
         st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
