@@ -20,7 +20,8 @@ def test_the_sentence_and_the_table_say_what_the_engine_says() -> None:
     here = found.draws.groupby("group")["accuracy"].mean()[found.compared]
     said = text(page).replace("\u00a0", " ")
     assert f"{100 * here.min():.1f} % for “{here.idxmin()}”" in said
-    assert f"{100 * (here.max() - here.min()):.1f} points apart" in said
+    shown = round(100 * here.max(), 1) - round(100 * here.min(), 1)
+    assert f"{shown:.1f} points apart" in said, "the sentence adds up"
     assert f"{100 * found.baseline_gap('non-private'):.1f} without privacy" in said
     table = next(t.value for t in page.table if "Test rows" in t.value.columns)
     assert table["Test rows"].astype(int).sum() == 200

@@ -97,7 +97,7 @@ def test_a_link_gives_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str
     out = tmp_path / "a.html"
     assert main(["report", LINK.format("Sensitivity_and_rates"), "--out", str(out)]) == 0
     text = out.read_text()
-    assert "<h1>Sensitivity and rates</h1>" in text
+    assert "<h1>How far can one row move what is released?</h1>" in text
     assert LINK.format("Sensitivity_and_rates").replace("&", "&amp;") in text
     assert capsys.readouterr().err == ""
     assert main(["report", LINK.format("Nothing"), "--out", str(out)]) == 2

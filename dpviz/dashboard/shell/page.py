@@ -55,7 +55,9 @@ height: auto !important}}
 [data-testid="stHeader"] {background: transparent}
 .stMainBlockContainer h2 {padding: .4rem 0 .4rem} .dpviz-scale {height: 2.4em}}
 @media (max-width: 640px) {.stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
-.st-key-headline p {font-size: 1.25rem}}
+.st-key-headline p {font-size: 1.25rem}
+.stTable table:has(thead th:nth-child(5)) {width: max-content}
+.stTable table:has(thead th:nth-child(5)) :is(td, th) {max-width: 9.5rem}}
 </style>"""
 
 #: draws the page again when the reader's theme changes, for Streamlit recolours its own parts only and not the figures; and
