@@ -7,15 +7,20 @@ from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
 playing.step()
-views.starts()
+starts = views.place_of_starts()
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True, keeps=False)
+controls = sidebar.prepared(own, budget=left.container(key="budget"), measured=True, keeps=False)
+spec = controls.spec
 page.problems()
 presents = presenter.look()
 with right:
     playing.controls(spec)
+soon = views.soon(spec)
+if not soon:
+    views.starts(starts)
+    controls.draw()
 outcome = views.run(spec)
 if outcome is not None:
     kept = pinned.outcome()
@@ -31,8 +36,13 @@ if outcome is not None:
             views.scale(outcome, theme, kept)
         if kept is not None:
             compare.differences(kept, outcome)
+    page.top_first()
+if soon:
+    views.starts(starts)
+    controls.draw()
+if outcome is not None:
+    if not presents:
         views.actions(spec)
-        page.top_first()
         details.details(outcome, theme)
     views.look_further(spec)
 playing.go_on()

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, progress, words
@@ -22,6 +23,7 @@ from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
 
+QUICK = 0.2  # seconds of a run that a page draws before its sidebar
 _SHOWN = "dpviz.run-shown"  # the run that was shown last
 
 
@@ -37,6 +39,14 @@ def run(spec: RunSpec) -> Outcome | None:
     if outcome is not None:
         st.session_state[_SHOWN] = spec
     return _measured(outcome)
+
+
+def soon(spec: RunSpec) -> bool:
+    """Whether the pictures of a run are there at once: it is in memory, or a quick one that differs in ε only was just shown."""
+    if cached_runs.stored(spec) is not None:
+        return True
+    last = _before()
+    return last is not None and last.seconds <= QUICK and replace(last.spec, epsilon=spec.epsilon) == spec
 
 
 def look_further(spec: RunSpec) -> None:
@@ -58,9 +68,14 @@ def _measured(outcome: Outcome | None) -> Outcome | None:
     return None if outcome is None else outcome.measured_by(metric.chosen(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
-def starts() -> None:
+def place_of_starts() -> DeltaGenerator:
+    """Where `starts` is drawn."""
+    return st.container(horizontal=True, key="buttons-start")
+
+
+def starts(place: DeltaGenerator) -> None:
     """Three ways to begin."""
-    with st.container(horizontal=True, key="buttons-start"):
+    with place:
         links.to(links.FIRST, "See it", dataset="teaching")
         links.to("Data", "Use my data")
         links.to("Paper claims", "Test a paper")

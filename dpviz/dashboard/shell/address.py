@@ -97,15 +97,20 @@ def put(spec: RunSpec) -> None:
 
 
 def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
-    """Writes the run into the address, and returns it; call when the controls are drawn."""
+    """Writes the run into the address, and returns it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
     query = spec.to_query() | {key: value for key, value in kept.items() if value}
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
     st.session_state[_ADDRESS], st.session_state[_PAGE] = query, _page()
-    st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
+    remember(widgets, own)
     return query
+
+
+def remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+    """Keeps what the controls say; call again when they are drawn, which gives some of them their first value."""
+    st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
 
 
 def amend(own: Sequence[str]) -> None:

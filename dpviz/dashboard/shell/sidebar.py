@@ -48,10 +48,86 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
+class Sidebar:
+    """The sidebar of a page, and the run that its controls stand for.
+
+    What the controls say is known before they are drawn. A page whose pictures are quick draws them first: a browser that
+    gets the whole sidebar at every move of ε draws that before it shows anything new.
+
+    Attributes:
+        spec: the run.
+    """
+
+    def __init__(self, own: Group | None, budget: DeltaGenerator | None, *, measured: bool, keeps: bool) -> None:
+        further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
+        self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
+        self._beside, self._measured, self._keeps, self._drawn = budget is not None, measured, keeps, False
+        state = st.session_state
+        wanted = session.wanted()
+        if wanted is not None:
+            state["dataset"] = wanted
+        address.arrive(self._keys)
+        _dataset_there()
+        self._run = controls(state)
+        if budget is not None:
+            with budget:
+                self._budget()
+        self.spec = read(self._run.values())
+        if own is not None:
+            own.check(self.spec)
+        # what is bad is reported before the address is written
+        if measured:
+            metric.chosen(state["dataset"], state["intercept"])
+        pinned.PINNED.value()
+        self._query = address.leave(self.spec, [*self._run, _TYPED], self._keys)
+
+    def draw(self) -> None:
+        """Draws it; only the first call does anything."""
+        if self._drawn:
+            return
+        self._drawn = True
+        state, run = st.session_state, self._run
+        with st.sidebar:
+            with st.container(gap="xxsmall"):
+                links.links(self._query)
+            run["dataset"].draw(on_change=_dataset_typed)
+            with st.container():
+                for caution in cautions(self.spec.dataset):
+                    st.warning(words.markdown(caution), icon="⚠️")
+            run["model"].draw()
+            run["mechanism"].draw()
+            if not self._beside:
+                with st.container():
+                    self._budget()
+            if self._measured:
+                metric.draw(state["dataset"], state["intercept"])
+            run["lam"].draw()
+            with st.expander("Advanced"):
+                _advanced(run, state)
+            st.button("Back to the defaults", on_click=_reset, width="stretch")
+            if self._keeps:
+                _compare(self.spec)
+            recorder.button(self.spec, dataset_label(self.spec.dataset))
+        address.remember([*run, _TYPED], self._keys)
+
+    def _budget(self) -> None:
+        self._run["epsilon"].draw()
+        st.html(_SCALE)
+
+
 def sidebar(
     own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
 ) -> RunSpec:
-    """Draws the controls and returns the run they stand for; bad values are reported and replaced.
+    """Draws the controls and returns the run they stand for; see `prepared`."""
+    made = prepared(own, budget, measured=measured, keeps=keeps)
+    made.draw()
+    return made.spec
+
+
+def prepared(
+    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
+) -> Sidebar:
+    """The run that the controls stand for, with the sidebar still to be drawn; bad values are reported and replaced.
 
     Args:
         own: what the page keeps in the address beside the run.
@@ -59,44 +135,7 @@ def sidebar(
         measured: whether the page speaks a metric, which `metric.chosen` then gives.
         keeps: whether the run can be kept for comparison here; the first page has these buttons beside the slider.
     """
-    further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
-    keys_of_page = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
-    state = st.session_state
-    wanted = session.wanted()
-    if wanted is not None:
-        state["dataset"] = wanted
-    address.arrive(keys_of_page)
-    _dataset_there()
-    with st.sidebar:
-        pages = st.container(gap="xxsmall")
-        run = controls(state)
-        run["dataset"].draw(on_change=_dataset_typed)
-        about = st.container()
-        run["model"].draw()
-        run["mechanism"].draw()
-        with budget or st.container():
-            run["epsilon"].draw()
-            st.html(_SCALE)
-        if measured:
-            metric.draw(state["dataset"], state["intercept"])
-        run["lam"].draw()
-        with st.expander("Advanced"):
-            _advanced(run, state)
-        st.button("Back to the defaults", on_click=_reset, width="stretch")
-    spec = read(run.values())
-    if own is not None:
-        own.check(spec)
-    pinned.PINNED.value()  # a bad one is reported before the address is written
-    query = address.leave(spec, [*run, _TYPED], keys_of_page)
-    with pages:
-        links.links(query)
-    for caution in cautions(spec.dataset):
-        about.warning(words.markdown(caution), icon="⚠️")
-    with st.sidebar:
-        if keeps:
-            _compare(spec)
-        recorder.button(spec, dataset_label(spec.dataset))
-    return spec
+    return Sidebar(own, budget, measured=measured, keeps=keeps)
 
 
 def _compare(spec: RunSpec) -> None:
