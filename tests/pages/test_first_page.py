@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
-from dpviz.dashboard.shell import metric
+from dpviz.dashboard.one_run import views
+from dpviz.dashboard.shell import metric, sidebar
 from dpviz.dashboard.work import cached_runs
 from dpviz.models import get_model
 
@@ -257,3 +258,31 @@ def test_a_model_that_is_worse_than_guessing_is_called_so() -> None:
     assert any("Worse than guessing" in m.value for m in page.markdown)
     page = opened(dataset="teaching", epsilon="10")
     assert not any("Worse than guessing" in m.value for m in page.markdown)
+
+
+def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def told(room: object, name: str) -> None:
+        real = getattr(room, name)
+
+        def tell(*args: object, **more: object) -> object:
+            drawn.append(name)
+            return real(*args, **more)
+
+        monkeypatch.setattr(room, name, tell)
+
+    told(sidebar, "_advanced")
+    told(views, "first")
+    cached_runs.clear()
+    page = opened()
+    assert drawn == ["_advanced", "first"]  # a run that nobody has computed may take long
+    before = sentence(page)
+    drawn.clear()
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert drawn == ["first", "_advanced"]
+    assert sentence(page) != before
+    assert address(page)["epsilon"] == "2.0"
+    drawn.clear()
+    page.selectbox(key="mechanism").set_value("cms-objective").run()
+    assert drawn == ["_advanced", "first"]
