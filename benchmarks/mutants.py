@@ -35,6 +35,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+import dpviz
 from dpviz.common import files
 
 ROOT = Path(__file__).parents[1]
@@ -78,7 +79,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/gradient/*.py": (*_LAW, f"{M}noisy_sgd.py", f"{M}input.py"),
     "dpviz/mechanisms/reference/*.py": _LAW,
     "dpviz/mechanisms/*.py": (*_LAW, f"{M}registry.py", f"{M}knobs.py", f"{M}calibration_labels.py", f"{M}individual.py"),
-    "dpviz/common/random.py": (*_LAW, "tests/common"),
+    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py"),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
@@ -209,9 +210,24 @@ def critical(modules: list[str]) -> list[str]:
     return sorted((m for m in modules if tests_of(m) and (ROOT / m).is_file() and not m.endswith("__init__.py")), key=place)
 
 
+def about(module: str) -> str:
+    """What pytest's -k takes of tests that go through all mechanisms: those that a module concerns; "" for all tests.
+
+    A file shared by a family concerns the family.
+    """
+    place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in _LAW]
+    if not set(_LAW) & set(tests_of(module)):
+        return ""
+    classes = dpviz.list_mechanisms().items()
+    ids = [name for name, kind in classes if kind.__module__ == ".".join(place.with_suffix("").parts)]
+    ids = ids or [name for name, kind in classes if kind.__module__.startswith(".".join(place.parent.parts) + ".")]
+    return " or ".join([*ids, *own]) if place.parent.name != "mechanisms" else ""
+
+
 def configuration(module: str) -> str:
     """The section of pyproject.toml that mutmut reads."""
     arguments = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q", "-o", PLAIN_NAMES]
+    arguments += ["-k", about(module)] if about(module) else []
     values = {
         "source_paths": ["dpviz"],
         "only_mutate": [module],

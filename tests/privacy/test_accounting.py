@@ -117,6 +117,8 @@ def test_thresholds_invert_losses() -> None:
     y = np.linspace(-6, 9, 31)
     for pair in (Pair("remove", 0.2, 1.5), Pair("add", 0.2, 1.5), Pair("opposite", 0.2, 1.5), Pair("opposite", 1.0, 0.7)):
         np.testing.assert_allclose(pair.threshold(pair.loss(y)), y, atol=1e-9)
+    rare, far = Pair("opposite", 1e-12, 3.0), np.linspace(10, 14, 9)
+    np.testing.assert_allclose(rare.threshold(rare.loss(far)), far, atol=1e-9)
 
 
 def test_one_step_without_replacement_is_the_amplified_gaussian() -> None:

@@ -18,7 +18,7 @@ from dpviz.privacy.accounting.account import epsilon
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.methods import tightest
-from dpviz.privacy.accounting.selection import composed, random_search
+from dpviz.privacy.accounting.selection import composed, random_search, slack_of
 from dpviz.privacy.budget import Budget
 
 
@@ -170,3 +170,10 @@ def test_random_search_at_other_distributions() -> None:
     for wrong in (-1.0, -1.5):
         with pytest.raises(InvalidInput, match="eta: must be above -1"):
             random_search(0.5, wrong)
+
+
+def test_prices_far_below_a_rounding_of_1_keep_their_digits() -> None:
+    """delta_1 = (e^(k eps) - e^((k-2) eps))/(1 + e^eps)^k in closed form; nothing saved costs nothing."""
+    assert slack_of(0.1, 200, 1) == pytest.approx((math.exp(20) - math.exp(19.8)) / (1 + math.exp(0.1)) ** 200, rel=1e-9)
+    assert slack_of(0.1, 200, 0) == 0.0
+    assert slack_of(1e-4, 10_000, 1) > 0.0

@@ -12,7 +12,9 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import dpviz
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_mu
+from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.objective.amp import WithOutput
+from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.privacy.objective import BOUNDS, objective_delta, objective_epsilon, objective_sigma
 
@@ -50,6 +52,27 @@ def test_kst_constants() -> None:
         assert cal.neighbouring == relation
         assert cal.proved_budget == Budget(1, 1e-5)
         assert cal.details["certified_epsilon"] < 1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 30.0, 60.0])
+@pytest.mark.parametrize("relation", list(Neighbouring))
+def test_published_objectives_prove_what_their_noise_reaches(relation: Neighbouring, epsilon: float) -> None:
+    """The density of the minimiser at the noise that is there, also where published formulas are too small for their epsilon."""
+    spec = {"n": 1000, "d": 5, "epsilon": epsilon, "delta": 1e-5, "lam": 1e-3}
+
+    def reached(cal: Calibration, delta: float) -> float:
+        kind = {"relation": cal.neighbouring, "bound": "one-sided"}
+        return objective_epsilon(delta, cal.noise_scale, G=1.0, beta=0.25, Lam=cal.details["Lam"], **kind)
+
+    kst = dpviz.calibrate("kst-objective", relation=relation.value, **spec)
+    assert kst.details["certified_epsilon"] == pytest.approx(reached(kst, 1e-5), rel=1e-9)
+    amp = dpviz.calibrate("amp", noise="published", **spec)
+    share = 0.01
+    output = gaussian_epsilon(share * 1e-5, amp.details["output_sensitivity"] / amp.values(WithOutput).sigma_output)
+    assert amp.details["certified_epsilon"] == pytest.approx(reached(amp, (1 - share) * 1e-5) + float(output), rel=1e-9)
+    for cal in (kst, amp):
+        assert cal.proved_budget is not None
+        assert cal.proved_budget.epsilon == pytest.approx(max(epsilon, cal.details["certified_epsilon"]), rel=1e-9)
 
 
 def test_gaussian_objective_noise() -> None:

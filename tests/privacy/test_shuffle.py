@@ -160,3 +160,17 @@ def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
 def test_without_a_delta_a_report_has_the_whole_budget() -> None:
     assert local_epsilon_for(Budget(1.5), 1000) == 1.5
     assert largest_local_epsilon(1, 0.5) == pytest.approx(math.log(1 / (16 * math.log(8))))
+
+
+def test_few_reports_of_much_noise_are_amplified_too() -> None:
+    """625 reports reach a local epsilon of 0.9 at most, which is enough where a report says next to nothing."""
+    assert largest_local_epsilon(625, 5e-7) < 1
+    shuffled = shuffled_gaussian(0.01, 625, 1e-6)
+    assert shuffled.amplified
+    assert shuffled.epsilon < float(gaussian_epsilon(1e-6, 0.01))
+
+
+def test_there_are_at_most_2_to_the_62_reports() -> None:
+    assert largest_local_epsilon(2**62, 1e-6) > 30
+    with pytest.raises(InvalidInput, match="n"):
+        largest_local_epsilon(2**62 + 1, 1e-6)
