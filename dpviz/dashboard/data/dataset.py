@@ -131,7 +131,9 @@ def preprocessing(dataset: Dataset) -> None:
     for note in dataset.notes:
         st.markdown(f"- {words.markdown(note)}")
     if dataset.lost:
-        st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values that were lost on the way.")
+        st.markdown(
+            f"**Not trained on** ({len(dataset.lost):,}): rows, columns, values and lengths of rows that were lost on the way."
+        )
         st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(
