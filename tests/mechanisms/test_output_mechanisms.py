@@ -20,6 +20,7 @@ from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.knobs import Choice, Switch
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
+from dpviz.models.solvers.many import TOLERANCE
 from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import scaled
@@ -27,7 +28,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, gau
 from dpviz.privacy.accounting.methods import HOCKEY_STICK
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.budget import Budget, Status
-from dpviz.privacy.sensitivity.bounds import algorithm2, balanced_batches, epoch_steps
+from dpviz.privacy.sensitivity.bounds import algorithm2, balanced_batches, cms_refined, epoch_steps, proposition2
 
 #: n = 40,000 with batches of 4,000, eta0 = 1, L = .251: 10 batches
 SETTING_A = {
@@ -343,3 +344,18 @@ def test_default_noise_is_the_exact_one() -> None:
     # the secret permutation can only help, and never by more than the gap between the positions
     permuted = calibrate("rsgd", n=1000, d=5, epsilon=1.0, delta=1e-6)
     assert permuted.details["sensitivity_first_batch"] / permuted.sensitivity <= permuted.noise_scale / cal.noise_scale <= 1
+
+
+def test_bounds_and_traces_that_are_shown_are_those_in_use() -> None:
+    setting = make_problem(n=60).setting
+    for name, knobs in (("nsgd", {}), ("rsgd", {"decay": "1/sqrt(s)"}), ("rsgd-ar", {"tau": 2})):
+        built = build(name, epochs=5, batch_size=10, step_size=0.4, **knobs)
+        delta, trace = built.position_sensitivities(setting), built.sensitivity_trace(setting)
+        np.testing.assert_allclose(trace.value[-1], delta[trace.positions - 1], rtol=1e-9)
+        assert (trace.positions[0], trace.positions[-1]) == (1, 6)
+        in_use, fixed = built.sensitivity_bounds(setting)
+        assert in_use.value == delta.max()
+        step = 0.4 * setting.unit_step
+        assert fixed.value == pytest.approx(proposition2(step, 10, 6, setting.mu, setting.L, setting.G), rel=1e-12)
+    _, tight = build("cms-output").sensitivity_bounds(setting)
+    assert tight.value == pytest.approx(cms_refined(60, setting.lam) + 2 * TOLERANCE / setting.lam, rel=1e-12)
