@@ -20,9 +20,10 @@ def test_labels_of_one_gauge_do_not_cover_each_other(places: tuple[float, ...]) 
         LIGHT,
     )
     low, high = fig.layout.xaxis.range
-    notes = [note for note in fig.layout.annotations if note.xanchor == "center"]
-    assert len(notes) == len(marks)
-    spans = [(n.y, n.x - w / 2, n.x + w / 2) for n in notes for w in [(high - low) * _SIGN * len(n.text)]]
+    (notes,) = (trace for trace in fig.data if trace.textposition == "middle center")
+    assert len(notes.text) == len(marks)
+    widths = [(high - low) * _SIGN * len(text) for text in notes.text]
+    spans = [(y, x - w / 2, x + w / 2) for x, y, w in zip(notes.x, notes.y, widths, strict=True)]
     for k, (y, left, right) in enumerate(spans):
         assert low - 1e-9 <= left
         assert right <= high + 1e-9
