@@ -168,7 +168,7 @@ def _layout(names: tuple[str, str], ticks: bool, more: int = 0) -> Trace:
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
-        "margin": margin(left=70 if ticks else 34, right=92, top=40 + 2 * LEGEND_LINE + more),
+        "margin": margin(left=70 if ticks else 34, right=112, top=40 + 2 * LEGEND_LINE + more),
         "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "x": axis | {"title": plain(names[0])},
         "y": axis | {"title": plain(names[1])},

@@ -33,7 +33,10 @@ def test_a_run_is_kept_swapped_and_dropped() -> None:
     assert parse_qs(value(page, "pinned"))["epsilon"] == ["0.5"]
     assert value(page, "epsilon") == "5.0"
     assert "B against A: accuracy is " in text(page)
-    assert any("Settings that differ" in str(table.value) for table in page.table)
+    differ = next(t.value for t in page.table if "Settings that differ" in t.value.index).loc["Settings that differ"]
+    assert [text.replace("\\", "") for text in differ] == ["Privacy budget ε 0.5", "Privacy budget ε 5"], (
+        "defaults are no difference"
+    )
     page.button(key="swap").click().run()
     assert not page.exception
     assert page.select_slider(key="epsilon").value == 0.5

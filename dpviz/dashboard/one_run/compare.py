@@ -7,7 +7,9 @@ import streamlit as st
 from dpviz.dashboard.kit import tables, words
 from dpviz.dashboard.shell.pinned import title
 from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.settings import SETTINGS
 from dpviz.experiments.spec import RunSpec
+from dpviz.mechanisms import get_mechanism
 
 
 def differences(a: Outcome, b: Outcome) -> None:
@@ -37,11 +39,21 @@ def _column(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:
-    """The parts of two addresses that differ."""
-    one, other = ({k: str(v) for k, v in (spec.to_dict() | dict(spec.params)).items() if k != "params"} for spec in (a, b))
+    """The settings that differ, under the names of their controls; one that is left out is at its default."""
+    one, other = _values(a), _values(b)
     keys = [k for k in one | other if one.get(k) != other.get(k)]
     said = [", ".join(f"{k} {values[k]}" for k in keys if k in values) or "none" for values in (one, other)]
     return said[0], said[1]
+
+
+def _values(spec: RunSpec) -> dict[str, str]:
+    """All settings of a run in words, those of its mechanism too."""
+    mechanism = get_mechanism(spec.mechanism)
+    run = {k: v for k, v in spec.to_dict().items() if k in SETTINGS and v is not None}
+    own = mechanism.defaults() | dict(spec.params)
+    knobs = mechanism.knobs()
+    said = {SETTINGS[k].label: SETTINGS[k].in_words(v) for k, v in run.items()}
+    return said | {knobs[k].label: "automatic" if knobs[k].automatic and not v else knobs[k].in_words(v) for k, v in own.items()}
 
 
 def sentence(a: Outcome, b: Outcome) -> str:
