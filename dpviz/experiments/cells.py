@@ -101,7 +101,7 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
     left, deaths = list(cells), 0
     while left:
-        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)(delayed(_attempt)(cell) for cell in left)
+        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
         try:
             for table in tables:
                 cell = left.pop(0)

@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from joblib import parallel_config
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -248,3 +249,14 @@ def test_workers_that_are_killed_again_and_again_end_the_work_in_words(monkeypat
     spec = SweepSpec("teaching", mechanisms={"output-gaussian": {}}, epsilons=(0.5,), seeds=12)
     with pytest.raises(InvalidInput, match=r"workers: were killed 3 times in a row, perhaps for lack of memory; \d+ parts"):
         list(attempts(spec.cells(), n_jobs=2))
+
+
+def test_many_cells_at_once_are_each_computed_once() -> None:
+    """More cells than joblib takes up at the start: those that wait must not move while finished ones leave the list."""
+    spec = SweepSpec(dataset="teaching", mechanisms={"output-gaussian": {}}, epsilons=[1.0], seeds=100)
+    parts = spec.cells()
+    assert len(parts) > 8
+    with parallel_config(backend="threading"):
+        tables = list(run_cells(parts, n_jobs=2))
+    for part, table in zip(parts, tables, strict=True):
+        pd.testing.assert_frame_equal(table, part.compute())
