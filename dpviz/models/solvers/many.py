@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more do not pay
 _COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows
 _REPLICAS = 256  # solved at once; bounds the memory of their preconditioners
+_THREADS_FROM_ROWS, _THREADS_FROM_WIDTH = 10_000, 1000  # measured: below either one thread is up to three times faster
 _ULP = 2.0**-53
 TOLERANCE = 1e-11  # gradient norm at which `newton` takes a minimiser for exact; sensitivities of minimisers add what it leaves
 _SINGLE = 6e-9  # measured: single precision leaves about this x (30 + |theta|) of a gradient that is a mean of many rows
@@ -72,7 +73,7 @@ def minimise_many(
         single = signed.astype(np.float32)
     chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
     sample = (signed if single is None else single)[chosen].astype(np.float32)
-    with _threads() as each:
+    with _threads(len(signed), min(size, len(linear)) * signed.shape[1]) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
             batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
@@ -120,13 +121,16 @@ def _solve(
 
 
 @contextmanager
-def _threads() -> Iterator[Each]:
-    """A `map` over threads that each run BLAS on their own.
+def _threads(rows: int, width: int) -> Iterator[Each]:
+    """A `map` over threads that each run BLAS on their own, or a plain one where they would only wait for the interpreter.
 
     Products of a few hundred rows are too small for BLAS's own threads, which wait for each other busily.
+
+    Args:
+        width: parameters of all replicas together, columns of a product.
     """
     with one_blas_thread():
-        if processors() == 1:
+        if processors() == 1 or rows < _THREADS_FROM_ROWS or width < _THREADS_FROM_WIDTH:
             yield map
         else:
             with ThreadPoolExecutor(processors()) as pool:
