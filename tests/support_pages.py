@@ -14,8 +14,15 @@ PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.p
 SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
 
 
+def with_open_folds(page: AppTest) -> AppTest:
+    """The same page with its folds open when it is drawn: what is closed is not sent."""
+    for key in ("guarantee", "numbers", "attack", "weights", "computed"):
+        page.session_state[f"fold-{key}"] = True
+    return page
+
+
 def opened(name: str, **query: str) -> AppTest:
-    page = AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT)
+    page = with_open_folds(AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT))
     for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
         page.query_params[key] = value
     page.run()

@@ -240,9 +240,18 @@ def _target(path: str | None) -> Path | None:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {target.name!r}", "Name a file with that ending.")
-    if not target.parent.is_dir() or target.is_dir() or not os.access(target.parent, os.W_OK):
+    if not os.path.isdir(target.parent) or os.path.isdir(target) or not os.access(target.parent, os.W_OK) or _too_long(target):
         raise InvalidInput("--out", f"cannot be written: {os.fspath(target)!r}", "Name a file in a folder that can be written.")
     return target
+
+
+def _too_long(path: Path) -> bool:
+    """Whether the file system takes no such name."""
+    try:
+        path.stat()
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return False
 
 
 def _document(spec: SweepSpec, table: pd.DataFrame, out: Path | None, missing: list[dict[str, Any]]) -> None:

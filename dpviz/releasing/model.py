@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,7 @@ def load_model(path: str | Path) -> ReleasedModel:
         InvalidInput: there is none, or its file is damaged.
     """
     file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(file):
         file = file / FILE
     try:
         if file.stat().st_size > _MOST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ class Release:
         Raises:
             InvalidInput: there is a model already, or the folder cannot be written.
         """
-        if (folder / FILE).exists():
+        if os.path.exists(folder / FILE):
             raise InvalidInput(
                 "--out", f"{str(folder)!r} holds a model already", "Name another folder; a release is not overwritten."
             )

@@ -51,6 +51,25 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
     assert field in captured.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("run {}", "is not there"),
+        ("sweep {}", "is not there"),
+        ("run {:.251}", "is not there"),  # its own name is short enough, and that of a file beside it is not
+        ("predict {} {}", "cannot be read"),
+        ("release --dataset teaching --out {}", "cannot be written"),
+        ("sweep --dataset teaching --epsilons 1 --mechanisms dp-gd --out {}.csv", "cannot be written"),
+    ],
+)
+def test_names_that_no_file_system_takes(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments.format(*["a" * 300] * 2).split()) == 2
+    words = capsys.readouterr().err
+    assert said in words
+    assert words.count("\n") == 1
+    assert "parts are finished" not in words
+
+
 def test_a_run_prints_the_metrics_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
     assert main(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted]) == 0

@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import PAGES
+from support_pages import PAGES, with_open_folds
 
 import dpviz
 from dpviz.dashboard.shell import address
@@ -95,7 +95,7 @@ def _fresh() -> Iterator[None]:
 def check(name: str, query: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
     """Opens a page at an address and draws it once more."""
     caplog.clear()
-    page = AppTest.from_file(str(FILES["first"]), default_timeout=LIMIT)
+    page = with_open_folds(AppTest.from_file(str(FILES["first"]), default_timeout=LIMIT))
     if name != "first":
         page.switch_page(f"pages/{FILES[name].name}")  # so that it knows the other pages
     for key, value in query.items():

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import ROOT, text
+from support_pages import ROOT, text, with_open_folds
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -23,7 +23,7 @@ def value(page: AppTest, key: str) -> str:
 
 
 def test_a_run_is_kept_swapped_and_dropped() -> None:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    page = with_open_folds(AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT))
     for key, given in {"dataset": "teaching", "seeds": "2", "epsilon": "0.5", "mechanism": "cms-output"}.items():
         page.query_params[key] = given
     page.run()

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long
-from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
+from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text, with_open_folds
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
@@ -26,7 +26,7 @@ FITS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(SET
 
 
 def first(**query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
+    page = with_open_folds(AppTest.from_file(str(APP), default_timeout=LIMIT))
     for key, value in ({"dataset": "teaching", "seeds": "2", "model": "mlp"} | query).items():
         page.query_params[key] = value
     page.run()

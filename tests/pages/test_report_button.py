@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import mostly_long
-from support_pages import ROOT
+from support_pages import ROOT, with_open_folds
 
 import dpviz
 from dpviz.cli.main import main
@@ -46,6 +46,21 @@ def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
     assert "Training accuracy" in html
     page.run()  # what was drawn before is forgotten
     assert made(page).count("<figcaption>") == html.count("<figcaption>")
+
+
+def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
+    closed = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    closed.query_params.update(QUERY)
+    drawn = with_open_folds(AppTest.from_file(str(ROOT / "app.py"), default_timeout=300))
+    drawn.query_params.update(QUERY)
+    pages = [closed.run(), drawn.run()]
+    assert [len(page.get("plotly_chart")) for page in pages] == [2, 5]
+    assert [len(page.table) for page in pages] == [0, 1]
+    assert [len(page.latex) > 0 for page in pages] == [False, True]
+    parts = [set(page.session_state["dpviz.recorder"].parts) for page in pages]
+    assert parts[0] == parts[1] >= {"attacker", "weights", "gap"}
+    code = [page.session_state["dpviz.recorder"].code for page in pages]
+    assert code[0] == code[1] != []
 
 
 #: page -> least number of charts in its report, and what its answer says

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import glossary, recorder, tables, words
+from dpviz.dashboard.kit import folds, glossary, recorder, tables, words
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import Chart
@@ -61,6 +61,8 @@ def chart(
         The customdata of the points that are clicked now, as text.
     """
     recorder.keep(key, Chart(figure, summary, data), rows=rows)
+    if folds.closed():
+        return []
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False,

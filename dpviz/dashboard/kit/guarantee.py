@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.dashboard.kit import glossary, recorder, words
+from dpviz.dashboard.kit import folds, glossary, recorder, words
 from dpviz.mechanisms import Calibration
 
 ABOUT = "About this guarantee"
@@ -24,6 +24,8 @@ def badge(cal: Calibration, *, fold: bool = True) -> None:
         fold: whether remarks are folded away; they cannot be inside a fold.
     """
     recorder.badge(words.guarantee(cal))
+    if folds.closed():
+        return
     st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:

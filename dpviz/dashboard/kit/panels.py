@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.common.words import Words
-from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit import folds, recorder, words
 
 
 def headline(*sentences: Words, badge: Words = "", without_rows: Words | None = None) -> None:
@@ -28,9 +28,22 @@ def failed(cause: str, fix: str) -> None:
     st.error(f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔")
 
 
+def title(text: str) -> None:
+    """The title of a part of the page."""
+    if not folds.closed():
+        st.header(text, anchor=False)
+
+
+def note(text: Words) -> None:
+    """A remark in small type."""
+    if not folds.closed():
+        st.caption(words.markdown(text))
+
+
 def empty(text: str) -> None:
     """The panel in place of a picture that has nothing to show."""
-    st.info(text, icon="ℹ️")
+    if not folds.closed():
+        st.info(text, icon="ℹ️")
 
 
 def not_private(what: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.experiments.metrics import METRICS
 from dpviz.experiments.spec import RunSpec
 from dpviz.reporting.calls import address, python_call, shell_call, with_spec
@@ -15,7 +15,8 @@ from dpviz.reporting.calls import address, python_call, shell_call, with_spec
 def python(code: str) -> None:
     """Python code that repeats what the page shows. It must run as it stands; a test runs all of it."""
     recorder.code(code, "python")
-    st.code(code, language="python", wrap_lines=True)
+    if not folds.closed():
+        st.code(code, language="python", wrap_lines=True)
 
 
 def python_of(spec: RunSpec, code: str, *imports: str) -> None:
@@ -26,14 +27,19 @@ def python_of(spec: RunSpec, code: str, *imports: str) -> None:
 def shell(code: str) -> None:
     """A command that repeats what the page shows."""
     recorder.code(code, "bash")
-    st.code(code, language="bash", wrap_lines=True)
+    if not folds.closed():
+        st.code(code, language="bash", wrap_lines=True)
 
 
 def computed(
     spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = (), metric: str = METRICS["accuracy"].id
 ) -> None:
     """ "How is this computed", folded away: formula, source and the calls that repeat the numbers, in a metric."""
-    with st.expander("How is this computed?"):
+    with folds.fold("How is this computed?", "computed"):
+        if folds.closed():
+            python(python_call(spec, metric))
+            shell(shell_call(spec, metric=metric))
+            return
         for formula in formulas:
             st.latex(formula)
         for source in sources:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.reporting import Table
 
 #: where a formula may begin: at the start of a cell, and after what a program may take for the end of one. A number is none.
@@ -28,6 +28,8 @@ def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: boo
     """
     rows = [list(row) for row in rows]
     recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))), rows=real)
+    if folds.closed():
+        return
     heads = [words.markdown(head) for head in columns]
     shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
-from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.resolve import dataset_of
 from dpviz.figures import accuracy, odds
@@ -19,13 +18,13 @@ from dpviz.privacy.budget import Status
 
 def details(outcome: Outcome, theme: Theme) -> None:
     """What explains the picture, folded away."""
-    with st.expander("Guarantee"):
+    with folds.fold("Guarantee", "guarantee"):
         guarantee.badge(outcome.calibration, fold=False)
-    with st.expander("Numbers"):
+    with folds.fold("Numbers", "numbers"):
         numbers(outcome)
-    with st.expander("Best possible attack"):
+    with folds.fold("Best possible attack", "attack"):
         attacker(outcome, theme)
-    with st.expander("Weights and optimality gap"):
+    with folds.fold("Weights and optimality gap", "weights"):
         weights(outcome, theme)
         gap(outcome, theme)
     how(outcome)
@@ -63,17 +62,15 @@ def numbers(outcome: Outcome) -> None:
         if np.isfinite(cal.sensitivity)
         else f"has no bound here ({cal.sensitivity_source})"
     )
-    st.caption(
-        words.markdown(
-            f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
-            + words.preprocessing(dataset_of(outcome.spec).declared)
-        )
+    panels.note(
+        f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
+        + words.preprocessing(dataset_of(outcome.spec).declared)
     )
 
 
 def attacker(outcome: Outcome, theme: Theme) -> None:
     """The best possible attack at every rate of false alarms; words where nothing is proved."""
-    st.header("Best possible attack", anchor=False)
+    panels.title("Best possible attack")
     if outcome.calibration.status is Status.NONE:
         panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
@@ -92,7 +89,7 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
 
 def weights(outcome: Outcome, theme: Theme) -> None:
     """Weights without and with noise."""
-    st.header("Weights without and with noise", anchor=False)
+    panels.title("Weights without and with noise")
     dataset = dataset_of(outcome.spec)
     names, base = dataset.feature_names, outcome.non_private.theta
     if base is None or len(names) != outcome.theta.shape[1]:
@@ -120,7 +117,7 @@ def weights(outcome: Outcome, theme: Theme) -> None:
 
 def gap(outcome: Outcome, theme: Theme) -> None:
     """How far the private models are from the minimum."""
-    st.header("Optimality gap", anchor=False)
+    panels.title("Optimality gap")
     convex = get_model(outcome.spec.model).convex
     gaps = np.maximum(outcome.optimality_gap, 0.0) if convex else outcome.optimality_gap
     if np.abs(gaps).max() < 1e-12:

@@ -7,6 +7,7 @@ are held in memory of this process only; the last ones used stay, up to 2 GiB.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -200,10 +201,10 @@ def _read(path: Path | None, content: bytes | None, encoding: str | None = None)
     limits = Limits.from_environment()
     beside: dict[str, Any] = {}
     if content is None:
-        if path is None or not path.is_file():
+        if path is None or not os.path.isfile(path):  # unlike pathlib, False for a name that is too long
             raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.")
         content = folder.file_bytes(path, limits)
-        sidecar = next((side for name in folder.sides(path.name) if (side := path.with_name(name)).is_file()), None)
+        sidecar = next((side for name in folder.sides(path.name) if os.path.isfile(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
     if encoding is not None:
         beside["encoding"] = encoding

@@ -1,0 +1,32 @@
+"""Folds whose content is sent when they are opened: what is closed costs the reader's browser nothing at every move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import streamlit as st
+
+_closed: ContextVar[bool] = ContextVar("closed", default=False)
+
+
+def closed() -> bool:
+    """Whether what is drawn now lies in a closed fold: the parts of this package record it for reports and send nothing."""
+    return _closed.get()
+
+
+@contextmanager
+def fold(title: str, key: str) -> Iterator[None]:
+    """A fold, closed at first; opening it draws the page again.
+
+    Args:
+        key: unique on the page.
+    """
+    place = st.expander(title, key=f"fold-{key}", on_change="rerun")
+    token = _closed.set(not place.open)
+    try:
+        with place:
+            yield
+    finally:
+        _closed.reset(token)
