@@ -11,7 +11,7 @@ starts = views.place_of_starts()
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
-controls = sidebar.prepared(own, budget=left.container(key="budget"), measured=True, keeps=False)
+controls = sidebar.Sidebar(own, budget=left.container(key="budget"), measured=True, keeps=False)
 spec = controls.spec
 page.problems()
 presents = presenter.look()

@@ -8,13 +8,12 @@ Adult is part of it where DPVIZ_DATA names a folder with adult.data.
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 import pandas as pd
 
 import dpviz
-from benchmarks.defaults import PUBLISHED, methods
+from benchmarks.defaults import methods, published
 from dpviz.experiments.cost import split_cost
 
 START = """# What accuracy is lost to
@@ -32,8 +31,7 @@ ADULT = "data/adult.data"
 
 def datasets() -> list[str]:
     """The bundled sets, a synthetic census, and Adult where it is in the data folder."""
-    there = (Path(os.environ.get("DPVIZ_DATA", "data")) / PUBLISHED[ADULT]).is_file()
-    return [*BUNDLED, *([ADULT] if there else [])]
+    return [*BUNDLED, *(name for name in published() if name == ADULT)]
 
 
 def parts(dataset: str, epsilon: float, seeds: int, model: str = "logistic") -> pd.DataFrame:

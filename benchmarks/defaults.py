@@ -56,10 +56,15 @@ def measured(dataset: str, model: str, mechanism: str, epsilons: Sequence[float]
     )
 
 
+def published() -> list[str]:
+    """Published datasets whose files are in the data folder."""
+    folder = Path(os.environ.get("DPVIZ_DATA", "data"))
+    return [name for name, file in PUBLISHED.items() if (folder / file).is_file()]
+
+
 def pairs() -> list[tuple[str, str]]:
     """Datasets with models: the bundled ones, a synthetic census, and published files that are in the data folder."""
-    linear, folder = ["breast-cancer", "iris", "digits", "census-20000"], Path(os.environ.get("DPVIZ_DATA", "data"))
-    linear += [name for name, file in PUBLISHED.items() if (folder / file).is_file()]
+    linear = ["breast-cancer", "iris", "digits", "census-20000", *published()]
     return [(d, m) for d in linear for m in ("logistic", "svm")] + [(d, "mlp") for d in ("breast-cancer", "iris", "teaching")]
 
 

@@ -331,7 +331,8 @@ def write(path: Path, found: Tried) -> None:
 
 def try_module(module: str, options: argparse.Namespace) -> None:
     """Tries a module unless what is kept of it is of the same source and tests, and at least as large."""
-    place, before = kept(options.results, module), read(kept(options.results, module))
+    place = kept(options.results, module)
+    before = read(place)
     # before the run: who edits meanwhile is not taken for tried
     now = Tried(state(module), source(module))
     enough = not before.sample or (options.sample and options.sample <= before.sample)

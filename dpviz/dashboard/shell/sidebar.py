@@ -54,14 +54,22 @@ class Sidebar:
     What the controls say is known before they are drawn. A page whose pictures are quick draws them first: a browser that
     gets the whole sidebar at every move of ε draws that before it shows anything new.
 
+    Args:
+        own: what the page keeps in the address beside the run.
+        budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
+        measured: whether the page speaks a metric, which `metric.chosen` then gives.
+        keeps: whether the run can be kept for comparison here; the first page has these buttons beside the slider.
+
     Attributes:
-        spec: the run.
+        spec: the run; bad values are reported and replaced.
     """
 
-    def __init__(self, own: Group | None, budget: DeltaGenerator | None, *, measured: bool, keeps: bool) -> None:
+    def __init__(
+        self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
+    ) -> None:
         further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
-        self._beside, self._measured, self._keeps, self._drawn = budget is not None, measured, keeps, False
+        self._beside, self._measured, self._keeps = budget is not None, measured, keeps
         state = st.session_state
         wanted = session.wanted()
         if wanted is not None:
@@ -82,10 +90,7 @@ class Sidebar:
         self._query = address.leave(self.spec, [*self._run, _TYPED], self._keys)
 
     def draw(self) -> None:
-        """Draws it; only the first call does anything."""
-        if self._drawn:
-            return
-        self._drawn = True
+        """Draws it; call once."""
         state, run = st.session_state, self._run
         with st.sidebar:
             with st.container(gap="xxsmall"):
@@ -118,24 +123,10 @@ class Sidebar:
 def sidebar(
     own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
 ) -> RunSpec:
-    """Draws the controls and returns the run they stand for; see `prepared`."""
-    made = prepared(own, budget, measured=measured, keeps=keeps)
+    """Draws the controls and returns the run they stand for; see `Sidebar`."""
+    made = Sidebar(own, budget, measured=measured, keeps=keeps)
     made.draw()
     return made.spec
-
-
-def prepared(
-    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
-) -> Sidebar:
-    """The run that the controls stand for, with the sidebar still to be drawn; bad values are reported and replaced.
-
-    Args:
-        own: what the page keeps in the address beside the run.
-        budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
-        measured: whether the page speaks a metric, which `metric.chosen` then gives.
-        keeps: whether the run can be kept for comparison here; the first page has these buttons beside the slider.
-    """
-    return Sidebar(own, budget, measured=measured, keeps=keeps)
 
 
 def _compare(spec: RunSpec) -> None:

@@ -16,6 +16,8 @@ from dpviz.experiments.no_better import LEAST, no_better_methods
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
 
+_PROVED = (Status.PROVED.value, Status.PROVED_IF.value)
+
 
 def headline(view: running.View) -> None:
     """The answers to both questions, a sentence each."""
@@ -47,15 +49,14 @@ def headline(view: running.View) -> None:
 
 def best_at(view: running.View) -> pd.Series | None:
     """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
-    proved, sign = (Status.PROVED.value, Status.PROVED_IF.value), 1 if view.choices.metric.higher_is_better else -1
-    rows = [row for row in at_budget(view) if row["status"] in proved and math.isfinite(row["mean"])]
+    sign = 1 if view.choices.metric.higher_is_better else -1
+    rows = [row for row in at_budget(view) if row["status"] in _PROVED and math.isfinite(row["mean"])]
     return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
 
 
 def least_for(view: running.View, target: float) -> curves.Needed | None:
     """What the proved method that needs least for the value wanted needs; None where none is proved."""
-    proved = (Status.PROVED.value, Status.PROVED_IF.value)
-    return next((one for one in view.needed(target) if one.status in proved), None)
+    return next((one for one in view.needed(target) if one.status in _PROVED), None)
 
 
 def at_budget(view: running.View) -> list[pd.Series]:

@@ -7,7 +7,7 @@ import streamlit as st
 from dpviz.dashboard.kit import repeat, tables, words
 from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
-from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
+from dpviz.dashboard.trade_off.answers import at_budget, labels, least_for, no_value
 from dpviz.experiments import curves
 from dpviz.experiments.resolve import resolve
 from dpviz.models import get_model
@@ -77,16 +77,13 @@ def open_least(view: running.View) -> None:
     table = view.table()
     if not len(table) or no_value(view, table):
         return
-    summary = view.summary()
-    proved = summary[summary["status"].isin([Status.PROVED.value, Status.PROVED_IF.value])]
-    rising = view.choices.metric.higher_is_better
-    budgets = curves.needed(proved, view.wanted(table), rising=rising) if len(proved) else []
-    if not budgets or budgets[0].epsilon is None:
+    least = least_for(view, view.wanted(table))
+    if least is None or least.epsilon is None:
         return
-    epsilon = float(f"{budgets[0].epsilon * 1.0005:.3g}") if not budgets[0].below else budgets[0].epsilon
-    label = labels()[budgets[0].mechanism]
+    epsilon = float(f"{least.epsilon * 1.0005:.3g}") if not least.below else least.epsilon
+    label = labels()[least.mechanism]
     if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
-        address.go("app.py", view.sweep.run(budgets[0].mechanism, epsilon).to_query())
+        address.go("app.py", view.sweep.run(least.mechanism, epsilon).to_query())
 
 
 def downloads(view: running.View) -> None:
