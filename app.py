@@ -9,18 +9,15 @@ theme = page.start(links.FIRST, "What does privacy cost a model, and does it pro
 playing.step()
 starts = views.place_of_starts()
 answer = st.container()
-left, right = st.columns(2, gap="medium", vertical_alignment="center")
+above, beside = st.columns(2, gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
-controls = sidebar.Sidebar(own, budget=left.container(key="budget"), measured=True, keeps=False)
+controls = sidebar.Sidebar(own, budget=above.container(key="budget"), measured=True, keeps=False)
 spec = controls.spec
 page.problems()
 presents = presenter.look()
-with right:
-    playing.controls(spec)
 soon = views.soon(spec)
 if not soon:
-    views.starts(starts)
-    controls.draw()
+    views.around(starts, beside, controls)
 outcome = views.run(spec)
 if outcome is not None:
     kept = pinned.outcome()
@@ -38,8 +35,7 @@ if outcome is not None:
             compare.differences(kept, outcome)
     page.top_first()
 if soon:
-    views.starts(starts)
-    controls.draw()
+    views.around(starts, beside, controls)
 if outcome is not None:
     if not presents:
         views.actions(spec)

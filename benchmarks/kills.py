@@ -2,9 +2,10 @@
 
     python -m benchmarks.kills [--times 200] [--seed 0] [--jobs 2]
 
-Every call ends after a random time by SIGKILL, SIGTERM or Ctrl-C (SIGINT), until `--times` were killed; each goes on where the
-one before was stopped. It fails where a stored part was damaged, a traceback was printed, an exit code is another than that of
-the signal, a process or a half-written file is left, or the table differs by a byte from that of a call nobody stopped.
+A first call is left alone, to see how long one takes. Every other call ends after a random part of that time by SIGKILL,
+SIGTERM or Ctrl-C (SIGINT), until `--times` were killed; each goes on where the one before was stopped. It fails where a stored
+part was damaged, a traceback was printed, an exit code is another than that of the signal, a process or a half-written file is
+left, or the table differs by a byte from that of a call nobody stopped.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 FLAGS = "--dataset teaching --mechanisms dp-gd,cms-output,amp --epsilons 0.3,3 --quiet"
 CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+ENDING = 3.0  # seconds that a call takes to end after its work is done
 PATIENCE = 60.0  # seconds until the processes of a call that was killed are gone
 
 
@@ -43,40 +45,58 @@ def group(leader: int) -> list[int]:
     return found
 
 
+def wait_until_gone(leader: int, name: str) -> None:
+    """Waits for the end of all processes of a session; fails where some stay."""
+    end = time.monotonic() + PATIENCE
+    while left := group(leader):
+        assert time.monotonic() < end, f"{name}: processes {left} are left"
+        time.sleep(0.1)
+
+
+def intact(cells: Path, kept: int) -> int:
+    """How many parts are stored; fails where one was damaged, or where fewer are there than before."""
+    there = len(list(cells.glob("*.cell")))
+    assert there >= kept, "a finished part has gone"
+    assert not list(cells.glob("*.damaged")), "a stored part was damaged"
+    return there
+
+
 def kill_one(folder: Path, seeds: int, jobs: int, wait: float, number: signal.Signals) -> bool:
     """Starts a call and kills it after `wait` seconds; returns whether it was still at work."""
-    call = subprocess.Popen(command(folder, seeds, jobs, "killed.csv"), stderr=subprocess.PIPE, start_new_session=True)
+    one = command(folder, seeds, jobs, "killed.csv")
+    call = subprocess.Popen(one, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        _, said = call.communicate(timeout=wait)
+        said, _ = call.communicate(timeout=wait)
         assert (call.returncode, said) == (0, b""), said.decode()
         return False
     except subprocess.TimeoutExpired:
         call.send_signal(number)
-        _, said = call.communicate()
+        sent = time.monotonic()
+        said, _ = call.communicate()
+    if (call.returncode, said) == (0, b"") and time.monotonic() - sent < ENDING:
+        return False  # it had finished when the signal came
     early = call.returncode == -number  # before Python could listen
     assert call.returncode == CODES[number] or early, f"exit code {call.returncode} after {number.name}"
     assert said == b"", said.decode()
-    end = time.monotonic() + PATIENCE
-    while left := group(call.pid):
-        assert time.monotonic() < end, f"{number.name}: processes {left} are left"
-        time.sleep(0.1)
+    wait_until_gone(call.pid, number.name)
     return True
 
 
 def attack(times: int, seed: int, jobs: int, folder: Path) -> int:
     """Kills so many calls; returns how many parts were finished by calls that were killed."""
     chance, killed, round_, kept = random.Random(seed), 0, 0, 0
+    (folder / "first").mkdir()
+    start = time.monotonic()
+    subprocess.run(command(folder / "first", 40, jobs, "first.csv"), check=True)
+    alone = time.monotonic() - start
     while killed < times:
         seeds = 40 + 10 * round_  # a larger figure once one is finished
         number = chance.choice(list(CODES))
-        if kill_one(folder, seeds, jobs, chance.uniform(0.05, 6.0), number):
+        if kill_one(folder, seeds, jobs, chance.uniform(0.05, 1.1 * alone), number):
             killed += 1
         else:
             round_ += 1
-        cells = len(list((folder / "cache" / "cells").glob("*.cell")))
-        assert cells >= kept, "a finished part has gone"
-        assert not list((folder / "cache" / "cells").glob("*.damaged")), "a stored part was damaged"
-        kept = cells
+        kept = intact(folder / "cache" / "cells", kept)
     seeds = 40 + 10 * round_
     for name, cache in (("resumed.csv", folder), ("at-once.csv", folder / "fresh")):
         cache.mkdir(exist_ok=True)

@@ -5,6 +5,7 @@
     python -m benchmarks.mutants --all               every privacy-critical module: hours; before a release
     python -m benchmarks.mutants dpviz/privacy/accounting/gaussian.py
     python -m benchmarks.mutants --all --sample 60   60 mutants of each module, chosen evenly: the score is that of a sample
+    python -m benchmarks.mutants --all --sample 9 --other-than FOLDER --results NEW    mutants that FOLDER's runs did not try
     python -m benchmarks.mutants --again             only mutants that nobody noticed, after tests have been added
     python -m benchmarks.mutants --report            what earlier runs found, without running anything
 
@@ -28,10 +29,13 @@ import fnmatch
 import hashlib
 import io
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tokenize
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +49,7 @@ ENOUGH = 0.95
 P, M = "tests/privacy/test_", "tests/mechanisms/test_"
 _LAW = (
     *(f"{M}noise_law.py", f"{M}noise_by_hand.py", f"{M}protected_training.py"),
-    *(f"{P}declared_events.py", "tests/test_contract.py"),
+    *(f"{P}declared_events.py", f"{M}sizes.py", "tests/test_contract.py"),
 )
 
 #: modules in which a mistake can break a promise of privacy, and the tests that should notice it; the first pattern counts
@@ -60,7 +64,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/events.py": (f"{P}events.py", f"{P}declared_events.py"),
     "dpviz/privacy/accounting/division.py": (f"{P}division.py",),
     "dpviz/privacy/accounting/selection.py": (f"{P}division.py", "tests/experiments/test_grid.py"),
-    "dpviz/privacy/accounting/*.py": (f"{P}accounting.py", f"{P}accounting_extremes.py", f"{P}events.py", f"{P}pld_exact.py"),
+    "dpviz/privacy/accounting/tables.py": (f"{P}accounting_tables.py", f"{P}new_accountant.py"),
+    "dpviz/privacy/accounting/side_by_side.py": (f"{P}accounting_extremes.py", f"{P}new_accountant.py", f"{P}accounting.py"),
+    "dpviz/privacy/accounting/accountants/hockey_stick.py": (f"{P}mixture.py", f"{P}events.py", f"{P}accounting_extremes.py"),
+    "dpviz/privacy/accounting/*.py": (
+        *(f"{P}accounting.py", f"{P}accounting_extremes.py", f"{P}events.py", f"{P}pld_exact.py", f"{P}accounting_tables.py"),
+        f"{P}new_accountant.py",
+    ),
     "dpviz/privacy/sensitivity/*.py": (f"{P}sensitivity.py",),
     "dpviz/privacy/audit_bounds.py": (f"{P}audit_bounds.py",),
     "dpviz/privacy/one_run_audit.py": (f"{P}one_run_audit.py",),
@@ -68,27 +78,43 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/search.py": (f"{P}search.py",),
     "dpviz/privacy/objective.py": (f"{P}objective_privacy.py",),
     "dpviz/privacy/individual.py": (f"{M}individual.py",),
+    "dpviz/privacy/utility_bounds.py": ("tests/papers/test_rates.py", f"{M}output_mechanisms.py"),
     "dpviz/privacy/*.py": (P.removesuffix("/test_"),),
-    "dpviz/mechanisms/output/*.py": (*_LAW, f"{M}output_mechanisms.py"),
-    "dpviz/mechanisms/objective/*.py": (*_LAW, f"{M}objective.py"),
+    "dpviz/mechanisms/output/*.py": (*_LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
+    "dpviz/mechanisms/objective/*.py": (*_LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),
+    "dpviz/mechanisms/input/dbdp_pi.py": (*_LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/input/*.py": (*_LAW, f"{M}input.py"),
     "dpviz/mechanisms/local/*.py": (*_LAW, f"{M}local.py"),
-    "dpviz/mechanisms/gradient/dp_agd.py": (*_LAW, f"{M}dp_agd.py"),
-    "dpviz/mechanisms/gradient/dp_svrg.py": (*_LAW, f"{M}dp_svrg.py"),
-    "dpviz/mechanisms/gradient/renyi_filter.py": (*_LAW, f"{M}renyi_filter.py"),
-    "dpviz/mechanisms/gradient/*.py": (*_LAW, f"{M}noisy_sgd.py", f"{M}input.py"),
+    "dpviz/mechanisms/gradient/dp_agd.py": (*_LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/dp_svrg.py": (*_LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual.py"),
+    "dpviz/mechanisms/gradient/renyi_filter.py": (*_LAW, f"{M}renyi_filter.py", f"{M}individual.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/pidp*.py": (*_LAW, f"{M}passing_rules.py", f"{P}published_noise.py"),
+    "dpviz/mechanisms/gradient/*.py": (
+        *_LAW,
+        *(f"{M}{name}.py" for name in ("noisy_sgd", "individual", "clipped_shares", "rules", "streams")),
+        *("tests/models/test_many_batches.py", "tests/models/test_sparse.py"),
+    ),
     "dpviz/mechanisms/reference/*.py": _LAW,
-    "dpviz/mechanisms/*.py": (*_LAW, f"{M}registry.py", f"{M}knobs.py", f"{M}calibration_labels.py", f"{M}individual.py"),
-    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py"),
+    "dpviz/mechanisms/single_record.py": (*_LAW, f"{M}passing_rules.py", f"{M}input.py"),
+    "dpviz/mechanisms/attack.py": (f"{M}attack.py",),
+    "dpviz/mechanisms/conditions.py": (f"{M}conditions.py",),
+    "dpviz/mechanisms/individual.py": (f"{M}individual.py",),
+    "dpviz/mechanisms/knobs.py": (f"{M}knobs.py",),
+    "dpviz/mechanisms/registry.py": (f"{M}registry.py",),
+    "dpviz/mechanisms/rules.py": (f"{M}rules.py",),
+    "dpviz/mechanisms/*.py": (*_LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
+    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py"),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
-    "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py"),
+    "dpviz/models/feature_derivative.py": ("tests/models", f"{M}input.py"),
+    "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py"),
+    "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
 }
 #: lines on which a mutant changes words only, or what numpy warns of
 NOT_MUTATED = (
-    r"raise (InvalidInput|CannotAccount|ValueError|RuntimeError)\(",
+    r"raise (InvalidInput|CannotAccount|ValueError|RuntimeError|FloatingPointError)\(",
     r"refusal = InvalidInput\(",
     r"^\s*stop\(",
     r"np\.errstate\(",
@@ -101,6 +127,8 @@ PLAIN_NAMES = "disable_test_id_escaping_and_forfeit_all_rights_to_community_supp
 VALIDATORS = ("positive", "in_range", "whole", "number", "one_of", "_positive")
 #: what mutmut says of a mutant that a test told from the original
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
+#: what it says of a mutant that was not in the sample, or not reached in time
+NOT_TRIED = ("skipped", "not checked", "check was interrupted by user")
 
 # writes the mutants without trying them, and marks those that need not be tried: mutmut lets a known outcome stand
 _PREPARE = """
@@ -110,6 +138,10 @@ from mutmut import __main__ as mutmut
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.utils.file_utils import copy_src_dir, setup_source_paths, walk_mutatable_files
 wanted = json.loads(sys.argv[1])
+
+def function_of(name):
+    return name.rsplit("__mutmut_", 1)[0].replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
+
 mutmut.set_mutant_under_test("mutant_generation")
 Path("mutants").mkdir(exist_ok=True)
 copy_src_dir()
@@ -119,9 +151,11 @@ mutmut.create_mutants(1)
 for path in walk_mutatable_files():
     data = SourceFileMutationData(path=path)
     data.load()
-    names = sorted(data.exit_code_by_key)
+    only = wanted["only"]
+    names = sorted(n for n in data.exit_code_by_key if only is None or function_of(n) in only)
+    names = [n for n in names if n not in set(wanted["other_than"])]
     kept = set(random.Random(0).sample(names, min(len(names), wanted["sample"] or len(names))))
-    for name in names:
+    for name in data.exit_code_by_key:
         data.exit_code_by_key[name] = 1 if name in wanted["noticed"] else None if name in kept else 34
     data.save()
 """
@@ -138,7 +172,7 @@ for path in walk_mutatable_files():
     data.load()
     for name, code in data.exit_code_by_key.items():
         status = status_by_exit_code[code]
-        change = "" if status in ("killed", "skipped") else get_diff_for_mutant(name, path=path)
+        change = "" if status in ("killed", "skipped", "not checked") else get_diff_for_mutant(name, path=path)
         found[name] = [status, [line for line in change.splitlines() if line[:1] in "-+" and line[:3] not in ("---", "+++")]]
 json.dump(found, sys.stdout)
 """
@@ -153,12 +187,16 @@ class Mutant:
     change: tuple[str, ...]
 
     @property
+    def function(self) -> str:
+        """The changed function with its module and class."""
+        return self.name.rsplit("__mutmut_", 1)[0].replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
+
+    @property
     def place(self) -> tuple[str, str]:
         """(function, what is added to it), which stays when other mutants come and go."""
-        function = self.name.rsplit("__mutmut_", 1)[0].replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
         added = [line[1:].split("  #")[0].strip() for line in self.change if line[0] == "+"]
         removed = [line[1:].split("  #")[0].strip() for line in self.change if line[0] == "-"]
-        return function, " ".join(added or ["without", *removed])
+        return self.function, " ".join(added or ["without", *removed])
 
     def kind(self, equivalent: dict[tuple[str, str], str]) -> str:
         """ "noticed", "words", "equivalent" or "survived"."""
@@ -213,15 +251,18 @@ def critical(modules: list[str]) -> list[str]:
 def about(module: str) -> str:
     """What pytest's -k takes of tests that go through all mechanisms: those that a module concerns; "" for all tests.
 
-    A file shared by a family concerns the family.
+    A file shared by a family concerns the family, one of base classes beside the families their subclasses.
     """
     place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in _LAW]
     if not set(_LAW) & set(tests_of(module)):
         return ""
-    classes = dpviz.list_mechanisms().items()
-    ids = [name for name, kind in classes if kind.__module__ == ".".join(place.with_suffix("").parts)]
+    classes, dotted = dpviz.list_mechanisms().items(), ".".join(place.with_suffix("").parts)
+    if place.parent.name == "mechanisms":  # base classes of some mechanisms, or what all of them use
+        ids = [name for name, kind in classes if any(base.__module__ == dotted for base in kind.__mro__)]
+        return " or ".join([*ids, *own]) if 0 < len(ids) < len(classes) else ""
+    ids = [name for name, kind in classes if kind.__module__ == dotted]
     ids = ids or [name for name, kind in classes if kind.__module__.startswith(".".join(place.parent.parts) + ".")]
-    return " or ".join([*ids, *own]) if place.parent.name != "mechanisms" else ""
+    return " or ".join([*ids, *own])
 
 
 def configuration(module: str) -> str:
@@ -237,15 +278,29 @@ def configuration(module: str) -> str:
         "pytest_add_cli_args_test_selection": list(tests_of(module)),
     }
     lines = [f"{key} = [" + ", ".join(f"'{v}'" for v in value) + "]" for key, value in values.items()]
-    return "\n".join(["", "[tool.mutmut]", *lines, "use_git_change_detection = false", "track_dependencies = false", ""])
+    # a fresh server, as mutmut's own process has run the tests: a mutant would be given what functions with a cache remember
+    lines += ['process_isolation = "forkserver"', "use_git_change_detection = false", "track_dependencies = false"]
+    return "\n".join(["", "[tool.mutmut]", *lines, ""])
 
 
-def run(module: str, children: int, unfinished: Path, sample: int = 0, noticed: tuple[str, ...] = ()) -> list[Mutant]:
+def run(
+    module: str,
+    children: int,
+    unfinished: Path,
+    sample: int = 0,
+    noticed: tuple[str, ...] = (),
+    only: tuple[str, ...] | None = None,
+    seconds: float | None = None,
+    other_than: tuple[str, ...] = (),
+) -> list[Mutant]:
     """Tries mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on.
 
     Args:
         sample: how many are tried, chosen with a fixed seed; 0: all.
         noticed: names of those that count as noticed without being tried.
+        only: functions whose mutants are tried; None: all.
+        seconds: after which it stops; mutants that were not reached are "not checked".
+        other_than: names of those that are left out of the sample.
     """
     place = unfinished / module.removesuffix(".py").replace("/", ".")
     copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
@@ -255,23 +310,48 @@ def run(module: str, children: int, unfinished: Path, sample: int = 0, noticed: 
         shutil.copytree(ROOT, copy, ignore=ignore)
         with (copy / "pyproject.toml").open("a") as file:
             file.write(configuration(module))
-        _mutmut(copy, "-c", _PREPARE, json.dumps({"sample": sample, "noticed": noticed}))
+        wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than}
+        _mutmut(copy, "-c", _PREPARE, json.dumps(wanted))
         (copy / "complete").touch()
-    _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children))
-    if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
+    prepared = _outcomes(copy)
+    if all(mutant.outcome != "not checked" for mutant in prepared):  # mutmut takes nothing to do for a failure
+        shutil.rmtree(place)
+        return prepared
+    in_time = _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children), seconds=seconds)
+    if in_time and "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
         raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
-    answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
+    found = _outcomes(copy)
     shutil.rmtree(place)
+    return found
+
+
+def _outcomes(copy: Path) -> list[Mutant]:
+    """What mutmut says of all mutants in a copy, at any time after they were written."""
+    answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
     return [Mutant(name, outcome, tuple(change)) for name, (outcome, change) in json.loads(answer).items()]
 
 
-def _mutmut(copy: Path, *arguments: str) -> None:
-    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed."""
+def _mutmut(copy: Path, *arguments: str, seconds: float | None = None) -> bool:
+    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed.
+
+    Returns:
+        Whether it ended before so many seconds; otherwise it and its children were ended.
+    """
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        print(done.stdout[-3000:], file=sys.stderr)
-        done.check_returncode()
+    with subprocess.Popen(
+        command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=seconds is not None
+    ) as started:
+        try:
+            said, _ = started.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            started.kill()  # first, so that it takes no child for one that a mutant killed
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+            return False
+    if started.returncode:
+        print(said[-3000:], file=sys.stderr)
+        raise subprocess.CalledProcessError(started.returncode, command)
+    return True
 
 
 def state(module: str) -> str:
@@ -344,18 +424,24 @@ def try_module(module: str, options: argparse.Namespace) -> None:
             print(f"{module} has changed, or was never tried: try it without --again", file=sys.stderr)
             return
         sample, noticed = before.sample, tuple(m.name for m in before.tried if m.outcome in NOTICED)
+    other_than = tuple(m.name for m in read(kept(options.other_than, module)).tried) if options.other_than else ()
     try:
-        mutants = tuple(run(module, options.children, options.results / "unfinished", sample, noticed))
+        mutants = tuple(run(module, options.children, options.results / "unfinished", sample, noticed, other_than=other_than))
     except subprocess.CalledProcessError as error:
         print(f"{module} could not be tried: {error}", file=sys.stderr)
         return
     write(place, Tried(now.state, now.source, mutants))
 
 
+def equivalent() -> dict[tuple[str, str], str]:
+    """Mutants that change nothing that is promised -> why."""
+    lines = [line.split(" ## ") for line in EQUIVALENT.read_text().splitlines() if line and line[0] != "#"]
+    return {(function, code): reason for function, code, reason in lines}
+
+
 def report(modules: list[str], results: Path) -> float:
     """Prints the score of every module and the survivors; the share that was noticed in all of them."""
-    lines = [line.split(" ## ") for line in EQUIVALENT.read_text().splitlines() if line and line[0] != "#"]
-    equivalent = {(function, code): reason for function, code, reason in lines}
+    harmless = equivalent()
     total = {"noticed": 0, "survived": 0, "equivalent": 0, "words": 0}
     table, survivors = [], []
     for module in modules:
@@ -364,7 +450,7 @@ def report(modules: list[str], results: Path) -> float:
         if not mutants:
             table.append(f"{module:58} not tried")
             continue
-        kinds = [m.kind(equivalent) for m in mutants]
+        kinds = [m.kind(harmless) for m in mutants]
         counts = {kind: kinds.count(kind) for kind in total}
         total = {kind: total[kind] + counts[kind] for kind in total}
         survivors += [m for m, kind in zip(mutants, kinds, strict=True) if kind == "survived"]
@@ -389,6 +475,7 @@ def main() -> int:
     parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
     parser.add_argument("--results", type=Path, default=files.cache_folder() / "mutants", help="where results are kept")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="mutants of a module that are tried (default: all)")
+    parser.add_argument("--other-than", type=Path, metavar="FOLDER", help="leave out what runs kept there tried")
     parser.add_argument("--again", action="store_true", help="only mutants that nobody noticed, where tests alone have changed")
     parser.add_argument("--report", action="store_true", help="only show what was found before")
     options = parser.parse_args()

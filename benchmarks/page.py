@@ -29,6 +29,8 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 #: when the key was pressed, as the browser saw it: what the driver takes to press it does not count
 KEY = "addEventListener('keydown', event => { window.pressed = event.timeStamp }, true)"
+#: a chart as SVG; those that plotly draws would be ".js-plotly-plot"
+PICTURE = ".dpviz-picture svg"
 WAIT = """([before]) => new Promise((done, fail) => {
   const found = {};
   const frames = (name) => requestAnimationFrame(() => requestAnimationFrame(() => {
@@ -39,9 +41,9 @@ WAIT = """([before]) => new Promise((done, fail) => {
   const once = (name) => { if (!asked[name]) { asked[name] = true; frames(name); } };
   const look = () => {
     const said = document.querySelector('.st-key-headline')?.innerText ?? '';
-    const plot = document.querySelector('.js-plotly-plot');
+    const plot = document.querySelector(PICTURE);
     if (said !== before && said.startsWith('At ε') && plot) {
-      if (!plot.seen && plot.querySelector('.cartesianlayer path')) once('picture');  // drawn anew
+      if (!plot.seen && plot.querySelector('path')) once('picture');  // drawn anew
       if (!document.querySelector('[data-stale=true]')
           && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')) { once('picture'); once('whole'); }
     }
@@ -49,7 +51,7 @@ WAIT = """([before]) => new Promise((done, fail) => {
     if (performance.now() - window.pressed > 20000) fail(new Error('no new picture in 20 s')); else requestAnimationFrame(look);
   };
   look();
-})"""
+})""".replace("PICTURE", repr(PICTURE))
 
 
 def moves(page: Any, count: int, pause: float) -> np.ndarray:
@@ -59,7 +61,7 @@ def moves(page: Any, count: int, pause: float) -> np.ndarray:
     taken = []
     for k in range(count):
         before = page.locator(".st-key-headline").inner_text()
-        page.evaluate("for (const plot of document.querySelectorAll('.js-plotly-plot')) plot.seen = true")
+        page.evaluate(f"for (const plot of document.querySelectorAll({PICTURE!r})) plot.seen = true")
         page.keyboard.press("ArrowRight" if k % 20 < 10 else "ArrowLeft")
         taken.append(page.evaluate(WAIT, [before]))
         page.wait_for_timeout(1000 * pause)
@@ -100,7 +102,7 @@ def main() -> None:
                     page = browser.new_page(viewport={"width": 1280, "height": 900})
                     page.add_init_script(KEY)
                     page.goto(f"http://127.0.0.1:{port}/?{urlencode(query)}")
-                    page.wait_for_selector(".js-plotly-plot .main-svg", timeout=120_000)
+                    page.wait_for_selector(PICTURE, timeout=120_000)
                     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
                     page.wait_for_timeout(3000)
                     taken = moves(page, given.moves, given.pause)

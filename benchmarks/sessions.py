@@ -5,9 +5,10 @@
 Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
 moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
 draw themselves again (jobs under way) are asked for as a browser would. A wait is the time from a change to the end of the
-page's script; `--slow` is the share of people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on average
-between two changes of a person. It prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s
-with its address, errors shown on pages, and the files and threads of the server before and after.
+page's script; a result is the time to the first sentence of the new run, which a job may give later. `--slow` is the share of
+people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on average between two changes of a person. It
+prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
+pages, and the files and threads of the server before and after.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import asyncio
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -27,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -47,13 +49,19 @@ GONE = 200.0  # seconds in which everything of people who left has to be gone
 
 @dataclass
 class Waits:
-    """What people met: seconds by kind of change, and errors."""
+    """What people met: seconds by kind of change until the page's script had ended, and until its result; errors."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    results: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # until the sentence of the new run
     errors: list[str] = field(default_factory=list)
     long: list[str] = field(default_factory=list)  # kind, seconds and address of those above `LONG`
     cuts: int = 0
     kept: int = 0  # connections that were cut and found their session again
+
+
+def epsilon(query: dict[str, str]) -> float:
+    """The budget in an address."""
+    return float(query.get("epsilon", "1"))
 
 
 class Person:
@@ -62,10 +70,11 @@ class Person:
     def __init__(self, address: str, chance: random.Random, waits: Waits, slow: bool, thinks: float) -> None:
         self._address, self._chance, self._waits, self._slow, self._thinks = address, chance, waits, slow, thinks
         self._query: dict[str, str] = {}
-        self._page, self._session = "", ""
+        self._page, self._session, self._known = "", "", ""
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
+        self._said = ""  # the first sentence of a first page
         self._again: dict[str, asyncio.Task[None]] = {}
 
     async def live(self, until: float) -> None:
@@ -106,6 +115,7 @@ class Person:
         self._stop_asking()
         start = time.monotonic()
         self._over.clear()
+        self._said = ""
         await self._ask()
         try:
             await asyncio.wait_for(self._over.wait(), PATIENCE)
@@ -113,6 +123,16 @@ class Person:
             self._waits.errors.append(f"{kind}: no page after {PATIENCE:g} s ({self._query})")
         seconds = time.monotonic() - start
         self._waits.seconds[kind].append(seconds)
+        asked = f"At ε \\= {epsilon(query):g} "
+        try:
+            while self._said and not self._said.startswith(asked):  # what was there before, paler, while a job is at work
+                self._over.clear()
+                await asyncio.wait_for(self._over.wait(), PATIENCE)
+        except TimeoutError:
+            self._waits.errors.append(f"{kind}: no result after {PATIENCE:g} s ({self._query}), but {self._said!r}")
+        if self._said:
+            name = "result of a slow method" if query.get("mechanism") in SLOW else "result of a fast method"
+            self._waits.results[name].append(time.monotonic() - start)
         if seconds > LONG:
             self._waits.long.append(f"{seconds:.1f} s, {kind}: /{self._page}?{urlencode(query)}")
 
@@ -153,8 +173,15 @@ class Person:
             self._session = ""  # as a browser does, once it has the session again
             self._known = came
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            body = message.delta.new_element.markdown.body
+            if body.startswith("At ε") and "the model is right" in body:
+                self._said = body[:60]
             if message.delta.new_element.WhichOneof("type") == "exception":
                 self._waits.errors.append(f"{message.delta.new_element.exception.message[:200]} ({self._query} {self._page})")
+        elif kind == "page_info_changed":
+            written = dict(parse_qsl(message.page_info_changed.query_string))
+            if epsilon(written) == epsilon(self._query):  # else it is of the run before
+                self._query = written
         elif kind == "auto_rerun":
             part, every = message.auto_rerun.fragment_id, message.auto_rerun.interval
             if part not in self._again:
@@ -225,6 +252,7 @@ class Server:
             env=os.environ | {"PYTHONPATH": root, "DPVIZ_CACHE": str(folder)},
             stderr=self._log,
             stdout=self._log,
+            start_new_session=True,
         )
         end = time.monotonic() + PATIENCE
         while not self._answers():
@@ -261,11 +289,16 @@ class Server:
         """Its number, for a profiler."""
         return self._process.pid
 
+    def kill(self, number: int) -> int:
+        """Ends it by a signal; returns the exit code."""
+        self._process.send_signal(number)
+        code = self._process.wait(PATIENCE)
+        self._log.close()
+        return code
+
     def stop(self) -> None:
         """Ends it."""
-        self._process.terminate()
-        self._process.wait(PATIENCE)
-        self._log.close()
+        self.kill(signal.SIGTERM)
 
 
 def line(name: str, seconds: Sequence[float]) -> str:
@@ -280,6 +313,8 @@ def report(waits: Waits) -> None:
     for kind, seconds in sorted(waits.seconds.items()):
         print(line(kind, seconds))
     print(line("all", [s for seconds in waits.seconds.values() for s in seconds]))
+    for kind, seconds in sorted(waits.results.items()):
+        print(line(kind, seconds))
     print(f"{waits.cuts} connections cut, {waits.kept} found their session again; {len(waits.errors)} errors")
     for text in waits.long:
         print(f"  {text}")

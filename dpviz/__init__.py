@@ -12,10 +12,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dpviz.common.fingerprint import __version__
-
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
+    from dpviz.common.fingerprint import __version__
     from dpviz.common.validate import InvalidInput
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 #: first moment on, and its short answers take a moment only
 _HOMES = {
     "dpviz.auditing": ("AuditResult", "OneRunResult", "audit", "audit_one_run", "audit_run"),
+    "dpviz.common.fingerprint": ("__version__",),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),

@@ -12,7 +12,7 @@ answer = st.container()
 budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget)
 page.problems()
-over_epsilon.controls(own)
+over_epsilon.controls(own, spec)
 view = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec))
 if view is not None:
     with answer:
@@ -20,7 +20,7 @@ if view is not None:
         guessing.say(guessing.of(spec))
     over_epsilon.draw(view, own["of"].value(), theme)
     page.top_first()
-    over_epsilon.table(view)
+    over_epsilon.table(view, own["of"].value())
     payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
     with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
         scores.draw(view.outcome, own["threshold"], theme)

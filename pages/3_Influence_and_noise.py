@@ -43,7 +43,7 @@ if inspection is not None:
         person.readable(inspection, chosen)
     finder.draw(inspection, influence)
     with st.expander("Who pays: does privacy cost some groups of these rows more, and why?"):
-        over_epsilon.columns(own)
+        over_epsilon.columns(own, spec)
         payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
         links.to("Groups and scores", "These groups over ε", group=own["group"].value())
     with st.expander("Axes of the map"):

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from streamlit.components.v2 import manifest_scanner
 from support import LIMIT
+from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
+from dpviz.datasets.process import reading
 from dpviz.figures import style
 
 TESTS = Path(__file__).parent
@@ -31,6 +33,13 @@ manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.sca
 @pytest.fixture(params=["logistic", "svm"])
 def model_id(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _tables_without_a_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table is read without the process that reads it: to start one costs a second, and only some tests are about it."""
+    if request.node.get_closest_marker("reader_process") is None:
+        monkeypatch.setattr(reading, "run_child", read_here)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -122,12 +122,21 @@ def of_dp_agd(trial: Trial) -> Iterator[bool]:
     better.measure()
     better.measure_better(np.arange(trial.seeds))
     yield normal(better.noisy * np.sqrt(1 + built.gamma) / cal.noise_scale)
-    runs.choose()
-    lengths = np.linspace(0, built.longest, built.candidates + 1)
-    losses = 0.5 * problem.n * problem.lam * lengths**2  # those of the rows are all alike
-    gumbel = np.array([generator(substreams(s, 3)[2]).gumbel(size=len(lengths)) for s in streams])
-    chosen = lengths[np.argmin(losses - cal.details["gumbel_scale"] * gumbel, axis=1)]
-    yield bool(np.allclose(np.linalg.norm(runs.theta, axis=1), chosen, atol=1e-6))
+    choices = [generator(substreams(s, 3)[2]) for s in streams]
+    first, lengths = runs.noisy.copy(), np.linspace(0, built.longest, built.candidates + 1)
+    for step in range(3):
+        direction = runs.noisy / problem.n + problem.lam * runs.theta
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        reached = runs.theta[:, None] - lengths[:, None] * direction[:, None]
+        losses = 0.5 * problem.n * problem.lam * (reached**2).sum(axis=2)  # those of the rows are all alike
+        gumbel = np.array([rng.gumbel(size=len(lengths)) for rng in choices])
+        chosen = np.argmin(losses - cal.details["gumbel_scale"] * gumbel, axis=1)
+        runs.choose()
+        yield bool(np.allclose(runs.theta, reached[np.arange(trial.seeds), chosen], atol=1e-6)) and bool(runs.alive.all())
+        moved, better = np.flatnonzero(runs.fresh), runs.price / cal.details["rho_ng"]
+        runs.measure()
+        draws = runs.noisy[moved] * np.sqrt(better[moved])[:, None]
+        yield normal((np.hstack([first[moved], draws]) if step == 0 else draws) / cal.noise_scale)
 
 
 def of_dp_svrg(trial: Trial) -> Iterator[bool]:

@@ -30,8 +30,13 @@ def opened(name: str, **query: str) -> AppTest:
     return page
 
 
+def stills(page: AppTest) -> list[str]:
+    """The pictures that are drawn as SVG."""
+    return [one.proto.body for one in page.get("html") if one.proto.body.startswith('<div class="dpviz-picture')]
+
+
 def text(page: AppTest) -> str:
-    return "\n".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "")
+    return "\n".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "").replace("\u00a0", " ")
 
 
 def settled(page: AppTest) -> AppTest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 
 from dpviz.datasets.process.limits import Limits
@@ -21,6 +23,18 @@ def table(rows: int = 20, header: str = "age,job,label", row: Callable[[int], st
 def made(content: bytes, spec: TableSpec | None = None, limits: Limits = SMALL, **reading: object) -> Prepared:
     read = read_file(content, limits=limits, **reading)  # type: ignore[arg-type]
     return prepare(read.frame, spec or default_spec(read.frame), name="t", source="test", limits=limits, notes=read.notes)
+
+
+def read_here(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:
+    """What `reading.run_child` answers where a table is read, given by this process: no bounds on memory or time."""
+    assert module == "dpviz.datasets.process.child_read"
+    asked, _, text = content.partition(b"\n")
+    options = json.loads(asked)
+    tick()
+    read = read_file(text, limits=Limits(**options.pop("limits")), **options)
+    payload = io.BytesIO()
+    read.frame.to_parquet(payload, index=False)
+    return json.dumps({"notes": read.notes}).encode() + b"\n" + payload.getvalue()
 
 
 GOOD = table()

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from benchmarks.peers.serving import clock
 
 
@@ -119,8 +117,3 @@ def markdown(rows: Iterable[Row]) -> str:
         if row.notes:
             lines += ["", f"**{row.what}**", "", *(f"- {note}" for note in row.notes)]
     return "\n".join(lines) + "\n"
-
-
-def slope(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """Least-squares slope of log time over log size."""
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

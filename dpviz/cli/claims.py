@@ -85,7 +85,7 @@ def _show(name: str, finding: Finding) -> None:
     ]
     print(f"== {name}")
     for label, value in lines:
-        print(f"{label + ':':19}{value}")
+        print(f"{label + ': ':19}{value}")
 
 
 def _save(options: argparse.Namespace) -> int:

@@ -31,9 +31,14 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.experiments.resolve import dataset_of, resolve
 
     spec = one_run.run_spec(options)
-    dataset = dataset_of(resolve(spec).spec)
+    resolved = resolve(spec)
+    dataset = dataset_of(resolved.spec)
     column = one_run.own(options, "group")
-    name = groups.suggested(dataset) if column is None else one_of("--group", column, groups.columns(dataset))
+    name = (
+        groups.suggested(dataset, dataset.n - resolved.n_train)
+        if column is None
+        else one_of("--group", column, groups.columns(dataset))
+    )
     if not name:
         raise InvalidInput("--group", "this dataset has no column to group by", "Choose another dataset.")
     cuts = one_run.own(options, "cuts")
@@ -48,10 +53,11 @@ def run(options: argparse.Namespace) -> int:
     for measure in groups.MEASURES:
         private = report.curves(measure).set_index("group")["mean"]
         table[measure] = table["group"].map(private)
-        table[f"{measure}_non_private"] = table["group"].map(report.baseline("non-private", measure))
+        for model in ("non-private", "majority"):
+            table[f"{measure}_{model.replace('-', '_')}"] = table["group"].map(report.baseline(model, measure))
     gap = report.gaps()
     values: dict[str, Any] = {
-        "run": answers.run(resolve(spec)),
+        "run": answers.run(resolved),
         "column": name,
         "groups": table,
         "gap": None if gap.empty else float(gap["mean"].iloc[0]),

@@ -25,15 +25,19 @@ def run(options: argparse.Namespace) -> int:
 
     from dpviz.experiments import guarantees
     from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.setup import setup_for
 
     spec = one_run.run_spec(options)
     chosen = metrics.chosen(options.metric)
     measured: Mapping[str, pd.DataFrame] = {}
+    baselines: dict[str, dict[str, float]] = {}
     if chosen:
         bar = Bar()
         *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen])
         bar.end()
         promises, measured = last.found, last.metrics
+        base = setup_for(spec).baselines_in([metric.id for metric in chosen])
+        baselines = {str(model): {m.id: float(base.at[model, m.column]) for m in chosen} for model in base.index}
     else:
         promises = guarantees.guarantees(spec)
     methods: list[dict[str, Any]] = []
@@ -48,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
     if options.json:
-        answers.document({"run": answers.run(resolve(spec)), "methods": methods}, "guarantees")
+        answers.document({"run": answers.run(resolve(spec)), "methods": methods, "baselines": baselines}, "guarantees")
         return 0
     rows = []
     for method in methods:
@@ -56,5 +60,6 @@ def run(options: argparse.Namespace) -> int:
         proved = promise["proved"]["epsilon"] if promise and promise["proved"] else None
         status = promise["status"] if promise else method["refusal"]
         rows.append({"mechanism": method["mechanism"], "proved_epsilon": proved, **method["metrics"], "status": status})
+    rows += [{"mechanism": model, "proved_epsilon": None, **values, "status": ""} for model, values in baselines.items()]
     print(answers.table(pd.DataFrame(rows)))
     return 0

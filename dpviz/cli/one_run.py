@@ -24,6 +24,7 @@ _OPTIONS = {
     "seed": "seed of the noise",
     "intercept": "true or false",
     "folds": "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k",
+    "published-split": "true: test on the rows that the publisher set aside, such as adult.test",
     "row-scaling": "how rows get into the unit ball: unit, clip, bound or largest",
 }
 

@@ -11,13 +11,15 @@ from typing import Any
 from dpviz.common.validate import InvalidInput, number_from_text
 
 STANDARD_INPUT = "-"
+_HEADER = {"names": True, "data": False}
+DELIMITER_NAMES = ("comma", "semicolon", "tab", "vertical bar", "white space")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say how a table is read."""
     group = parser.add_argument_group("a table of your own", "A TOML file beside the table may say the same; options win.")
     group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
-    group.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252; found by default")
+    add_reading(group)
     group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
     group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
     group.add_argument(
@@ -31,24 +33,41 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_reading(parser: argparse._ActionsContainer) -> None:
+    """Adds the options that say how the text of a table is read."""
+    parser.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252; found by default")
+    parser.add_argument("--header", choices=_HEADER, help="what the first line holds; found by default")
+    parser.add_argument("--delimiter", metavar="NAME", help=f"{', '.join(DELIMITER_NAMES)}; found by default")
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_reading` say."""
+    how = {
+        "encoding": options.encoding,
+        "header": None if options.header is None else _HEADER[options.header],
+        "delimiter": options.delimiter,
+    }
+    return {name: value for name, value in how.items() if value is not None}
+
+
 def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
     """The dataset's name: that of the table that was named, else what --dataset says.
 
     Raises:
         InvalidInput: the table cannot be read, or both are given, or options for a table without one.
     """
-    how = _how(options)
+    how, text = _how(options), reading(options)
     if file is None:
-        if how:
-            raise InvalidInput(f"--{next(iter(how))}", "says how a table is read, and none is named", "Name a file, or - .")
+        for name in (*text, *how):
+            raise InvalidInput(f"--{name}", "says how a table is read, and none is named", "Name a file, or - .")
         return None if options.dataset is None else str(options.dataset)
     if options.dataset is not None:
         raise InvalidInput("--dataset", "cannot go with a file", "Give one of them.")
     from dpviz.datasets.sources import own
 
     if file == STANDARD_INPUT:
-        return own.hold(own.from_file(None, sys.stdin.buffer.read(), **how))
-    return own.hold(own.from_file(Path(file), **how))
+        return own.hold(own.from_file(None, sys.stdin.buffer.read(), reading=text, **how))
+    return own.hold(own.from_file(Path(file), reading=text, **how))
 
 
 def shown(dataset: str, file: str | None) -> str:
@@ -58,7 +77,6 @@ def shown(dataset: str, file: str | None) -> str:
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
     how = {
-        "encoding": options.encoding,
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),

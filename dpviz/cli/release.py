@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli import answers, one_run
+from dpviz.cli import answers, one_run, own_file
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -35,6 +35,7 @@ def add(commands: Any) -> None:
     predict = commands.add_parser("predict", help="predict the labels of new rows with a released model")
     predict.add_argument("model", metavar="FOLDER", help="a folder that `dpviz release` wrote")
     predict.add_argument("rows", metavar="TABLE.csv", help="new rows; - reads standard input")
+    own_file.add_reading(predict)
     answers.add(predict)
     predict.set_defaults(command=_predict)
 
@@ -86,7 +87,8 @@ def _predict(options: argparse.Namespace) -> int:
 
     model = load_model(options.model)
     piped = options.rows == "-"
-    frame = own.rows_in(None if piped else Path(options.rows), sys.stdin.buffer.read() if piped else None)
+    content = sys.stdin.buffer.read() if piped else None
+    frame = own.rows_in(None if piped else Path(options.rows), content, reading=own_file.reading(options))
     said: list[str] = []
     labels = model.predict(frame, said)
     if options.json:

@@ -5,13 +5,13 @@ It loads nothing but the standard library before it listens to signals.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
+from typing import Any, NoReturn
 
 
 def main() -> int:
@@ -20,13 +20,38 @@ def main() -> int:
         signal.signal(number, _stop)
     from dpviz.cli.main import main as command
 
+    if sys.argv[1:2] in ([], ["app"]) or sys.argv[1].startswith("-"):  # the app is what is meant without a command
+        _serve(command)
     return command()
 
 
+def _serve(command: Callable[[], int]) -> NoReturn:
+    # its threads may be at work still: Python aborts now and then where they meet an interpreter that is being taken apart
+    try:
+        code = command()
+    except SystemExit as end:  # Streamlit ends so
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    _leave(code)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
+    with suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\n")  # a progress bar has no end of line
+    _leave(128 + number)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends this process and its children."""
     # not by an exception: one that is raised in a finaliser or a callback is printed and lost, and one that is raised in
     # joblib waits for its workers. Whatever was finished is on the disk
-    for child in multiprocessing.active_children():
+    alive: Callable[[], list[Any]] | None = getattr(sys.modules.get("multiprocessing"), "active_children", None)
+    for child in () if alive is None else alive():
         if child.pid is not None:
             with suppress(OSError):  # joblib's processes have no working `kill`
                 os.kill(child.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
@@ -35,7 +60,4 @@ def _stop(number: int, frame: FrameType | None) -> None:
             call: Callable[[], None] | None = getattr(sys.modules[module], clean_up, None)  # None while it is being loaded
             if call is not None:
                 call()
-    with suppress(OSError):
-        if os.isatty(2):
-            os.write(2, b"\n")  # a progress bar has no end of line
-    os._exit(128 + number)
+    os._exit(code)

@@ -60,6 +60,7 @@ def add(commands: Any) -> None:
         ("seed", "seed of the noise"),
         ("intercept", "true or false"),
         ("folds", "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k"),
+        ("published-split", "true: test on the rows that the publisher set aside, such as adult.test"),
         ("row-scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
     ):
         sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
@@ -121,8 +122,12 @@ def run(options: argparse.Namespace) -> int:
     if tables:
         table = in_order(pd.concat(tables, ignore_index=True), spec)
         for metric in wanted:
+            beside = "; ".join(
+                f"{model} {_number(float(table[f'{prefix}_{metric.column}'].iloc[0]))}"
+                for model, prefix in (("non-private", "non_private"), ("majority", "majority"))
+            )
             for row in summarise(table, metric.column).itertuples():
-                print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}", file=sys.stderr)
+                print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}; {beside}", file=sys.stderr)
         _save(table, out, kept=store is not None, quiet=options.json)
     if options.json:
         lost_cells = [{"epsilon": epsilon, "problem": " ".join(str(p).split())} for epsilon, p in missing]
@@ -132,7 +137,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _mean(metric: Metric, value: float) -> str:
     """ "balanced accuracy 0.8123", or that it has no value."""
-    return f"{metric.within} {'has no value' if math.isnan(value) else f'{value:.4f}'}"
+    return f"{metric.within} {_number(value)}"
+
+
+def _number(value: float) -> str:
+    return "has no value" if math.isnan(value) else f"{value:.4f}"
 
 
 def _cross_validated(
@@ -177,6 +186,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     """
     from dpviz.experiments.curves import grid
     from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.settings import SETTINGS
     from dpviz.experiments.spec import RunSpec
     from dpviz.experiments.sweep import SweepSpec
     from dpviz.mechanisms import get_mechanism
@@ -191,7 +201,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows
-    names = ("dataset", "model", "seeds", "delta", "lam", "split_seed", "seed", "intercept", "row_scaling", "folds")
+    names = [name for name in SETTINGS if name not in ("mechanism", "epsilon")]  # a sweep has several
     texts = {name: value for name in names if (value := getattr(options, name)) is not None}
     read = RunSpec.from_query(texts)
     values |= {name: getattr(read, name) for name in texts}
@@ -291,11 +301,32 @@ def _backend(name: str, scheduler: str | None) -> Iterator[bool]:
             raise InvalidInput("--scheduler", f"means nothing to the backend {name!r}", "Add --backend dask.")
         # a tracker process of joblib tidies up after workers that were killed, and would say so beside our one line
         os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-        with parallel_config(backend=name):
+        with parallel_config(backend=name), _silent_workers():
             yield False
         return
     with _client(scheduler) as client, parallel_config(backend="dask", client=client):
         yield True
+
+
+@contextlib.contextmanager
+def _silent_workers() -> Iterator[None]:
+    """Starts workers without this call's standard output.
+
+    A worker that is being started while this call is killed would print a traceback there.
+    """
+    sys.stdout.flush()
+    try:
+        own = os.dup(1)
+    except OSError:  # it is closed
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        yield
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
 
 
 @contextlib.contextmanager

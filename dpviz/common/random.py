@@ -68,11 +68,11 @@ def poisson_batches(n: int, rate: float) -> Batches:
 
         def dense(t: int) -> Index:
             bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            chosen = bits < coarse
+            near = np.flatnonzero(bits <= coarse)
             # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-            ties = np.flatnonzero(bits == coarse)
-            chosen[ties] = rng.integers(0, 2**16, len(ties)) < fine
-            return np.flatnonzero(chosen)
+            ties = np.flatnonzero(bits[near] == coarse)
+            missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
+            return np.delete(near, missed) if len(missed) else near
 
         if rate >= 1:
             return lambda t: everything

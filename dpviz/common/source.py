@@ -8,7 +8,9 @@ other text is code: where it is not certain that a text is only shown, a change 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+import gc
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 #: parts of a syntax node that mean nothing
@@ -18,11 +20,28 @@ _GROWS = ("append", "extend", "insert")
 
 def meanings(sources: dict[str, bytes]) -> dict[str, str]:
     """The meaning of each module by its path, as text; equal for modules that differ in words only."""
-    trees = {name: ast.parse(source) for name, source in sources.items()}
+    with _uncollected():
+        trees = {name: ast.parse(source) for name, source in sources.items()}
     places = Places()
     for tree in trees.values():
         places.collect(tree)
     return {name: _Reader(places).read(tree) for name, tree in trees.items()}
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected meanwhile.
+
+    Python 3.11 keeps one count of depth for all threads that make syntax trees. Only a collection lets another thread, such as
+    a visitor's whose page is being read, run in the middle of a tree; then the count is wrong, and a SystemError says so.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @dataclass

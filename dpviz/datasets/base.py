@@ -55,6 +55,7 @@ class Dataset:
             were in it from the start, so that no scaling changes them.
         scaling: how they were brought into the ball, one of `dpviz.datasets.table.encoding.SCALINGS`.
         beside: (n, columns) of the table that are not trained on, for groups; None where there are none.
+        published_test: (n,) which rows are the test part that the publisher set aside; None where there is none.
         encoder: how readable rows become features, for new rows; None where that is not known.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
@@ -77,6 +78,7 @@ class Dataset:
     encoder: Encoder | None = None
     session_only: bool = False
     beside: pd.DataFrame | None = None
+    published_test: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -183,17 +185,20 @@ class Dataset:
             return np.ones(self.n)
         return row_factors(self.norms, scaling, self.frame.shape[1] - 1)
 
-    def split(self, seed: int = 0, folds: int = 0) -> Split:
-        """A seeded 80/20 split by row id, n_train = floor(0.8 n); or one fold of a k-fold cross validation.
+    def split(self, seed: int = 0, folds: int = 0, published: bool = False) -> Split:
+        """A seeded 80/20 split by row id, n_train = floor(0.8 n); or one fold of a k-fold cross validation; or the publisher's.
 
         Args:
             seed: of the permutation; with folds, split `seed` is fold seed mod k of permutation seed // k.
             folds: k, 0 for the 80/20 split. All k test parts have ceil(n/k) rows, so that n_train is the same; where k does
                 not divide n, a few rows are in two of them.
+            published: the split that the rows were published with, whatever the seed; without folds.
 
         Raises:
-            InvalidInput: one part holds one class only.
+            InvalidInput: one part holds one class only, or there is no published split.
         """
+        if published:
+            return self._published()
         whole("split_seed", seed, 0, 2**32 - 1)
         order = np.random.default_rng(seed // folds if folds else seed).permutation(self.n)
         cut = train_size(self.n, folds)
@@ -205,6 +210,18 @@ class Dataset:
                 "split_seed", f"with {seed} the training part of {self.name!r} has one class only", "Choose another split_seed."
             )
         return split
+
+    def train_size(self, folds: int = 0, published: bool = False) -> int:
+        """Training rows of `split`; where there is no published split, those without it."""
+        if published and self.published_test is not None:
+            return int((~self.published_test).sum())
+        return train_size(self.n, folds)
+
+    def _published(self) -> Split:
+        if self.published_test is None:
+            fix = 'Leave it off. The set "adult" has one where adult.data and adult.test are in the data folder.'
+            raise InvalidInput("published_split", f"{self.name!r} comes without a test part of its own", fix)
+        return Split(np.flatnonzero(~self.published_test), np.flatnonzero(self.published_test))
 
 
 def train_size(n: int, folds: int = 0) -> int:

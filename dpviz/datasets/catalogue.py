@@ -16,7 +16,8 @@ from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.common.words import Words
 from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.sources import own
+from dpviz.datasets.process.reading import Passing
+from dpviz.datasets.sources import own, remote
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import SCALINGS
 
@@ -81,6 +82,9 @@ def dataset(
     missing: str = "drop",
     defaults: Mapping[str, float | str] | None = None,
     data_norm: float | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Dataset:
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
@@ -101,28 +105,27 @@ def dataset(
         defaults: value for gaps by column.
         data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones shortened, instead of
             scaling columns, so that nothing is read from the rows.
+        header: of a file: whether its first line holds names; found by default.
+        delimiter: of a file: a sign or its name, such as "semicolon"; found by default.
+        encoding: of a file's text, such as "utf-16" or "cp1252"; found by default.
 
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
-    how: dict[str, Any] = {
-        "target": target,
-        "positive": [positive] if positive is not None and not isinstance(positive, list | tuple) else positive,
-        "above": above,
-        "columns": columns,
-        "drop": drop,
-        "ranges": ranges,
-        "categories": categories,
-        "missing": missing,
-        "defaults": defaults,
-    }
+    positive = [positive] if positive is not None and not isinstance(positive, list | tuple) else positive
+    how: dict[str, Any] = {"target": target, "positive": positive, "above": above, "columns": columns, "drop": drop}
+    how |= {"ranges": ranges, "categories": categories, "missing": missing, "defaults": defaults}
+    reading = {"header": header, "delimiter": delimiter, "encoding": encoding}
+    reading = {name: value for name, value in reading.items() if value is not None}
     if not isinstance(data, str | Path):
+        for name in reading:
+            raise InvalidInput(name, "says how a file is read, and rows were given", "Leave it out, or give a path.")
         return load_dataset(own.hold(own.from_values(data, y, data_norm=data_norm, **how)))
     if y is not None or data_norm is not None:
         raise InvalidInput("y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first.")
     if missing == "drop":
         del how["missing"]  # a file beside the table may say otherwise
-    return load_dataset(own.hold(own.from_file(Path(data), **how)))
+    return load_dataset(own.hold(own.from_file(Path(data), reading=reading, **how)))
 
 
 def name_of(value: object) -> object:
@@ -207,8 +210,14 @@ def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
     # what is wrong with a file is kept too, so that nobody reads it again before it changes
     try:
         return source.load(name, intercept)
+    except Passing:
+        raise
     except InvalidInput as error:
-        return error.bare()
+        sets = remote.read_from(name)
+        if not sets:
+            return error.bare()
+        fix: Words = f"As it was published, this file is the dataset {' or '.join(sets)}: choose that one. {error.fix}"
+        return InvalidInput(error.field, error.cause, fix)
 
 
 def _source(name: str) -> Source:

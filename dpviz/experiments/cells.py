@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from typing import Any
 
 import pandas as pd
@@ -82,6 +85,23 @@ def _attempt(cell: Cell) -> pd.DataFrame:
     return cell.attempt(monitor)
 
 
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that are started here do not listen to Ctrl-C, which reaches them too: their parent ends them.
+
+    While they are being loaded they would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # whoever starts it listens to Ctrl-C again afterwards
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C in the meantime comes now
+
+
 def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
     """(cell, its table, whether it was computed: a cluster may fail to)."""
     from joblib import Parallel, delayed
@@ -101,7 +121,8 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
     left, deaths = list(cells), 0
     while left:
-        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
+        with _without_interrupts():
+            tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
         try:
             for table in tables:
                 cell = left.pop(0)

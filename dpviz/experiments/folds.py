@@ -21,9 +21,11 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
     Every split has a noise seed of its own: shared noise would not average out over the splits.
 
     Raises:
-        InvalidInput: fewer than two splits in all, or too many.
+        InvalidInput: fewer than two splits in all, or too many; or the published split, which is one.
     """
     repeats = whole("repeats", repeats, 1, 1000)
+    if spec.published_split:
+        raise InvalidInput("repeats", "the published split is one split", "Leave one of the two out.")
     count = repeats * (spec.folds or 1)
     if count < 2:
         raise InvalidInput("repeats", "one split alone has no spread", "Give folds, or at least two repeats.")

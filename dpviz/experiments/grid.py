@@ -17,7 +17,8 @@ from dpviz.experiments.setup import setting_of
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Knob, Number
 
-LAM = Number(label="Regularisation λ", help="Weight of |θ|²/2 beside the mean loss.", low=1e-6, high=1.0, log=True)
+#: useful values lie further apart than those of other settings: a rare class may need a hundredth of the default
+LAM = Number(label="Regularisation λ", help="Weight of |θ|²/2 beside the mean loss.", low=1e-6, high=1.0, log=True, ratio=4.0)
 STEPS = 7
 SEEDS = 5
 
@@ -61,6 +62,19 @@ class Grid:
 def declared(spec: RunSpec) -> dict[str, Knob]:
     """What can be tuned: the mechanism's knobs and the regularisation."""
     return {**spec.build().knobs(), "lam": LAM}
+
+
+def first_pair(spec: RunSpec) -> tuple[str, str] | None:
+    """Two settings to begin a search with, None where there are not two: one of the method, and λ, which no rule chooses.
+
+    Of automatic settings the last one: methods declare the length of their steps after the number of steps, and only rows can
+    tell how far it may be above what is stable for all rows.
+    """
+    own = spec.build().knobs()
+    if not own:
+        return None
+    automatic = [name for name, knob in own.items() if knob.automatic]
+    return (automatic[-1] if automatic else next(iter(own))), "lam"
 
 
 def present(spec: RunSpec, name: str) -> Any:

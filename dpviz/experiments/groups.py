@@ -19,7 +19,6 @@ from pandas.api.types import is_numeric_dtype
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.common.words import Words
 from dpviz.datasets import Dataset
-from dpviz.datasets.base import train_size
 from dpviz.experiments.curves import QUANTILES
 from dpviz.experiments.measure import chances_right
 from dpviz.experiments.releases import Release, Releases
@@ -78,19 +77,22 @@ def columns(dataset: Dataset) -> dict[str, bool]:
     return {str(name): is_numeric_dtype(table[name]) for name in table}
 
 
-def suggested(dataset: Dataset) -> str:
-    """The first column, text before numbers, that makes at least two groups of about `SMALL` test rows; "" where none does."""
-    is_number = columns(dataset)
+def suggested(dataset: Dataset, tested: int | None = None) -> str:
+    """The first column, text before numbers, that makes at least two groups of about `SMALL` test rows; "" without columns.
+
+    Args:
+        tested: number of test rows; None for those of the 80/20 split.
+    """
+    is_number, tested = columns(dataset), _tested(dataset, tested)
     for name in sorted(is_number, key=lambda name: is_number[name]):
-        sizes = np.bincount(group(dataset, Grouping(name)).index)
-        if np.sum(sizes * _tested(dataset.n) >= SMALL * dataset.n) >= 2:
+        sizes = np.bincount(group(dataset, Grouping(name), tested).index)
+        if np.sum(sizes * tested >= SMALL * dataset.n) >= 2:
             return name
     return next(iter(is_number), "")
 
 
-def _tested(n: int) -> int:
-    """Test rows of n in an 80/20 split."""
-    return n - train_size(n)
+def _tested(dataset: Dataset, tested: int | None) -> int:
+    return dataset.n - dataset.train_size() if tested is None else tested
 
 
 def _quantiles(numbers: np.ndarray, shares: tuple[float, ...]) -> tuple[float, ...]:
@@ -108,8 +110,11 @@ def _table(dataset: Dataset) -> pd.DataFrame:
     return used if dataset.beside is None else pd.concat([used, dataset.beside.set_axis(used.index)], axis=1)
 
 
-def group(dataset: Dataset, grouping: Grouping) -> Groups:
+def group(dataset: Dataset, grouping: Grouping, tested: int | None = None) -> Groups:
     """Puts all rows into groups.
+
+    Args:
+        tested: number of test rows; None for those of the 80/20 split. Few of them make fewer groups of a number.
 
     Raises:
         InvalidInput: an unknown column, cuts of a column of text, or cuts that are not finite and rising.
@@ -124,7 +129,7 @@ def group(dataset: Dataset, grouping: Grouping) -> Groups:
     if not is_number[grouping.column] or (not cuts and values.nunique() <= MOST):
         return _by_value(values, grouping)
     if not cuts:
-        shares = (0.25, 0.5, 0.75) if _tested(dataset.n) >= 4 * SMALL else (0.5,)
+        shares = (0.25, 0.5, 0.75) if _tested(dataset, tested) >= 4 * SMALL else (0.5,)
         cuts = _quantiles(values.to_numpy(float), shares)
     numbers = values.to_numpy(float)
     index = np.searchsorted(np.asarray(cuts), numbers, side="right")
@@ -245,7 +250,7 @@ def report(made: Releases, grouping: Grouping) -> GroupReport:
         InvalidInput: see `group`.
     """
     setup = setup_for(made.spec)
-    groups = group(setup.dataset, grouping)
+    groups = group(setup.dataset, grouping, len(setup.split.test))
     parts = [_draws(setup, groups, release) for release in made.at]
     label = 1.0 if setup.problem.rows.y.sum() >= 0 else -1.0
     base = {

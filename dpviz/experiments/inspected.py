@@ -136,6 +136,7 @@ def fit_key(spec: RunSpec) -> str:
         intercept=spec.intercept,
         row_scaling=spec.row_scaling,
         folds=spec.folds,
+        published_split=spec.published_split,
         seeds=1,
     )
     return resolve(fit).key()

@@ -79,7 +79,11 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     if cost.noise >= cost.training:
         return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
     by_hand = _by_hand(mechanism, params)
-    fix = f"Most is lost to training: leave {by_hand} automatic." if by_hand else _FIXES[Cause.TRAINING]
+    fix = _FIXES[Cause.TRAINING]
+    if by_hand:
+        fix = f"Most is lost to training: leave {by_hand} automatic."
+    elif not issubclass(get_mechanism(mechanism), CountsSteps):
+        fix = "Most is lost by what the method does beside noise. Its settings are below Advanced in the sidebar."
     return NoBetter(worse, Cause.TRAINING, fix)
 
 

@@ -94,7 +94,7 @@ def who_pays(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> Pa
         InvalidInput: see `group`; or the model has no influence.
     """
     setup = setup_for(spec)
-    groups = group(setup.dataset, grouping)
+    groups = group(setup.dataset, grouping, len(setup.split.test))
     inspected_run = inspect(spec, part(monitor, 0.0, 0.7))
     influence = row_influence(spec).newton_norm
     rows = inspected_run.rows

@@ -26,7 +26,8 @@ class ResolvedRun:
 
     Attributes:
         spec: the run, its dataset under the catalogue's one spelling; an automatic delta is still None.
-        n_train: training rows, public: 80 % of the rows that are left when gaps are dealt with.
+        n_train: training rows, public: of the rows that are left when gaps are dealt with, 80 %, all folds but one, or what the
+            publisher did not set aside.
         budget: (epsilon, delta), an automatic delta filled in.
     """
 
@@ -68,11 +69,12 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
 
     Args:
         spec: any run.
-        problems: where given, what does not fit is reported here and replaced: the dataset, the mechanism and the model
-            by the defaults of `RunSpec`, delta by the automatic one. Otherwise the first problem raises.
+        problems: where given, what does not fit is reported here and replaced: the dataset, the split, the mechanism and the
+            model by the defaults of `RunSpec`, delta by the automatic one. Otherwise the first problem raises.
 
     Raises:
-        InvalidInput: the dataset is not there or cannot be read, delta is not below 1/n, or the mechanism refuses the model.
+        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, or the
+            mechanism refuses the model.
     """
 
     def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
@@ -85,6 +87,11 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         spec, n = _with_rows(spec)
     except InvalidInput as problem:
         spec, n = _with_rows(instead(problem, dataset=RunSpec.dataset))
+    if spec.published_split:
+        try:
+            n = _published_rows(spec)
+        except InvalidInput as problem:
+            spec = instead(problem, published_split=False)
     try:
         check_delta(spec.delta, n)
     except InvalidInput as problem:
@@ -95,6 +102,13 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
             refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
             spec = instead(refused, **defaults)
     return ResolvedRun(spec, n, row_budget(spec.epsilon, spec.delta, n))
+
+
+def _published_rows(spec: RunSpec) -> int:
+    """Training rows of the published split."""
+    if spec.folds:
+        raise InvalidInput("published_split", "cannot go with folds", "Give 0 folds, or leave the published split off.")
+    return len(load_dataset(spec.dataset).split(published=True).train)
 
 
 def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:

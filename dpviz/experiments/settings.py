@@ -163,6 +163,11 @@ SETTINGS: dict[str, Knob] = {
         low=0,
         high=100,
     ),
+    "published_split": Switch(
+        label="Published split",
+        help="Test on the rows that the publisher set aside, such as adult.test, and train on all others. The split seed has "
+        "no effect then.",
+    ),
     "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
     "row_scaling": Choice(
         label="Row scaling",

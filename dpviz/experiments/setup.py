@@ -138,10 +138,11 @@ def setup_for(spec: RunSpec) -> Setup:
     """
     spec = resolve(spec).spec
     dataset = dataset_of(spec)
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.row_scaling, spec.split_seed, spec.folds, spec.model, spec.lam)
+    cut = (spec.split_seed, spec.folds, spec.published_split)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.row_scaling, *cut, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
-        split = dataset.split(spec.split_seed, spec.folds)
+        split = dataset.split(*cut)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
             if other.dataset is dataset and np.array_equal(other.split.train, split.train):

@@ -36,6 +36,7 @@ class RunSpec:
         intercept: whether the data has the constant feature.
         row_scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
+        published_split: whether the test part is the one that the rows were published with, such as adult.test.
 
     Raises:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
@@ -54,6 +55,7 @@ class RunSpec:
     intercept: bool = True
     row_scaling: str = "unit"
     folds: int = 0
+    published_split: bool = False
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:

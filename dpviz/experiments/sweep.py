@@ -53,6 +53,7 @@ class SweepSpec:
     row_scaling: str = "unit"
     folds: int = 0
     metrics: Sequence[str] = ()
+    published_split: bool = False
 
     def __post_init__(self) -> None:
         named = _named(self.mechanisms)
@@ -97,6 +98,7 @@ class SweepSpec:
             intercept=self.intercept,
             row_scaling=self.row_scaling,
             folds=self.folds,
+            published_split=self.published_split,
         )
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack
+from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack, tens
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def accuracy_distribution(
             _mean(values, look, theme, f"mean %{{x:{digits}}}{sign}<extra></extra>"),
         ],
         height=340,
-        x={"title": title, "range": span, "ticksuffix": sign},
+        x={"title": title, "range": span, "ticksuffix": sign} | tens(low, shares=shares),
         y={"visible": False, "range": [-1.1, max(6.0, y.max(initial=0) + 1.5)]},
         shapes=[shape for shape, _ in lines],
         annotations=[note for _, note in lines],

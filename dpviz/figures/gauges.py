@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, tens
 
 ROW = 140  # pixels of one gauge with its labels
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
@@ -103,7 +103,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
         theme,
         [*traces, *notes],
         height=ROW * len(rows) + 60,
-        x={"range": [low, high], "ticksuffix": " %" if shares else ""},
+        x={"range": [low, high], "ticksuffix": " %" if shares else ""} | tens(low, shares=shares),
         y={"visible": False, "range": [-0.62, len(rows) - 1 + 0.42]},
         barmode="overlay",
         shapes=shapes,

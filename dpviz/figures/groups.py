@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.figures.labels import LINE, SIGN, Label, beside, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
 _PLOT = 240  # pixels from axis to axis
+_NAME, _WIDTH = 26, 13  # signs of a name beside the plot, and of one line of it
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,17 @@ def groups(
     here: float,
     ghost: tuple[float, Sequence[float]] | None = None,
     shares: bool = True,
+    narrow: bool = False,
 ) -> go.Figure:
     """Values of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
+
+    Each group's name stands at the right, tied to its line.
 
     Args:
         here: the epsilon of the page, marked.
         ghost: epsilon of another run, and its value for each line: rings called A.
         shares: whether values are drawn in percent; otherwise as they are.
+        narrow: whether there is no room for names beside the lines; they stand above the plot then.
     """
     unit, shown = (100, "%{y:.1f} %") if shares else (1, "%{y:.2f}")
     traces: list[Trace] = []
@@ -69,8 +75,29 @@ def groups(
         rings = [unit * v for v in ghost[1]]
         traces.append(_rings([ghost[0]] * len(lines), rings, [line.look.colour for line in lines], theme))
         values += ghost[1]
-    entries = len(lines) + (ghost is not None)
-    return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True, shares=shares)
+    if narrow:
+        entries = len(lines) + (ghost is not None)
+        return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True, shares=shares)
+    if ghost is not None:
+        rung = max(range(len(lines)), key=lambda k: ghost[1][k] if math.isfinite(ghost[1][k]) else -math.inf)
+        traces[-1] |= {"text": ["A" if k == rung else "" for k in range(len(lines))]}
+        traces[-1] |= {"mode": "markers+text", "textposition": "top center"}
+    names = [
+        Label(_cut(line.name), math.log10(1.9 * last), unit * end, line.look.colour)
+        for line, end in ((line, _end(line)) for line in lines)
+        if math.isfinite(end)
+    ]
+    return _figure(traces, values, lines[0].points, theme, here, entries=0, top=True, shares=shares, names=names)
+
+
+def _end(line: GroupLine) -> float:
+    """Where a group's name is tied to: its non-private value, or its last one."""
+    return line.non_private if math.isfinite(line.non_private) else float(line.points["mean"].iloc[-1])
+
+
+def _cut(name: str) -> str:
+    """A name that takes two lines at most beside the plot."""
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
 
 
 def _rings(epsilon: Sequence[float], values: Sequence[float], colours: Sequence[str], theme: Theme) -> Trace:
@@ -224,12 +251,18 @@ def _figure(
     entries: int,
     top: bool,
     shares: bool,
+    names: Sequence[Label] = (),
 ) -> go.Figure:
+    """Lines over epsilon, with a legend of `entries` above the plot, or `names` right of it."""
     ends = (float(points["epsilon"].min()), float(points["epsilon"].max()))
     there = [v for v in values if math.isfinite(v)]
     low, high = _share_range(there, top) if shares else _score_range(there, top)
     ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
     above = 14 + LEGEND_LINE * entries
+    parts = [wrapped(one.text, _WIDTH) for one in names]
+    plot = max(_PLOT, LINE * sum(map(len, parts)))
+    longest = max((len(line) for part in parts for line in part), default=0)
+    vertical = {"range": [low, high], "ticksuffix": " %" if top and shares else ""}
     marks: list[Trace] = []
     if ends[0] <= here <= ends[1]:
         line = {"color": theme.majority, "width": 2, "dash": "dot"}
@@ -237,8 +270,10 @@ def _figure(
     return figure(
         theme,
         traces,
-        height=_PLOT + above + 58,
-        margin=margin(left=58, top=above),
+        height=plot + above + 58,
+        margin=margin(left=58, top=above, right=round(36 + SIGN * longest) if names else 16),
+        showlegend=not names,
+        annotations=beside(names, parts, vertical, plot, theme),
         shapes=marks,
         x={
             "title": "privacy budget ε",
@@ -247,7 +282,7 @@ def _figure(
             "tickvals": ticks,
             "ticktext": [f"{e:g}" for e in ticks],
         },
-        y={"range": [low, high], "ticksuffix": " %" if top and shares else ""},
+        y=vertical,
     )
 
 

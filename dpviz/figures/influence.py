@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
 MAP = 430  # pixels of the map with its legend
+_BAR = 74  # pixels of the colour scale below the map
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
 
@@ -36,6 +37,7 @@ def training_map(
     used: NDArray[np.bool_] | None = None,
     named: NDArray[np.bool_] | None = None,
     ghost: NDArray[np.bool_] | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
 
@@ -59,6 +61,7 @@ def training_map(
         used: (n,) rows that training used at least once; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
         ghost: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
+        narrow: whether the colour scale stands below the map, which is too narrow for it beside.
     """
     n = len(points)
     picked = group if group is not None and group.any() else None
@@ -66,17 +69,22 @@ def training_map(
     above = _either(n, named, chosen)
     xy, width = points.astype(np.float32), np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     looks = _looks(n, noised, used, kinds, theme)
-    colour, bar = _logarithmic(influence, unit)
-    amounts = _amounts(influence)
+    (colour, bar), amounts = _logarithmic(influence, unit, below=narrow), _amounts(influence)
     traces = _layers(xy, row_ids, looks, above, picked, (colour, width, amounts), kind, unit, theme)
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
-    stops = [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]
-    scale, notes = {"colorscale": stops} | bar, _row_names(xy, row_ids, above, chosen, theme)
+    scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
+    notes = _row_names(xy, row_ids, above, chosen, theme) + ([_below(unit)] if narrow else [])
     more = LEGEND_LINE if ghost is not None and ghost.any() else 0
-    layout = _layout(names, ticks, more)
-    return figure(theme, traces, height=MAP + more, coloraxis=scale, annotations=notes, **layout)
+    layout = _layout(names, ticks, more, below=narrow)
+    return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
+
+
+def _below(unit: str) -> Trace:
+    """The title of a colour scale that stands below the map."""
+    place = {"x": 0.5, "xref": "paper", "y": 0, "yref": "paper", "yshift": -72}
+    return place | {"text": plain(unit), "showarrow": False}
 
 
 def _layers(
@@ -162,13 +170,18 @@ def _row_names(
     return notes
 
 
-def _layout(names: tuple[str, str], ticks: bool, more: int = 0) -> Trace:
-    """Axes, margins and legend of the map; `more` pixels for a further line of the legend."""
+def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool = False) -> Trace:
+    """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for the colour scale there."""
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
-        "margin": margin(left=70 if ticks else 34, right=112, top=40 + 2 * LEGEND_LINE + more),
+        "margin": margin(
+            left=70 if ticks else 34,
+            right=16 if below else 112,
+            top=40 + 2 * LEGEND_LINE + more,
+            bottom=58 + (_BAR if below else 0),
+        ),
         "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "x": axis | {"title": plain(names[0])},
         "y": axis | {"title": plain(names[1])},
@@ -321,7 +334,7 @@ def _corner(words: str, theme: Theme) -> Trace:
     }
 
 
-def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[str, object]]:
+def _logarithmic(values: Floats, unit: str, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
     """log10 of values for a colour axis, and the axis: from the 2 % quantile to the largest, four decades at most."""
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)
@@ -334,6 +347,8 @@ def _logarithmic(values: Floats, unit: str) -> tuple[NDArray[np.float32], dict[s
         "tickvals": ticks,
         "ticktext": powers(ticks),
     }
+    if below:
+        bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
 

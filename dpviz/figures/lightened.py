@@ -30,7 +30,7 @@ def same() -> dict[str, str]:
 def _all(theme: Theme) -> list[str]:
     colours = [theme.ink, theme.paper, theme.grid, theme.majority, theme.noise]
     colours += [colour for family in theme.families for colour in shades(theme, family)]
-    return [*colours, *theme.labels, *theme.verdicts.values(), *theme.scale]
+    return [*colours, *theme.labels, *theme.verdicts.values(), *theme.scale, *theme.groups]
 
 
 def _changed(node: Any, key: str) -> Any:

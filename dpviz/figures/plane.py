@@ -13,7 +13,7 @@ from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, buil
 Floats = NDArray[np.float64]
 
 PLOT = 279  # pixels from axis to axis
-_BELOW = 80  # pixels of the margins without the legend
+_BELOW = 64  # pixels of the margins without the legend
 FRAME = 250  # milliseconds of one step of training
 _CONTROLS = 84  # pixels of the button and the slider
 _MOST = 20_000  # segments that are joined
@@ -83,7 +83,7 @@ def decision_lines(
         height=PLOT + _BELOW + LEGEND_LINE * rows,
         margin=margin(left=48, top=4, bottom=_BELOW - 4 + LEGEND_LINE * rows),
         legend=_LEGEND,
-        x=shared | {"title": plain(names[0]), "range": [axes[0][0], axes[0][-1]]},
+        x=shared | {"title": plain(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
     )
 

@@ -24,6 +24,7 @@ FONT = '"Source Sans", "Source Sans Pro", "Liberation Sans", sans-serif'
 FONT_SIZE = 16
 HEIGHT = 320
 CHECKED = False  # plotly's checks take ten times as long as the figure; the tests have them made on every figure
+LISTED = 10_000  # numbers of an array that a browser is sent as a list
 LEGEND_LINE = 23  # pixels of one entry
 LEGEND_WIDTH = 34  # signs of a legend entry that fit at 300 pixels, half of a projected page
 ABOVE = 10  # pixels between the plot and the legend
@@ -43,6 +44,7 @@ class Theme:
         noise: whatever is noise.
         families: one hue per family.
         labels: the two classes of points, for negative and positive.
+        groups: of rows, in their order; chosen to stay apart for colour-blind readers, and none means a method.
         verdicts: of claims, by kind; their signs are in the paper's colour on them.
         scale: of amounts, from least to largest.
     """
@@ -55,6 +57,7 @@ class Theme:
     noise: str
     families: dict[str, str]
     labels: tuple[str, str]
+    groups: tuple[str, ...]
     verdicts: dict[str, str]
     scale: tuple[str, str, str]
 
@@ -75,6 +78,7 @@ LIGHT = Theme(
         "local": "#b0854f",
     },
     labels=("#3f90da", "#ffa90e"),
+    groups=("#3886fa", "#950404", "#959504", "#5b0495", "#c76bb5", "#6706f9", "#e0526e", "#821757"),
     verdicts={"green": "#1b6e35", "blue": "#1a5fb4", "red": "#b3261e", "gray": "#5f6368"},
     scale=("#cfd8e6", "#5b7db1", "#0b1f45"),
 )
@@ -94,6 +98,7 @@ DARK = Theme(
         "local": "#c9c46b",
     },
     labels=("#6fb1ee", "#ffc14d"),
+    groups=("#a8b7f0", "#c70505", "#26d9b5", "#8638fa", "#c7b56b", "#ad1fad", "#f99806", "#2a6f6f"),
     verdicts={"green": "#6ad08a", "blue": "#8ab4f8", "red": "#ff8a80", "gray": "#b0b6be"},
     scale=("#2c3a52", "#7d9fd3", "#f2f6ff"),
 )
@@ -127,6 +132,18 @@ def look(theme: Theme, name: str, family: str, rank: int = 0) -> Look:
     """
     colour = shades(theme, family)[rank % _SHADES]
     return Look(name, colour, DASHES[rank % len(DASHES)], SYMBOLS[rank % len(SYMBOLS)])
+
+
+def group_look(theme: Theme, name: str, rank: int) -> Look:
+    """The look of a group of rows.
+
+    Args:
+        name: shown to people.
+        rank: the group's place, from 0; beyond the eighth a colour returns with another dash and marker.
+    """
+    again = rank // len(theme.groups)
+    dash, symbol = DASHES[(rank + again) % len(DASHES)], SYMBOLS[(rank + again) % len(SYMBOLS)]
+    return Look(name, theme.groups[rank % len(theme.groups)], dash, symbol)
 
 
 _SHADES = 12
@@ -220,7 +237,7 @@ def figure(
 
     Args:
         traces: plotly traces as dicts; the type is "scatter" where none is given.
-        x, y: axis settings; "title" is plain text.
+        x, y: axis settings; "title" is plain text, "standoff" its distance from the ticks in pixels.
         layout: further settings of the layout.
     """
     base: Trace = {
@@ -231,6 +248,8 @@ def figure(
         "font": {"family": FONT, "size": FONT_SIZE, "color": theme.ink},
         # fixed margins: plotly's automatic ones draw every figure twice
         "margin": margin(),
+        # data stay as they are until the chart is made anew
+        "datarevision": 1,
         "hoverlabel": {"font": {"size": FONT_SIZE - 1}},
         # one entry a line from the left edge: nothing is cut off at 400 pixels
         "legend": {
@@ -257,12 +276,21 @@ def figure(
         settings["legend"] = settings["legend"] | {"y": 1 + ABOVE / inside}
     if y.get("title"):
         settings["annotations"] = [*settings.get("annotations", []), _beside(y["title"], settings["margin"]["l"])]
-    return go.Figure({"data": [{"type": "scatter"} | t for t in traces], "layout": settings}, _validate=CHECKED)
+    return build({"data": [{"type": "scatter"} | t for t in traces], "layout": settings})
 
 
 def build(parts: Trace) -> go.Figure:
-    """A figure from its data, layout and frames."""
-    return go.Figure(parts, _validate=CHECKED)
+    """A figure from its data, layout and frames, with short arrays as lists."""
+    return go.Figure(_listed(parts), _validate=CHECKED)
+
+
+def _listed(node: Any) -> Any:
+    """Plotly takes the arrays that its own encoding makes anew for new data, and draws the whole chart a second time."""
+    if isinstance(node, dict):
+        return node if node.get("type") == "scattergl" else {name: _listed(value) for name, value in node.items()}
+    if isinstance(node, np.ndarray):
+        return node.tolist() if node.size <= LISTED else node
+    return [_listed(one) for one in node] if isinstance(node, list | tuple) and node and isinstance(node[0], dict) else node
 
 
 def enlarged(fig: go.Figure, factor: float) -> go.Figure:
@@ -294,6 +322,15 @@ def margin(*, left: int = 14, right: int = 16, top: int = 36, bottom: int = 58) 
     return {"l": left, "r": right, "t": top, "b": bottom, "autoexpand": False}
 
 
+def tens(low: float, *, shares: bool) -> dict[str, Any]:
+    """Ticks of an axis that ends at 100 %: as many as a narrow picture has room for; other axes choose their own.
+
+    Args:
+        low: where it begins, in per cent.
+    """
+    return {"dtick": 10 if low > 65 else 20} if shares else {}
+
+
 def _axis(theme: Theme, settings: dict[str, Any]) -> dict[str, Any]:
     base = {
         "gridcolor": theme.grid,
@@ -302,7 +339,9 @@ def _axis(theme: Theme, settings: dict[str, Any]) -> dict[str, Any]:
         "ticks": "outside",
         "tickcolor": theme.grid,
     }
-    return base | settings | {"title": {"text": settings.get("title", "")}}
+    shown = {key: value for key, value in settings.items() if key not in ("title", "standoff")}
+    away = {"standoff": settings["standoff"]} if "standoff" in settings else {}
+    return base | shown | {"title": {"text": settings.get("title", "")} | away}
 
 
 def reference_line(

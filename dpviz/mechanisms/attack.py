@@ -6,7 +6,9 @@ Where the distribution of what is released is known, its whole trade-off curve b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,8 @@ from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import ReleasesGaussians
 from dpviz.models import Setting
-from dpviz.privacy.accounting import tables
+from dpviz.privacy.accounting import curves, tables
+from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
@@ -33,20 +36,40 @@ class Attack:
     """What no attacker can beat who knows all rows but one and sees the output.
 
     Attributes:
-        table: columns false_alarms, detections_at_most and by_epsilon_delta_alone, all in [0, 1].
-        best: (false alarms, detections) where most guesses are right.
         accuracy: largest share of correct guesses when both cases are equally likely, in [0.5, 1].
         accuracy_by_budget: the same from (epsilon, delta) alone.
         budget: the proved (epsilon, delta).
         basis: where the bound comes from, in words.
+        reached: false alarms, (k,) in [0, 1] -> the most detections by the distribution of what is released; None where
+            only (epsilon, delta) is known.
     """
 
-    table: pd.DataFrame
-    best: tuple[float, float]
     accuracy: float
     accuracy_by_budget: float
     budget: Budget
     basis: Words
+    reached: Callable[[Floats], Floats] | None = None
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Columns false_alarms, detections_at_most and by_epsilon_delta_alone, all in [0, 1].
+
+        Made when it is asked for: the composition of many small batches has to be computed for each of its tangents, and
+        `accuracy` needs one of them.
+        """
+        fair = 1 - self.accuracy  # false alarms of the best even guess, which misses as often
+        alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(self.budget), fair])
+        alone = 1 - trade_off(self.budget, alarms)
+        reached = alone if self.reached is None else self.reached(alarms)
+        detections = np.minimum(np.minimum(reached, alone), 1.0)
+        return pd.DataFrame({"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": alone})
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """(false alarms, detections) where most guesses are right."""
+        alarms, detections = self.table["false_alarms"].to_numpy(), self.table["detections_at_most"].to_numpy()
+        k = int(np.argmax(detections - alarms))
+        return float(alarms[k]), float(detections[k])
 
     def detections_at(self, false_alarms: float) -> float:
         """Largest share of detections at a rate of false alarms."""
@@ -68,18 +91,18 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     # replace-one only, as everywhere where accountants are compared
     gaussian = isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None
     event = mechanism.released(setting, calibration) if gaussian and isinstance(mechanism, ReleasesGaussians) else None
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
-    alone = 1 - trade_off(budget, alarms)
+    by_budget = attack_accuracy(budget)
     if event is not None:
-        attack = tables.attack(event, budget.delta)
-        reached = np.interp(alarms, attack.table["false_alarms"], attack.table["detections_at_most"])
-        return _attack(alarms, reached, alone, budget, attack.accuracy, "the exact distribution of the Gaussian noise")
+        accuracy = min(0.5 + curves.advantage(event) / 2, by_budget)
+        basis = "the exact distribution of the Gaussian noise"
+        return Attack(accuracy, by_budget, budget, basis, partial(_by_noise, event, budget.delta))
     if mechanism.family == "output" and calibration.noise_family == "gamma-sphere" and calibration.noise_scale > 0:
         half = np.array(calibration.sensitivity / 2)
         # |<b, e>| <= Delta/2 for the unit vector e between the two centres
         inside = 2 * float(prob_positive("gamma-sphere", calibration.noise_scale, setting.m, half, np.ones(()))) - 1
-        return _attack(alarms, alarms + inside, alone, budget, 0.5 + inside / 2, "the exact distribution of the noise")
-    return _attack(alarms, alone, alone, budget, 1.0, "(ε, δ) alone")
+        accuracy = min(0.5 + inside / 2, by_budget)
+        return Attack(accuracy, by_budget, budget, "the exact distribution of the noise", partial(np.add, inside))
+    return Attack(by_budget, by_budget, budget, "(ε, δ) alone")
 
 
 def allowed_accuracy(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float | None:
@@ -94,13 +117,10 @@ def allowed_accuracy(mechanism: Mechanism, setting: Setting, calibration: Calibr
     return attack_accuracy(claim) if proved is None else proved.accuracy
 
 
-def _attack(alarms: Floats, reached: Floats, alone: Floats, budget: Budget, accuracy: float, basis: Words) -> Attack:
-    """The smaller of two bounds at every rate of false alarms, and of both shares of correct guesses."""
-    detections = np.minimum(np.minimum(reached, alone), 1.0)
-    by_budget = attack_accuracy(budget)
-    k = int(np.argmax(detections - alarms))
-    table = pd.DataFrame({"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": alone})
-    return Attack(table, (float(alarms[k]), float(detections[k])), min(accuracy, by_budget), by_budget, budget, basis)
+def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:
+    """The most detections at each rate of false alarms, by the distribution of an event."""
+    table = tables.attack(event, delta).table
+    return np.interp(alarms, table["false_alarms"], table["detections_at_most"])
 
 
 def attack_on_person(individual: IndividualEpsilon, position: int, anybody: Attack | None) -> float:

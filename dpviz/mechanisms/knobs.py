@@ -75,6 +75,9 @@ class Enter(Form):
     integer: bool
     optional: bool
 
+    def shown(self, knob: Knob, value: Any) -> Any:
+        return value or None if self.optional else value
+
 
 @dataclass(frozen=True, kw_only=True)
 class Knob(ABC):
@@ -147,10 +150,12 @@ class Number(Knob):
 
     Attributes:
         low, high: inclusive bounds. Where there is a rule, 0 is allowed too and stands for it.
+        ratio: of neighbouring values to try, on a logarithmic scale.
     """
 
     low: float
     high: float
+    ratio: float = 2.0
 
     def __post_init__(self) -> None:
         if not self.low < self.high or (self.log and self.low <= 0) or (self.automatic and self.low <= 0):
@@ -180,10 +185,10 @@ class Number(Knob):
         return Enter(self.low, self.high, self._step(value), isinstance(self._typed(0), int), bool(self.automatic))
 
     def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        """Up and down by factors of two on a logarithmic scale, otherwise evenly over the range."""
+        """Up and down by factors of `ratio` on a logarithmic scale, otherwise evenly over the range."""
         half = count // 2
         if self._by_factors() and value > 0:
-            raw = [value * 2.0**k for k in range(-half, count - half)]
+            raw = [value * self.ratio**k for k in range(-half, count - half)]
         else:
             raw = [*np.linspace(self.low, self.high, count - 1), value]
         inside = {min(max(float(f"{v:.4g}"), self.low), self.high) for v in raw} - {float(f"{value:.4g}")}

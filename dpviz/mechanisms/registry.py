@@ -21,7 +21,7 @@ GROUP = "dpviz.mechanisms"
 
 def _in_module(module: ModuleType) -> Iterator[type[Mechanism]]:
     """The mechanisms that a module, or any module below a package, defines itself."""
-    for value in vars(module).values():
+    for value in list(vars(module).values()):  # another thread's first import may add a submodule meanwhile
         if (
             isinstance(value, type)
             and issubclass(value, Mechanism)

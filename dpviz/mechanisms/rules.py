@@ -22,6 +22,7 @@ from dpviz.privacy.budget import Budget
 _REACH = 20.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
+_SHORTEST = 0.01  # smallest value of the knobs
 _MOST_STEPS, _LEAST_STEPS = 200, 50
 #: batches of methods that add noise to the finished model suit this budget; smaller ones take shorter steps
 _LARGE = Budget(10.0, 1e-5)
@@ -86,16 +87,15 @@ def time_before_release(setting: Setting, budget: Budget | None = None, steps: f
     return min(most, training_time(setting, 2 * setting.G / (setting.n * mu)))
 
 
-def step_size(setting: Setting, steps: int, noise_scale: float, *, shortest: float = 0.01, steeper: float = 1.0) -> float:
+def step_size(setting: Setting, steps: int, noise_scale: float, *, steeper: float = 1.0) -> float:
     """Step size in units of 1/L with which `steps` steps take the training time, at most the longest useful one.
 
     Args:
         noise_scale: standard deviation per coordinate of the noise on each step's mean gradient.
-        shortest: smallest value of the knob.
         steeper: factor by which noise on the rows raises the curvature.
     """
     time = training_time(setting, noise_scale / math.sqrt(steps))
-    return max(shortest, min(longest_step(setting) / steeper, time / (steps * setting.unit_step)))
+    return max(_SHORTEST, min(longest_step(setting) / steeper, time / (steps * setting.unit_step)))
 
 
 STEP_SIZE = "by the noise, at most 1.9 (SVM: 4, network: 1)"

@@ -22,6 +22,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
+from dpviz.models.many_batches import ManyBatches
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -183,6 +184,11 @@ class Model(ABC):
     @property
     def feature_noise(self) -> FeatureNoise | None:
         """For input perturbation."""
+        return None
+
+    @property
+    def many_batches(self) -> ManyBatches | None:
+        """For replicas with batches of their own, trained in step; None where it is as fast to train one after the other."""
         return None
 
     @property

@@ -103,6 +103,10 @@ class Derivatives(ABC):
 class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
+    def prepared(self, rows: Rows, noise: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Noise (n, d) or (1, d) on rows as `noisy_gradient` takes it; `noise` may be overwritten."""
+        return noise
+
     @abstractmethod
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
@@ -110,7 +114,8 @@ class FeatureNoise(ABC):
         The R perturbed copies of the rows are never made.
 
         Args:
-            noise: (n, d), or (1, d) for one draw that all rows share.
+            noise: from `prepared`: (n, d), or (1, d) for one draw that all rows share; or S such draws, (S, n, d) or (S, 1, d),
+                of which the first is for the first R/S replicas, and so on.
             scale: (R,) noise scales.
         """
 

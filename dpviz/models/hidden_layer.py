@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 Real = NDArray[Any]  # double or single precision, as theta is
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden values worked on at once: they stay in the processor's cache between passes
+_SPARSE_ROWS = 512  # rows at most: sparse products add them up one by one, so that the rounding of their sums grows faster
+_SPARSE_FROM = 1 << 17  # hidden values in a block from which sparse products gain more than it costs to take the rows
 _BLOCK_ROWS = 1536  # rows summed in one product: in single precision longer sums would round visibly
 
 
@@ -93,18 +95,27 @@ class HiddenLayer:
         ends = np.linspace(0, n, -(-n // size) + 1).astype(int).tolist()
         return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
-    def passes(self, theta: Real, rows: Rows, also: int = 0) -> Iterator[tuple[slice, Real, Real]]:
-        """Blocks of rows with their features and hidden values; `s` is overwritten by the next block."""
+    def passes(self, theta: Real, rows: Rows, also: int = 0, *, sparse: bool = False) -> Iterator[tuple[slice, Any, Real]]:
+        """Blocks of rows with their features and hidden values; `s` is overwritten by the next block.
+
+        Args:
+            sparse: in single precision features may come as a sparse array, for products only.
+        """
         W = self.split(theta).W
         flat = np.ascontiguousarray(W.reshape(-1, W.shape[2]).T)
         name = "extended32" if theta.dtype == np.float32 else "extended"
         blocks = self.blocks(len(rows), max(flat.shape[1], also))
         longest = max((block.stop - block.start for block in blocks), default=0)
         buffer = np.empty((longest, flat.shape[1]), theta.dtype)
+        sparse &= theta.dtype == np.float32 and longest <= _SPARSE_ROWS and buffer.size >= _SPARSE_FROM
         for block in blocks:
-            x = rows.part(name, block)
-            s = np.matmul(x, flat, out=buffer[: len(x)])
-            yield block, x, np.tanh(s, out=s).reshape(len(x), *W.shape[:2])
+            x = rows.extended_part(block) if sparse else None
+            if x is None:
+                x = rows.part(name, block)
+                s = np.matmul(x, flat, out=buffer[: len(x)])
+            else:
+                s = x @ flat
+            yield block, x, np.tanh(s, out=s).reshape(len(s), *W.shape[:2])
 
     def top(self, s: Real, theta: Real) -> Real:
         """(b, R) scores."""
@@ -132,10 +143,10 @@ class HiddenLayer:
         """(b, R) lengths of the score's gradient by the parameters; norms (b,) are those of the rows."""
         return np.sqrt(np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1)
 
-    def gather(self, total: Floats, x: Real, s: Real, e: Real, q: Real) -> None:
+    def gather(self, total: Floats, x: Any, s: Real, e: Real, q: Real) -> None:
         """Adds sum over rows of q times the score's gradient to total (R, m); e becomes q e."""
         W, a, c = self.split(total)
         e *= q[:, :, None]
-        W += (e.reshape(len(x), -1).T @ x).reshape(W.shape)
+        W += (e.reshape(len(e), -1).T @ x).reshape(W.shape)
         a += (q[:, 0] @ s[:, 0])[None] if q.shape[1] == 1 else np.einsum("br,brk->rk", q, s)
         c += q.sum(axis=0, dtype=float)

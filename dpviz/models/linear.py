@@ -14,10 +14,11 @@ from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
 from dpviz.models.losses import Loss, group_size
-from dpviz.models.rows import Rows, row_blocks
+from dpviz.models.many_batches import ManyBatches
+from dpviz.models.rows import BLOCK_ROWS, Rows, row_blocks
 from dpviz.models.solvers.many import newton
+from dpviz.models.sparse import short_sums
 
-_SINGLE_ROWS = 64  # rows summed in single precision before the sum goes on in double
 _SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
 _LINE_ELEMENTS = 3 << 14  # the same for a line search, which works on more arrays at once
 
@@ -64,11 +65,17 @@ class LinearModel(Model):
     def line_losses(self) -> LineLosses:
         return self._line_losses
 
+    @property
+    def many_batches(self) -> ManyBatches:
+        return ManyBatches(self.loss, _SHORTER)
+
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         return np.zeros((len(streams), m))
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        _ = rows.signed32 if precision is np.float32 else rows.signed, rows.longest
+        if not rows.sparse:
+            _ = rows.signed32 if precision is np.float32 else rows.signed
+        _ = rows.longest
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return rows.X @ theta.T
@@ -98,10 +105,16 @@ class LinearModel(Model):
         blocks = row_blocks(len(rows), len(theta))
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
         buffer = np.empty(blocks[0].stop * len(theta) if blocks else 0, theta.dtype)
+        columns = np.ascontiguousarray(theta.T)
         for block in blocks:
-            signed = rows.part("signed32" if single else "signed", block)
-            margin = buffer[: len(theta) * len(signed)].reshape(len(theta), len(signed))
-            slope = self.loss.slope_inplace(np.matmul(theta, signed.T, out=margin))
+            sparse = rows.signed_part(theta.dtype.type, block)
+            if sparse is None:
+                signed = rows.part("signed32" if single else "signed", block)
+                # (rows, R) in memory: BLAS takes half the time for few replicas
+                margin = np.matmul(signed, columns, out=buffer[: len(signed) * len(theta)].reshape(len(signed), -1)).T
+            else:
+                margin = sparse.margins(theta)
+            slope = self.loss.slope_inplace(margin)
             if clips or rule is not None:
                 norms = rows.part("norms", block).astype(theta.dtype, copy=False)
             if clips:
@@ -110,7 +123,7 @@ class LinearModel(Model):
                 slope *= weights[block].T
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * norms)
-            total += _product(slope, signed)
+            total += short_sums(slope, signed) if sparse is None else sparse.sum(slope)
         return total * _SHORTER if single else total
 
     def _line_losses(
@@ -118,19 +131,25 @@ class LinearModel(Model):
     ) -> Floats:
         """Scores are linear along a line, so that two products serve all its points."""
         r, total = len(theta), np.zeros((count, len(theta)))
-        steps = direction * (reach / max(count - 1, 1))[:, None]
-        points = np.vstack([theta, steps]).astype(np.float32)
-        block_rows = max(512, _LINE_ELEMENTS // max(r, 1))
+        points = np.vstack([theta, direction * (reach / max(count - 1, 1))[:, None]]).astype(np.float32)
+        block_rows = BLOCK_ROWS if rows.sparse else max(512, _LINE_ELEMENTS // max(r, 1))
         for first in range(0, len(rows), block_rows):
-            signed = rows.part("signed32", slice(first, first + block_rows))
+            block = slice(first, min(first + block_rows, len(rows)))
             # a few groups of rows, whose losses are multiplied with each other, and what is left of them
-            size, start = len(signed) // group_size(clip), 0
-            for groups, length in ((group_size(clip), size), (1, len(signed) - group_size(clip) * size)):
-                if length:
-                    end = start + groups * length
-                    both = np.matmul(points, signed[start:end].reshape(groups, length, -1).transpose(0, 2, 1))
-                    total += self.loss.line_sums(both[:, :r].copy(), both[:, r:].copy(), count, clip)
-                    start = end
+            many = group_size(clip)
+            edge = first + (block.stop - first) // many * many
+            sparse = rows.signed_part(np.float32, block)
+            margins = None if sparse is None else [sparse.margins(points[:r]), sparse.margins(points[r:])]
+            for groups, part in ((many, slice(first, edge)), (1, slice(edge, block.stop))):
+                if part.stop == part.start:
+                    continue
+                if margins is None:
+                    signed = rows.part("signed32", part).reshape(groups, -1, theta.shape[1])
+                    both = np.matmul(points, signed.transpose(0, 2, 1))
+                    start, step = both[:, :r].copy(), both[:, r:].copy()
+                else:
+                    start, step = (_in_groups(each[:, part.start - first : part.stop - first], groups) for each in margins)
+                total += self.loss.line_sums(start, step, count, clip)
         return total.T
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
@@ -140,14 +159,9 @@ class LinearModel(Model):
         return newton(rows.signed, self.loss, lam, start=start)[0]
 
 
-def _product(slope: NDArray[np.floating], signed: NDArray[np.floating]) -> NDArray[np.floating]:
-    """slope @ signed; in single precision sums stay short, so that rounding is far below what one row contributes."""
-    if slope.dtype != np.float32:
-        return slope @ signed
-    whole = len(signed) - len(signed) % _SINGLE_ROWS
-    parts = slope[:, :whole].reshape(len(slope), -1, _SINGLE_ROWS).transpose(1, 0, 2)
-    total = (parts @ signed[:whole].reshape(-1, _SINGLE_ROWS, signed.shape[1])).sum(axis=0, dtype=np.float64)
-    return total + slope[:, whole:] @ signed[whole:]
+def _in_groups(margins: NDArray[np.floating], groups: int) -> NDArray[np.floating]:
+    """(groups, R, rows) of (R, groups x rows), in the same memory."""
+    return margins.reshape(len(margins), groups, -1).transpose(1, 0, 2)
 
 
 def _clip_factor(norm: Floats, clip_norm: float) -> Floats:

@@ -131,7 +131,7 @@ class Logistic(Loss):
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         if clip > _MOST_CLIP:
             return super().line_sums(start, step, count, clip)
-        product = np.empty((count, *start.shape[1:]), np.float32)
+        product = [np.empty_like(start[0]) for _ in range(count)]  # in the order in which `start` lies in memory
         # phi is clip where e^-m is e^clip - 1; 2^-22 less, so that rounding lets no row count for more
         top = np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
         far = max(start.max(initial=0.0), -start.min(initial=0.0)) + count * max(step.max(initial=0.0), -step.min(initial=0.0))
@@ -146,9 +146,9 @@ class Logistic(Loss):
             buffer += 1.0
             np.multiply.reduce(buffer, axis=0, out=product[k])
             odds *= factor
-        return np.asarray(np.log(product, out=product).sum(axis=2, dtype=float))
+        return np.array([np.log(each, out=each).sum(axis=1, dtype=float) for each in product])
 
-    def _far_line_sums(self, start: Single, step: Single, top: np.float32, product: Single) -> Array:
+    def _far_line_sums(self, start: Single, step: Single, top: np.float32, product: list[Single]) -> Array:
         """`line_sums` where e^-m leaves the range of single precision on the way."""
         buffer, most = np.empty_like(start), np.log(top)
         for k in range(len(product)):
@@ -159,7 +159,7 @@ class Logistic(Loss):
             np.minimum(buffer, top, out=buffer)  # once more, for the rounding of the two before
             buffer += 1.0
             np.multiply.reduce(buffer, axis=0, out=product[k])
-        return np.asarray(np.log(product, out=product).sum(axis=2, dtype=float))
+        return np.array([np.log(each, out=each).sum(axis=1, dtype=float) for each in product])
 
 
 @dataclass(frozen=True)

@@ -128,11 +128,11 @@ class Network(Model):
     ) -> Floats:
         total = np.zeros(theta.shape)
         measured = np.isfinite(clip_norm) or rule is not None
-        for block, x, s in self.layer.passes(theta, rows):
+        for block, x, s in self.layer.passes(theta, rows, sparse=True):
             q = self.layer.score_slopes(rows, block, s, theta)
             e = self.layer.inner(s, theta)
             if measured:
-                norms = np.abs(q) * self.layer.lengths(rows.part("norms", block).astype(x.dtype, copy=False), s, e)
+                norms = np.abs(q) * self.layer.lengths(rows.part("norms", block).astype(s.dtype, copy=False), s, e)
                 if np.isfinite(clip_norm):
                     q *= clip_norm / np.maximum(norms, clip_norm)  # Abadi et al. 2016, Algorithm 1
                     np.minimum(norms, clip_norm, out=norms)

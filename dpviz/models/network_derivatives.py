@@ -72,6 +72,9 @@ class NetworkFeatureNoise(FeatureNoise):
     layer: HiddenLayer
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        if noise.ndim == 3:
+            parts = zip(np.split(theta, len(noise)), noise, np.split(scale, len(noise)), strict=True)
+            return np.concatenate([self.noisy_gradient(at, rows, draw, sigma) for at, draw, sigma in parts])
         total, W = np.zeros(theta.shape), self.layer.split(theta).W
         flat = np.ascontiguousarray(W[:, :, :-1].reshape(-1, W.shape[2] - 1).T)
         spread = np.repeat(scale, W.shape[1])

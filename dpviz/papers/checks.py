@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,12 @@ ALMOST_ZERO = 0.01  # of F(0) - F(minimum), all that there is to be learned
 SHARP = 0.05  # five points up and down again are a sharp fluctuation
 RISE = 0.05  # with less to gain than five points no surge can be told
 SURGE = 0.5  # share of the way from majority to the non-private model
-FLOOR_WORDS = "Undecided where the noise draws do not suffice to tell (99 % intervals)"
+NOTHING = 0.01  # with all numbers in one point of accuracy, or 0.01 of the objective, methods cannot be told apart
+TINY = 1e-4  # of F(0) - F(minimum): below it, ratios of gaps say nothing
+FLOOR_WORDS = (
+    "Undecided where the noise draws do not suffice to tell (99 % intervals), or where majority, the non-private model and all "
+    "methods lie so close together that nothing could"
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,14 @@ class Check:
         meaning: the rule in words, thresholds included.
         scope: where the sentence claims to be true; every place is one dataset and model.
         compare: (name of a place, its rows of a sweep's table) -> comparisons.
+        methods, quantity: what it compares; none for a rule that has a floor of its own.
     """
 
     meaning: str
     scope: Scope
     compare: Callable[[str, pd.DataFrame], list[Comparison]]
+    methods: tuple[str, ...] = ()
+    quantity: str = "accuracy"
 
     def comparisons(self, table: pd.DataFrame) -> list[Comparison]:
         """All comparisons that a table allows; with a scope of most or some datasets one for each place."""
@@ -49,6 +57,9 @@ class Check:
         for place, part in places(table):
             try:
                 here = self.compare(place, part)
+                why = too_close(part, self.methods, self.quantity) if self.methods else ""
+                if why:
+                    here = [replace(one, holds=None, numbers=f"{one.numbers}, where {why}") for one in here]
             except Missing as missing:
                 here = [Comparison(place, None, str(missing))]
             if self.scope is Scope.EVERY or len(here) < 2:
@@ -79,6 +90,23 @@ def points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f} points"  # never −0.0
 
 
+def too_close(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
+    """Why nothing can be told apart at one place, whatever the methods do; "" where something can."""
+    means = np.concatenate([values.mean(axis=1).to_numpy() for values in there(part, list(methods), quantity).values()] or [[]])
+    first = part.iloc[0]
+    if percent(quantity):
+        all_of_them = [*means, first["non_private_accuracy"], first["majority_accuracy"]]
+        words = f"majority, non-private and all methods lie within {100 * NOTHING:g} point"
+        return words if max(all_of_them) - min(all_of_them) < NOTHING else ""
+    scale = learnable(part)
+    above = means if quantity == "optimality_gap" else means - least(part)
+    if scale < NOTHING and (above < NOTHING).all():
+        return f"only {scale:.2g} of the objective can be learned"
+    if quantity == "optimality_gap" and len(above) and (above < TINY * scale).all():
+        return f"all gaps are below {100 * TINY:g} % of what can be learned"
+    return ""
+
+
 def _ratio(log: float) -> str:
     return f"{math.exp(min(log, 700.0)):.2g}"
 
@@ -97,7 +125,13 @@ def ahead(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
         return [Comparison(place, holds, f"its gap is {_ratio(ratio.mean)} times that of {other} on average over ε", ratio.mean)]
 
     size = f"at least {100 * margin:g} points" if percent(quantity) else "at least 5 %"
-    return Check(f"{'Higher' if QUANTITIES[quantity] else 'Lower'} by {size} on average over the ε grid", scope, compare)
+    return Check(
+        f"{'Higher' if QUANTITIES[quantity] else 'Lower'} by {size} on average over the ε grid",
+        scope,
+        compare,
+        (mechanism, other),
+        quantity,
+    )
 
 
 def as_good(
@@ -120,7 +154,7 @@ def as_good(
         return comparisons
 
     size = f"{100 * margin:g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
-    return Check(f"At every ε at most {size} worse than each of the others", scope, compare)
+    return Check(f"At every ε at most {size} worse than each of the others", scope, compare, (mechanism, *others), quantity)
 
 
 def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
@@ -144,7 +178,8 @@ def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", s
         return [min(comparisons, key=lambda c: c.severity)]
 
     size = "Within 1 point" if percent(quantity) else "Within a factor of 2"
-    return Check(f"{size} of one of the others, on average over the ε grid", scope, compare)
+    meaning = f"{size} of one of the others, on average over the ε grid"
+    return Check(meaning, scope, compare, (mechanism, *others), quantity)
 
 
 def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
@@ -175,7 +210,8 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
         return comparisons
 
     word, size = ("rises", "1 point") if sign > 0 else ("falls", "a factor of 2")
-    return Check(f"The mean {word} from the smallest ε to the largest, and no step goes back by more than {size}", scope, compare)
+    meaning = f"The mean {word} from the smallest ε to the largest, and no step goes back by more than {size}"
+    return Check(meaning, scope, compare, tuple(mechanisms), quantity)
 
 
 def grows_apart(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
@@ -194,7 +230,8 @@ def grows_apart(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check
         holds = False if False in both else None if None in both else True
         return [Comparison(place, holds, f"{points(low.mean)} at small ε, {points(high.mean)} at large", low.mean - high.mean)]
 
-    return Check(f"The lead is positive at large ε, and at least {100 * MARGIN:g} points larger than at small ε", scope, compare)
+    meaning = f"The lead is positive at large ε, and at least {100 * MARGIN:g} points larger than at small ε"
+    return Check(meaning, scope, compare, (mechanism, other))
 
 
 def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
@@ -205,13 +242,24 @@ def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Ch
         lead = difference(a.iloc[0].to_numpy(), b.iloc[0].to_numpy())
         return [Comparison(place, lead.at_most(CLOSE), f"{points(lead.mean)} at ε = {a.index[0]:g}", lead.mean)]
 
-    return Check("At the smallest ε at most 1 point ahead, or behind", scope, compare)
+    return Check("At the smallest ε at most 1 point ahead, or behind", scope, compare, (mechanism, other))
+
+
+def least(part: pd.DataFrame) -> float:
+    """F(minimum) of one place, from a training that did not run away.
+
+    Raises:
+        Missing: all trainings did.
+    """
+    finite = part[np.isfinite(part["objective"]) & np.isfinite(part["optimality_gap"])]
+    if finite.empty:
+        raise Missing("every training ran away")
+    return float(finite["objective"].iloc[0] - finite["optimality_gap"].iloc[0])
 
 
 def learnable(part: pd.DataFrame) -> float:
     """F(0) - F(minimum) of one place: the objective of the model that says nothing, above the best objective."""
-    first = part.iloc[0]
-    return float(get_model(str(first["model"])).loss.value(np.zeros(1))[0] - (first["objective"] - first["optimality_gap"]))
+    return float(get_model(str(part["model"].iloc[0])).loss.value(np.zeros(1))[0] - least(part))
 
 
 def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
@@ -219,7 +267,10 @@ def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         gaps = draws(part, mechanism, "optimality_gap").iloc[-1:]
-        share = gaps.iloc[0].to_numpy() / learnable(part.dropna(subset=["objective", "optimality_gap"]))
+        scale = learnable(part)
+        if scale < NOTHING:
+            raise Missing(f"only {scale:.2g} of the objective can be learned")
+        share = gaps.iloc[0].to_numpy() / scale
         gap = paired(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
         said = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
         return [Comparison(place, gap.at_most(ALMOST_ZERO), said, gap.mean)]
@@ -242,7 +293,7 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
         for mechanism, values in there(part, list(mechanisms), quantity).items():
-            if len(values) < 2:
+            if len(values) < 2 or not np.isfinite(values.to_numpy()).any():
                 continue
             each = steps(values)
             mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
@@ -255,7 +306,8 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
         return [min(comparisons, key=lambda c: c.severity)]
 
     size = "5 points" if percent(quantity) else "a factor of 2"
-    return Check(f"The means go up and down by at least {size} beyond the change from first to last", scope, compare)
+    meaning = f"The means go up and down by at least {size} beyond the change from first to last"
+    return Check(meaning, scope, compare, tuple(mechanisms), quantity)
 
 
 def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:

@@ -55,9 +55,12 @@ def quantile(freedom: float) -> float:
 
 def difference(one: Floats, other: Floats) -> Interval:
     """Mean of `one` minus mean of `other`, independent draws (Welch 1947); a constant needs no second draw."""
-    mean = float(one.mean() - other.mean())
+    means = float(one.mean()), float(other.mean())
+    mean = math.nan if math.isinf(means[0]) and math.isinf(means[1]) else means[0] - means[1]
     if min(len(one), len(other)) < 2:
         return Interval(mean, math.inf)
+    if not math.isfinite(mean):  # one of the two ran away, or both
+        return Interval(mean, 0.0)
     a, b = one.var(ddof=1) / len(one), other.var(ddof=1) / len(other)
     if a + b == 0:
         return Interval(mean, 0.0)

@@ -18,6 +18,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "bank-additional": ("bank-additional-full",),
     "breast-cancer-original": ("breast-cancer-wisconsin",),
     "credit-card-balanced": ("creditcard-balanced",),
+    "kddcup99": ("kddcup", "kdd99", "kdd"),
     "kddcup99-70000": ("kddcup99", "kddcup", "kdd99", "kdd"),
 }
 
@@ -35,8 +36,7 @@ def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, 
     problems: list[Words] = []
     own = dict(uploads) | {name: name for name in folder.names()}
     for wanted in names[:-1]:
-        stems = (wanted, *FILES.get(wanted, ()))
-        mine = [name for name, file in own.items() if _stem(file.removeprefix(folder.PREFIX)) in stems]
+        mine = uploaded(wanted, own)
         # an upload was brought for this; a public set by its own name is surer than a table of the folder called like it
         for name in (*(n for n in mine if n in uploads), wanted, *(n for n in mine if n not in uploads)):
             try:
@@ -47,6 +47,12 @@ def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, 
                 continue
             return canonical_name(name), own.get(name, ""), problems
     return canonical_name(names[-1]), "", problems
+
+
+def uploaded(wanted: str, files: Mapping[str, str]) -> list[str]:
+    """Names among `files` (name to file name) whose file is called like a set."""
+    stems = (wanted, *FILES.get(wanted, ()))
+    return [name for name, file in files.items() if _stem(file.removeprefix(folder.PREFIX)) in stems]
 
 
 def present(name: str) -> bool:

@@ -7,9 +7,11 @@ import io
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from dpviz.datasets.sources import own, uploads
+from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
@@ -59,7 +61,7 @@ def sweep_shell_call(sweep: SweepSpec) -> str:
     first = []
     if table is not None:
         values.pop("dataset")
-        first = [table[0], *_flags(table[1])]
+        first = [table[0], *_flags(*table[1:])]
     options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in values.items() if name != "dataset"]
     options += [f"--dataset={values['dataset']}"] if "dataset" in values else []
     options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
@@ -91,18 +93,19 @@ def _rows(dataset: str) -> str:
     table = _table(dataset)
     if table is None:
         return ""
-    file, spec = table
-    return f"rows = dpviz.dataset({', '.join([repr(file), *(f'{name}={value!r}' for name, value in _options(spec).items())])})\n"
+    file, spec, reading = table
+    options = _options(spec) | dict(reading)
+    return f"rows = dpviz.dataset({', '.join([repr(file), *(f'{name}={value!r}' for name, value in options.items())])})\n"
 
 
-def _table(dataset: str) -> tuple[str, TableSpec] | None:
-    """(file, how it is read) of an upload, or of rows from a file on the command line."""
+def _table(dataset: str) -> tuple[str, TableSpec, Mapping[str, Any]] | None:
+    """(file, what it means, how its text is read) of an upload, or of rows from a file on the command line."""
     if uploads.is_upload(dataset):
         held = uploads.get(dataset)
-        return held.title, held.spec
+        return held.title, held.spec, held.table.reading
     if own.is_own(dataset):
         content = own.get(dataset)
-        return ("rows.csv" if content.file is None else content.file), content.spec
+        return ("rows.csv" if content.file is None else content.file), content.spec, content.reading
     return None
 
 
@@ -132,7 +135,7 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
     table = _table(spec.dataset)
     if table is not None:
         query.pop("dataset", None)
-        first = [table[0], *_flags(table[1])]
+        first = [table[0], *_flags(*table[1:])]
     options = []
     for key, value in query.items():
         _, dot, knob = key.partition(".")
@@ -141,7 +144,7 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
     return shlex.join(["dpviz", command, *first, *options])
 
 
-def _flags(spec: TableSpec) -> list[str]:
+def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:
     flags = [f"--target={spec.target}", *(f"--positive={value}" for value in spec.positive)]
     if spec.above is not None:
         flags.append(f"--above={spec.above!r}")
@@ -150,6 +153,8 @@ def _flags(spec: TableSpec) -> list[str]:
     flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={name}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
     flags += [f"--categories={name}={_several(levels, '|')}" for name, levels in spec.categories.items()]
+    words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data"}, "delimiter": DELIMITERS}
+    flags += [f"--{name}={words.get(name, {}).get(value, value)}" for name, value in reading.items()]
     return flags + [f"--fill={name}={value}" for name, value in spec.defaults.items() if spec.missing == "default"]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from doubles import QuietlyWeakNoise, WeakNoise, scaled
+from scipy import stats
 from support import make_problem, mostly_long
 
 import dpviz
@@ -15,7 +17,9 @@ from dpviz.auditing import (
     NO_CLAIM,
     PAIRS,
     audit,
+    audit_pairs,
     battery,
+    judging,
     label_flip,
     most_influential,
     replace_by,
@@ -23,18 +27,23 @@ from dpviz.auditing import (
     without,
     worst_case,
 )
+from dpviz.auditing.game import _both_sides, _prepare
+from dpviz.auditing.judging import Game, declares_gaussian, judge
 from dpviz.auditing.pairs import differing_row, make
-from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE
+from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE, NO_VIOLATION
+from dpviz.auditing.scores import Distributions, fitters
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Fit, Mechanism, Training
+from dpviz.mechanisms import Fit, HasWorstPair, Mechanism, OutputNoise, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.mechanisms.reference.non_private import NonPrivate
 from dpviz.models import get_model
+from dpviz.privacy.audit_bounds import epsilon_lower_bound
 from dpviz.privacy.budget import Budget
 
 SVM = get_model("svm")
+SVM_PAIR = make("quiet", SVM, 20, 3, 0.2)
 
 
 def quiet(mechanism: Mechanism, budget: Budget, n: int = 20, d: int = 2, lam: float = 0.2) -> tuple[Mechanism, object, object]:
@@ -151,6 +160,87 @@ def test_same_seed_same_result_and_the_sides_share_no_randomness() -> None:
     assert abs(np.corrcoef(points[0][:, 1], points[1][:, 1])[0, 1]) < 0.35
 
 
+def test_several_attackers_and_several_pairs_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two attackers at 5 % each, or two pairs, would accuse a mechanism that is right in more than 5 % of audits."""
+    budget = Budget(1.0, 1e-5)
+    mechanism, first, second = quiet(OutputGaussian(), budget)
+    game = _prepare(mechanism, first, second, budget, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    assert known is not None
+    exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
+    assert (1 - exact.level) + (1 - learned.level) == pytest.approx(0.1)
+    assert judge(game, *outputs, known).counts_confidence in (exact.level, learned.level)
+    assert judge(dataclasses.replace(game, score="lda"), *outputs, known).counts_confidence == pytest.approx(0.9)
+    shares: list[float] = []
+    monkeypatch.setattr(judging, "_learned", lambda *given: (shares.append(given[-1]), learned)[1])
+    judge(game, *outputs, known)
+    judge(game, *outputs, None)
+    assert shares == [judging.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
+    monkeypatch.undo()
+    pairs = [make(name, SVM, 20, 2, 0.2) for name in ("quiet", "pushed")]
+    results = audit_pairs(OutputGaussian(), pairs, budget, runs=40, seed=3, confidence=0.9)
+    assert [(name, r.confidence, r.seed) for name, r in results.items()] == [
+        ("quiet", pytest.approx(0.95), 3),
+        ("pushed", pytest.approx(0.95), 4),
+    ]
+
+
+def gaussian_game(runs: int) -> tuple[Game, Distributions, np.ndarray, list[np.ndarray]]:
+    """A game against the exact Gaussian mechanism before its first run: with its distributions, noise scale and centres."""
+    budget = Budget(1.0, 0.01)
+    mechanism, first, second = quiet(OutputGaussian(), budget)
+    game = _prepare(mechanism, first, second, budget, runs, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    sigma, centres = np.array([game.calibration.noise_scale]), [side.optimum for side in game.sides]
+    return game, Distributions(*(OutputNoise(c, sigma, "gaussian") for c in centres)), sigma, centres
+
+
+def test_the_cut_half_way_is_fixed_before_the_game_also_where_a_learning_attacker_wins() -> None:
+    """The Gaussian test and the share of correct guesses count errors of the exact attacker, whoever has the larger bound.
+
+    The noise here comes from a seed of six bits and repeats, which only the learning attacker sees. Its errors half-way would
+    be those of the better of two attackers, chosen by the runs that are counted.
+    """
+    n = 400
+    game, known, sigma, centres = gaussian_game(n)
+    rng = np.random.default_rng(2)
+    outputs = [c + sigma * rng.standard_normal((64, 2))[rng.integers(64, size=n)] for c in centres]
+    assert known.contradiction(*outputs) == ""
+    guesses = [known.log_ratio(side) > 0.0 for side in outputs]
+    wrong = guesses[0].sum(), (~guesses[1]).sum()
+    without_line = dataclasses.replace(game, line=None)
+    for played, distributions in ((game, known), (without_line, known), (game, None)):
+        result = judge(played, *outputs, distributions)
+        assert result.score == "repeat", "the control: the learning attacker has the larger bound"
+        assert (result.middle.false_positives, result.middle.false_negatives) == wrong
+        assert result.middle.trials == n
+        assert result.counts.false_positives + result.counts.false_negatives < 0.1 * n < 0.5 * wrong[0]
+
+
+def test_outputs_are_drawn_along_the_declared_direction_and_across_it() -> None:
+    n = 200
+    game, known, sigma, centres = gaussian_game(n)
+    rng = np.random.default_rng(3)
+    outputs = [c + sigma * rng.standard_normal((n, 2)) for c in centres]
+    both, means = np.concatenate(outputs), [side.mean(axis=0) for side in outputs]
+    for distributions, moved in ((known, centres[1] - centres[0]), (None, means[1] - means[0])):
+        cloud = judge(game, *outputs, distributions).cloud
+        along = moved / np.linalg.norm(moved)
+        np.testing.assert_allclose(cloud["u"], (both - means[0]) @ along, atol=1e-9)
+        np.testing.assert_allclose(np.abs(cloud["v"]), np.abs((both - means[0]) @ (along[::-1] * [1, -1])), atol=1e-9)
+        np.testing.assert_array_equal(cloud["side"], np.repeat([0, 1], n))
+
+
+@pytest.mark.parametrize("name", ["lda", "qda"])
+def test_where_the_origin_lies_does_not_matter_to_a_learning_attacker(name: str) -> None:
+    """Spread is measured around each side's own mean: outputs far from zero are told apart as well as others."""
+    rng, far = np.random.default_rng(4), np.array([30.0, -20.0, 10.0])
+    sides = [mean + rng.standard_normal((200, 3)) * [1.0, 2.0, 0.5] for mean in (np.zeros(3), np.array([0.5, 0.2, 0.1]))]
+    fit = fitters(SVM_PAIR.first, SVM_PAIR.second, 0, 1)[name]
+    here, there = fit(*sides), fit(*(side + far for side in sides))
+    for side in sides:
+        np.testing.assert_allclose(np.diff(there(side + far)), np.diff(here(side)), rtol=1e-6, atol=1e-6)
+
+
 def test_watching_ends_where_the_audit_ends() -> None:
     budget = Budget(2.0, 1e-5)
     looks = list(watch(*quiet(OutputGaussian(), budget), budget, runs=3000, seed=3, looks=3))
@@ -183,6 +273,102 @@ def test_pairs_are_neighbours_in_the_unit_ball(name: str, n: int, d: int, model_
     for problem in (pair.first, pair.second):
         assert problem.rows.norms.max() <= 1 + 1e-12
         assert set(problem.rows.y) <= {-1.0, 1.0}
+        if name in ("quiet", "presence", "opposed"):  # as many of either label, so that none is learnt for its number
+            assert abs(problem.rows.y[:-1].sum()) <= 1
+
+
+@pytest.mark.parametrize("name", [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, HasWorstPair)])
+def test_pairs_that_mechanisms_declare_are_neighbours_in_the_unit_ball(name: str, model_id: str) -> None:
+    cls, model = dpviz.list_mechanisms()[name], get_model(model_id)
+    assert issubclass(cls, HasWorstPair)
+    assert cls.worst_pair(model, model.setting(3, 2, 0.1)) is None
+    assert cls.worst_pair(model, model.setting(4, 1, 0.1)) is None
+    for n, d in ((4, 2), (31, 7)):
+        pair = cls.worst_pair(model, model.setting(n, d, 0.1))
+        assert pair is not None
+        assert differing_row(*pair) == n - 1
+        along = [float(p.rows.y[-1] * p.rows.signed[0] @ p.rows.X[-1]) for p in pair]
+        assert along[0] == along[1] <= 0, "the others teach neither form"
+        for problem in pair:
+            assert (problem.n, problem.lam) == (n, 0.1)
+            assert problem.rows.norms.max() <= 1 + 1e-12
+            assert problem.rows.norms[-1] == pytest.approx(1.0), "a short row differs by less"
+            assert set(problem.rows.y) <= {-1.0, 1.0}
+
+
+def test_the_worst_case_is_the_declared_pair_or_the_opposed_one_for_noise_on_rows() -> None:
+    budget, names = Budget(1.0, 1e-5), {}
+    for name in ("dbdp", "fukuchi-input", "output-gaussian"):
+        names[name] = worst_case(dpviz.list_mechanisms()[name](), SVM, budget, n=20, d=3, lam=0.1).name
+    assert names == {"dbdp": "own", "fukuchi-input": "opposed", "output-gaussian": "quiet"}
+
+
+def test_iterates_show_what_the_last_model_hides() -> None:
+    """Steps of which the first has no noise: the released model has the noise of the others, the first iterate has none."""
+
+    class Bare(DPGD):
+        def fit(self, training: Training) -> Fit:
+            quiet = dataclasses.replace(training, calibrations=[c.noiseless() for c in training.calibrations])
+            return super().fit(quiet if self.steps == 1 else training)
+
+    budget, pair = Budget(1.0, 1e-5), make("quiet", SVM, 20, 2, 0.2)
+    mechanism = Bare(steps=4, step_size=1.0)
+    assert audit(mechanism, pair.first, pair.second, budget, runs=200, iterates=(1,)).verdict == EXCEEDED
+    for score in ("auto", "steps"):
+        honest = audit(DPGD(steps=4, step_size=1.0), pair.first, pair.second, budget, runs=200, score=score, iterates=(1,))
+        assert honest.verdict == NO_VIOLATION
+        assert score == "auto" or honest.score.startswith("steps(")
+    with pytest.raises(InvalidInput, match="iterates"):
+        audit(mechanism, pair.first, pair.second, budget, runs=200, score="steps")
+
+
+def test_a_learning_attacker_guesses_between_both_sides() -> None:
+    """On a pair whose sides do not lie symmetrically around 0; cms-output promises no Gaussian, so no line is known before."""
+    pair = make("presence", SVM, 20, 2, 0.2)
+    result = audit(CMSOutput(), pair.first, pair.second, Budget(8.0), runs=400, seed=1, score="lda")
+    assert result.guessed_right > 0.8
+
+
+@pytest.mark.parametrize("mu", [0.5, 3.0])
+def test_the_cut_of_two_gaussians_promises_the_largest_bound(mu: float) -> None:
+    sides = [OutputNoise(np.array([0.0, at]), np.array([2.0]), "gaussian") for at in (0.0, 2.0 * mu)]
+    trials, delta, confidence = 2000, 1e-5, 0.95
+
+    def promised(cut: np.ndarray) -> np.ndarray:
+        errors = stats.norm.sf(cut / mu + mu / 2), stats.norm.cdf(cut / mu - mu / 2)
+        return np.asarray(epsilon_lower_bound(errors[0] * trials, errors[1] * trials, trials, delta, confidence))
+
+    cut = Distributions(*sides).threshold(trials=trials, delta=delta, confidence=confidence, seed=0)
+    best = promised(mu * np.linspace(-6, 6, 20_001)).max()
+    assert promised(np.array([cut]))[0] == pytest.approx(best, rel=1e-3)
+    assert promised(np.array([0.0]))[0] < 0.99 * best, "the mid-point is worse"
+    few = Distributions(*sides).threshold(trials=2, delta=delta, confidence=confidence, seed=0)
+    assert few == 0.0, "no cut of two runs promises anything: the one half way between both sides"
+
+
+def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_else() -> None:
+    rng, at = np.random.default_rng(3), (np.zeros(3), np.array([3.0, 0.0, 4.0]))
+    first, second = (centre + 2.0 * rng.standard_normal((2000, 3)) for centre in at)
+    sides = [OutputNoise(centre, np.array([1.0]), "gaussian") for centre in at]
+    found = Distributions(*sides).residuals(first, second)
+    assert found is not None
+    assert found.distance == 5.0
+    assert (found.squares / found.freedom) ** 0.5 == pytest.approx(2.0, rel=0.03), "what is drawn and not what is declared"
+    for other in (
+        OutputNoise(np.tile(at[1], (2000, 1)), np.array([1.0]), "gaussian"),
+        OutputNoise(at[1], np.array([1.1]), "gaussian"),
+        OutputNoise(at[1], np.array([1.0]), "gamma-sphere"),
+    ):
+        assert Distributions(sides[0], other).residuals(first, second) is None
+        assert Distributions(other, sides[0]).residuals(second, first) is None
+
+
+def test_a_gaussian_guarantee_is_one_whose_mu_the_budget_allows() -> None:
+    cal = OutputGaussian().calibrate(SVM.setting(100, 3, 0.1), Budget(1.0, 1e-5))
+    assert cal.mu is not None
+    assert declares_gaussian(cal)
+    for change in ({"mu": 1.01 * cal.mu}, {"mu": None}, {"noise_family": "gamma-sphere"}):
+        assert not declares_gaussian(dataclasses.replace(cal, **change))
 
 
 def test_quiet_pair_uses_up_the_sensitivity() -> None:

@@ -138,3 +138,20 @@ def test_the_counted_half_chooses_nothing(score: str) -> None:
     apart = np.mean([errors(alone(sides[0], k), alone(sides[1], k)) for k in range(1, n, 2)], axis=0)
     np.testing.assert_allclose(together, apart, atol=1e-12)
     assert 0 < sum(together) < 1
+
+
+def test_the_exact_attacker_chooses_its_threshold_without_a_run() -> None:
+    """It counts all runs, so its threshold may depend on the declared distributions alone."""
+    pair, budget, n = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05), 60
+    game = _prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, "likelihood", 0.9, ())
+    sigma, centres = game.calibration.noise_scale, [side.optimum for side in game.sides]
+    known = Distributions(*(OutputNoise(c, np.array([sigma]), "gaussian") for c in centres))
+    cut = known.threshold(trials=n, delta=0.05, confidence=0.9, seed=0)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        first, second = (known.log_ratio(c + sigma * rng.standard_normal((n, 2))) for c in centres)
+        rng = np.random.default_rng(seed)
+        outputs = [c + sigma * rng.standard_normal((n, 2)) for c in centres]
+        counts = judge(game, *outputs, known).counts
+        assert (counts.false_positives, counts.false_negatives) == ((first > cut).sum(), (second <= cut).sum())
+        assert counts.trials == n

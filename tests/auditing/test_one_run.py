@@ -14,8 +14,9 @@ from support import make_problem
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, NO_VIOLATION, among_rows, audit_one_run, on_axes
 from dpviz.auditing.one_run import judge_one_run, plan
+from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import Setting, get_model
@@ -155,6 +156,20 @@ def test_rows_of_real_data_and_networks_can_be_canaries() -> None:
     assert audit_one_run(DPGD(), canaries, BUDGET).verdict == NO_VIOLATION
     sgd = dpviz.list_mechanisms()["dp-sgd"].from_params({"epochs": 2.0})
     assert audit_one_run(sgd, on_axes(sgd, get_model("mlp-4"), BUDGET, 50), BUDGET).canaries == 50
+
+
+def test_the_attacker_knows_the_point_at_which_a_network_starts() -> None:
+    starts: list[np.ndarray] = []
+
+    class Watched(DPGD):
+        def fit(self, training: Training) -> Fit:
+            starts.append(training.problem.model.initial(training.problem.m, spawn(0, 2)))
+            return super().fit(training)
+
+    mechanism, model = Watched(steps=2), get_model("mlp-2")
+    audit_one_run(mechanism, on_axes(mechanism, model, BUDGET, 20), BUDGET, seed=5)
+    known = model.from_one_start(5).initial(starts[0].shape[1], spawn(1, 1))
+    np.testing.assert_array_equal(starts[0], np.repeat(known, 2, axis=0))
 
 
 def test_rows_of_zeros_stand_for_absent_ones() -> None:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.peers import races
 from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.fastest import SAME, SOLVERS, fastest, ways
-from benchmarks.peers.measure import Row, Times, faster, markdown, ratio, slope
+from benchmarks.peers.measure import Row, Times, faster, markdown, ratio
 from benchmarks.peers.rows import track
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.common.random import spawn
@@ -37,10 +37,6 @@ def test_ratios_are_taken_round_by_round_and_per_model() -> None:
     assert "400× (300 to 500)" in markdown([row])
     assert "| at least 400× faster | yes |" in markdown([row])
     assert "**no**" in markdown([Row("x", reached=False)])
-
-
-def test_slope_of_a_power_law() -> None:
-    assert slope([10, 100, 1000], [3 * n**1.2 for n in (10, 100, 1000)]) == pytest.approx(1.2)
 
 
 @pytest.mark.long

@@ -134,6 +134,10 @@ def server_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[[str], tuple[s
         one.kill()
 
 
+#: the page's first sentence, in which some spaces break no line
+SENTENCE = "document.querySelector('.st-key-headline').innerText.replaceAll('\u00a0', ' ')"
+
+
 class Reader:
     """One person at the app: a page, and what went wrong on it."""
 
@@ -166,7 +170,7 @@ class Reader:
     def settled(self) -> None:
         """Waits for a picture, and until the page is quiet."""
         try:
-            self.page.wait_for_selector(".js-plotly-plot .main-svg")
+            self.page.wait_for_selector(".js-plotly-plot .main-svg, .dpviz-picture svg")
         except Exception as late:
             shown = self.page.locator("body").inner_text()[:1000]
             raise AssertionError(f"no picture; the page says {shown!r}, the console {self.errors}") from late
@@ -179,11 +183,20 @@ class Reader:
             " && !document.querySelector('[class*=st-key-working-] [data-testid=stProgress], [class*=st-key-first-]')"
             " && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]"
             ".every(e => !e.offsetParent || e.querySelector('.main-svg'))"
+            " && [...document.querySelectorAll('.dpviz-picture')].every(e => e.firstChild)"
         )
 
     @property
     def sentence(self) -> str:
-        return str(self.page.locator(".st-key-headline").inner_text())
+        return str(self.page.evaluate(SENTENCE))
+
+    def waits_for(self, sentence: str) -> None:
+        """Until the first sentence is this one."""
+        self.page.wait_for_function(f"t => {SENTENCE} === t", arg=sentence)
+
+    def waits_for_another(self, sentence: str) -> None:
+        """Until the first sentence is another one."""
+        self.page.wait_for_function(f"t => {SENTENCE} !== t", arg=sentence)
 
     def press(self, key: str, times: int = 1) -> None:
         """Presses a key on the ε slider and waits for a new sentence."""
@@ -191,7 +204,7 @@ class Reader:
         for _ in range(times):
             before = self.sentence
             slider.press(key)
-            self.page.wait_for_function("t => document.querySelector('.st-key-headline').innerText !== t", arg=before)
+            self.waits_for_another(before)
         self.settled()
 
 

@@ -75,4 +75,4 @@ def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callab
     page.wait_for_function("() => location.pathname.includes('Sensitivity')")
     page.get_by_text("observed, adversarial").first.wait_for()
     one.quiet()
-    assert page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").count() == 0
+    page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").wait_for(state="detached")

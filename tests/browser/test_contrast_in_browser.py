@@ -71,7 +71,7 @@ def test_every_text_has_contrast(reader: Callable[..., Any]) -> None:
 @pytest.mark.long
 def test_figures_follow_the_theme_without_a_click(reader: Callable[..., Any]) -> None:
     page = reader(scheme="light").open("?dataset=teaching&seeds=2")
-    page.wait_for_selector(".js-plotly-plot .main-svg")
+    page.wait_for_selector(".dpviz-picture svg")
     page.emulate_media(color_scheme="dark")
-    dark = "getComputedStyle(document.querySelector('.js-plotly-plot .main-svg')).backgroundColor === 'rgb(14, 17, 23)'"
+    dark = "getComputedStyle(document.querySelector('.dpviz-picture svg')).backgroundColor === 'rgb(14, 17, 23)'"
     page.wait_for_function(dark)

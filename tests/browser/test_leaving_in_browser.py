@@ -118,9 +118,9 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     owner.settled()
     for page in ("Influence and noise", "Trade-off"):
         owner.page.get_by_role("link", name=page).first.click()
+        owner.page.wait_for_function("path => location.pathname.includes(path)", arg=page.replace(" ", "_"))
         owner.settled()
-    full = watched.told()
-    assert len(full["rows"]) > 10
+    full = watched.until(lambda state: len(state["rows"]) > 10)  # more than the table: models and influence hold rows too
     assert full["texts"]
 
     refused.context.close()

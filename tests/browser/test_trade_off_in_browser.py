@@ -167,7 +167,7 @@ def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     box = page.get_by_role("spinbutton", name="Accuracy wanted, %")
     box.fill("75")
     box.press("Enter")
-    page.wait_for_function("() => document.querySelector('.st-key-headline').innerText.includes('For 75.0 %')")
+    page.wait_for_function("() => document.querySelector('.st-key-headline').innerText.includes('For 75.0\u00a0%')")
     assert one.sentence != first
     assert query(page)["want"] == "75"
     over(page)
@@ -236,12 +236,12 @@ def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: A
     best = page.locator(".st-key-tune-best button")
     words = best.inner_text()
     best.click()
-    page.wait_for_function("() => !location.search.includes('dp-gd.steps=20')")
+    page.wait_for_function("() => location.search.includes('dp-gd.step_size=') || !location.search.includes('lam=0.01')")
     over(page)
     page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
     spec = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
     assert spec.mechanism == "dp-gd"
     first, second = query(page)["tune"].split(",")
-    label = spec.build().knobs()[first].label.lower()
-    assert f"{label} {getattr(spec.build(), first):.3g}" in words
+    knob = spec.build().knobs()[first]
+    assert f"{knob.label.lower()} {knob.in_words(getattr(spec.build(), first))} and" in words
     assert second != first

@@ -34,6 +34,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.csv"
 
 
+@pytest.mark.reader_process
 def test_a_run_says_what_the_table_lost(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "mine.csv", *FLAGS[:4], "--drop", "note", *RUN]) == 0
     said = capsys.readouterr().out
@@ -53,6 +54,28 @@ def test_the_encoding_of_a_table_can_be_said(mine: Path, capsys: pytest.CaptureF
     mine.write_bytes(cyrillic.encode("utf-16-be"))
     assert main(chosen) == 0
     assert main([*chosen, "--encoding", "utf-16"]) == 0
+
+
+def test_what_is_said_of_the_text_is_repeated_in_the_calls(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = mine.read_text().replace("job", "труд").replace(",", "|").splitlines()
+    mine.write_bytes("\n".join(lines).encode("koi8_r"))
+    rows = dpviz.dataset(mine, target="income", positive=">50K", encoding="koi8_r", header=True, delimiter="vertical bar")
+    assert "труд=a" in rows.feature_names
+    spec = dpviz.RunSpec(rows, mechanism="output-gaussian", seeds=2)
+    scope: dict[str, object] = {}
+    exec(python_call(spec), scope)
+    assert scope["rows"].sha256 == rows.sha256  # type: ignore[attr-defined]
+    assert "encoding='koi8_r'" in python_call(spec)
+    call = shlex.split(shell_call(spec))[1:]
+    assert {"--encoding=koi8_r", "--header=names", "--delimiter=vertical bar"} <= set(call)
+    assert main([*call, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["dataset"] == rows.name
+    mine.write_bytes("\n".join(lines[1:]).encode("koi8_r"))
+    with pytest.raises(dpviz.InvalidInput, match="--header data"):
+        dpviz.dataset(mine, target="income")
+    assert dpviz.dataset(mine, encoding="koi8_r", header=False).feature_names[0] == "column 1"
+    with pytest.raises(dpviz.InvalidInput, match="header"):
+        dpviz.dataset(np.eye(20), np.arange(20) % 2, header=False)
 
 
 def accuracy(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:

@@ -25,7 +25,7 @@ KEYS = {
     "calibrate": "dataset n d mechanism model lam params guarantee",
     "calibrate --n 1000 --d 5": "dataset n d mechanism model lam params guarantee",
     "accounting --published": "run mechanism guarantee accountants relations attack published",
-    "guarantees": "run methods",
+    "guarantees": "run methods baselines",
     "influence --top 2": "run guarantee training_rows non_private_norm exact_curvature noise_on rows",
     "audit --runs 40": "run pair pair_in_words guarantee runs seed confidence score guessed_right guessed_right_low "
     "guessed_right_high guessed_right_allowed epsilon_lower epsilon_ceiling epsilon_lower_gaussian epsilon_lower_measured_noise "

@@ -73,6 +73,15 @@ def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code:
     assert (ended.returncode, ended.stderr) == (code, "")
 
 
+def blocked(process: int) -> int:
+    """The signals that a process does not listen to, as bits; 0 where it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    return int(status.partition("SigBlk:")[2].split()[0], 16)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), mostly_long([(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], (signal.SIGTERM, 143))
 )
@@ -90,8 +99,10 @@ def test_a_sweep_that_is_ended_takes_its_workers_along(
         return len(workers) >= 3  # two workers and what joblib watches them with
 
     until(started)
-    time.sleep(1.0)  # in the middle of importing, or of a cell
+    time.sleep(0.5)  # in the middle of importing, or of a cell
     workers = children(sweep.pid)
+    deaf = [pid for pid in workers if blocked(pid) & 1 << (signal.SIGINT - 1)]
+    assert len(deaf) >= 2, "Ctrl-C reaches workers that are being loaded, and they print a traceback"
     if number == signal.SIGINT:
         os.killpg(sweep.pid, number)  # Ctrl-C reaches the workers too
     else:
@@ -162,6 +173,30 @@ threading.Thread(target=send, daemon=True).start()
 from dpviz.cli.start import main
 sys.exit(main())
 """
+
+
+TAKEN_APART = """
+import atexit, sys, types
+atexit.register(print, "taken apart")
+def command():
+    print("served")
+    {end}
+sys.modules["dpviz.cli.main"] = types.SimpleNamespace(main=command)
+from dpviz.cli.start import main
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize(("end", "code"), [("return 0", 0), ("raise SystemExit(None)", 0), ("raise SystemExit(2)", 2)])
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [([], "served\n"), (["--no-browser"], "served\n"), (["app"], "served\n"), (["run"], "served\ntaken apart\n")],
+)
+def test_the_app_leaves_without_taking_the_interpreter_apart(names: list[str], said: str, end: str, code: int) -> None:
+    """Threads that are at work then make Python abort now and then (exit code -6)."""
+    script = TAKEN_APART.format(end=end)
+    call = subprocess.run([sys.executable, "-c", script, *names], cwd=ROOT, capture_output=True, text=True)
+    assert (call.returncode, call.stdout, call.stderr) == (code, said, "")
 
 
 def test_every_command_is_here() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -37,6 +38,16 @@ def expected() -> pd.DataFrame:
 
 def sweep(arguments: str) -> int:
     return main(["sweep", *arguments.split()])
+
+
+def test_workers_do_not_write_to_the_standard_output_of_the_call(capfd: pytest.CaptureFixture[str]) -> None:
+    worker = [sys.executable, "-S", "-c", "print('Traceback')"]  # as one that is being started when the call is killed
+    subprocess.run(worker, check=True)
+    assert capfd.readouterr().out == "Traceback\n"
+    with sweep_command._backend("loky", None):
+        subprocess.run(worker, check=True)
+    print("table")
+    assert capfd.readouterr().out == "table\n"
 
 
 def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,16 +252,24 @@ def test_two_dask_workers_give_the_same_numbers(
     assert all(store.get(cell) is not None for cell in SPEC.cells())
 
 
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """The address of a Dask scheduler that has no workers."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp") as made:
+        yield made.scheduler_address
+
+
 def test_a_cluster_with_another_engine_is_refused(
-    cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    scheduler: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from distributed import Client
 
     monkeypatch.setattr(Client, "run", lambda self, function: {"worker": "another"})
-    assert sweep(f"{FLAGS} --backend dask --scheduler {cluster}") == 2
+    assert sweep(f"{FLAGS} --backend dask --scheduler {scheduler}") == 2
     assert "another version" in capsys.readouterr().err
     monkeypatch.setattr(Client, "run", lambda self, function: {})
-    assert sweep(f"{FLAGS} --backend dask --scheduler {cluster}") == 2
+    assert sweep(f"{FLAGS} --backend dask --scheduler {scheduler}") == 2
     assert "no workers" in capsys.readouterr().err
 
 
@@ -270,7 +289,8 @@ def test_means_of_the_metrics_asked_for_are_printed_and_the_table_is_the_same(
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected)
     means = expected.groupby(["mechanism", "epsilon"])["roc_auc"].mean()
     for (mechanism, epsilon), mean in means.items():
-        assert f"{mechanism} at epsilon = {epsilon:g}: ROC AUC {mean:.4f}" in captured.err
+        beside = f"non-private {expected['non_private_roc_auc'].iloc[0]:.4f}; majority has no value"
+        assert f"{mechanism} at epsilon = {epsilon:g}: ROC AUC {mean:.4f}; {beside}" in captured.err
     assert captured.err.count("Brier score") == len(means)
     assert sweep(f"{FLAGS} --metric recall@fpr=0.3 --quiet") == 0
     captured = capsys.readouterr()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import gc
 from pathlib import Path
 
 import pytest
@@ -232,3 +234,20 @@ def test_code_from_outside_is_part_of_the_key(tmp_path: Path, monkeypatch: pytes
 
 def test_the_version_says_both() -> None:
     assert engine_version() == f"{dpviz.__version__}+{fingerprint(SOURCES)}"
+
+
+@pytest.mark.parametrize(("text", "error"), [(b"x = 1", None), (b"x =", SyntaxError)])
+def test_no_garbage_is_collected_while_source_is_read(monkeypatch: pytest.MonkeyPatch, text: bytes, error: type | None) -> None:
+    """A collection in the middle of a syntax tree lets another thread make one, which ends in a SystemError in Python 3.11."""
+    parse, collected = ast.parse, []
+
+    def watched(code: bytes) -> ast.Module:
+        collected.append(gc.isenabled())
+        return parse(code)
+
+    monkeypatch.setattr(source.ast, "parse", watched)
+    assert gc.isenabled()
+    with contextlib.nullcontext() if error is None else pytest.raises(error):
+        source.meanings({"a.py": text})
+    assert collected == [False]
+    assert gc.isenabled()

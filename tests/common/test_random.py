@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 import dpviz
-from dpviz.common.random import prob_positive, spawn, standard_gamma_sphere, standard_gaussian, substreams
+from dpviz.common.random import (
+    generator,
+    poisson_batches,
+    prob_positive,
+    spawn,
+    standard_gamma_sphere,
+    standard_gaussian,
+    substreams,
+)
 
 ALPHA = 1e-6
 DRAWS = 10_000
@@ -103,3 +111,13 @@ def test_moving_epsilon_keeps_the_draw() -> None:
     ]
     standard = [(r.theta - r.non_private.theta) / r.calibration.noise_scale for r in runs]
     np.testing.assert_allclose(standard[0], standard[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.02])
+def test_poisson_batches_of_few_rows_are_empty_as_often_as_coins_say(rate: float) -> None:
+    """An empty batch is a release, too; both ways of drawing, for sparse batches and for others."""
+    batch, steps = poisson_batches(20, rate)(generator(spawn(0, 1)[0])), 4000
+    sizes = [len(batch(t)) for t in range(steps)]
+    for size in range(2):
+        assert stats.binomtest(sizes.count(size), steps, stats.binom.pmf(size, 20, rate)).pvalue > 1e-6
+    assert stats.binomtest(0, steps, stats.binom.pmf(0, 20, rate)).pvalue < 1e-6, "the control"

@@ -158,7 +158,7 @@ def test_every_control_of_the_sidebar_is_a_field_whose_values_are_read_back(mech
     }
     assert all(field.key == key and field.value() == field.default for key, field in fields.items() if key != "mechanism")
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=10, deadline=None, derandomize=True)  # of every control of every method
     @given(st.data())
     def check(data: st.DataObject) -> None:
         for field in fields.values():
@@ -181,6 +181,7 @@ def _of_mechanism(mechanism: str) -> st.SearchStrategy[RunSpec]:
         "mechanism": st.just(mechanism),
         "delta": st.none() | st.floats(1e-12, 1e-3),
         "folds": st.sampled_from([0, 2, 5]),
+        "published_split": st.just(False),  # of sets that are not always there
         "params": st.fixed_dictionaries({}, optional={name: values(knob) for name, knob in cls.knobs().items()}),
     }
     return st.builds(RunSpec, **parts)
@@ -280,7 +281,8 @@ FULL = {
 
 def test_the_full_address_of_the_sidebar_has_every_control() -> None:
     knobs = list_mechanisms()[SIDEBAR["mechanism"]].knobs()
-    assert set(SIDEBAR) == {*address.FIELDS, *(f"{SIDEBAR['mechanism']}.{name}" for name in knobs)}
+    without = {"published_split"}  # only some sets have one; see test_originals
+    assert set(SIDEBAR) == {*address.FIELDS, *(f"{SIDEBAR['mechanism']}.{name}" for name in knobs)} - without
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -294,11 +296,16 @@ def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> N
     assert not [w.value for w in test.warning if "address" in w.value or "default" in w.value or "ignored" in w.value]
     assert not address_problems(test)
     assert {k: v if isinstance(v, str) else v[0] for k, v in test.query_params.items()} == asked
-    other = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=120)
-    other.query_params.update(asked)
-    other.run()
-    assert not address_problems(other), "settings of another page are kept for it"
-    assert {k: v if isinstance(v, str) else v[0] for k, v in other.query_params.items()} == asked
+
+
+def test_settings_of_other_pages_are_kept_for_them() -> None:
+    asked = {key: value for full in FULL.values() for key, value in full.items()}
+    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=120)
+    page.query_params.update(asked)
+    page.run()
+    assert not page.exception
+    assert not address_problems(page)
+    assert {k: v if isinstance(v, str) else v[0] for k, v in page.query_params.items()} == asked
 
 
 def address_problems(page: AppTest) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +16,9 @@ from support import LIMIT, until
 
 import dpviz
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import front
+from dpviz.dashboard.work import front, sweep
 from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import NICE, State
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.dashboard.work.tasks import Task
 from dpviz.datasets.sources import uploads
@@ -68,6 +71,26 @@ def test_a_job_gives_what_a_sweep_gives(tmp_path: Path) -> None:
     status = state_of(pool, job)
     assert (status.state, status.done, status.problems, status.notices) == (State.DONE, 1.0, (), ())
     assert start(pool) is job, "equal keys are one job"
+
+
+def test_what_is_made_of_finished_rows_is_made_again_only_when_there_are_more() -> None:
+    job = SweepJob("a", SPEC.cells(), None)
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(len(job.tables()))
+        return made[-1]
+
+    assert [job.once("rows", make) for _ in range(3)] == [0, 0, 0]
+    job._finish(0, pd.DataFrame({"seed": [1]}))
+    assert [job.once("rows", make) for _ in range(3)] == [1, 1, 1]
+    assert made == [0, 1]
+    assert job.once("other", lambda: "another name") == "another name"
+    for k in range(sweep._MOST_MADE + 5):
+        job.once(k, lambda: 0)
+    assert len(job._made) == sweep._MOST_MADE, "what was not used lately goes"
+    job.discard()
+    assert not job._made
 
 
 def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path) -> None:
@@ -133,7 +156,7 @@ def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
         pool.go_on(job, "me")
     assert not job.over
     until(lambda: job.state is State.RUNNING)
-    assert sum(thread.name == "dpviz-job" for thread in threading.enumerate()) <= 2, "one at work, one perhaps about to end"
+    until(lambda: sum(thread.name == "dpviz-job" for thread in threading.enumerate()) == 1)  # the others end
     slow.go.set()
     until(lambda: job.over)
     assert len(job.table()) == 2 * 2 * 12
@@ -454,3 +477,42 @@ def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> Non
     slow.go.set()
     assert task.wait(LIMIT)
     assert task.state is State.DONE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processor() -> None:
+    def nice() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def work(monitor: Monitor) -> Iterator[tuple[int, int]]:
+        with ThreadPoolExecutor(1) as others:
+            yield nice(), others.submit(nice).result()
+
+    here = nice()
+    task = jobs.Pool().submit(Task("nice", work))
+    assert isinstance(task, Task)
+    until(lambda: task.over)
+    least = min(here + NICE, 19)  # the last of all
+    assert task.results == [(least, least)]
+    assert nice() == here
+
+
+def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, allowed = [0.0], []
+    monkeypatch.setattr(front.time, "monotonic", lambda: now[0])
+
+    def page() -> None:
+        for lasts in (0.35, 0.5, 0.1):
+            with front.patience(0.4) as most:
+                allowed.append(most)
+                now[0] += min(most, lasts)
+
+    def drawn_twice() -> None:
+        for _ in range(2):
+            front.drawing_a_page()
+            page()
+
+    thread = threading.Thread(target=drawn_twice)
+    thread.start()
+    thread.join()
+    assert allowed == pytest.approx([0.4, front.TOGETHER - 0.35, 0.0] * 2)

@@ -92,6 +92,7 @@ def test_a_comma_table_with_texts_of_several_words_is_cut_at_commas() -> None:
 FRAME = pd.DataFrame({"age": np.arange(20) + 20.0, "job": list("abcab" * 4), "label": ["yes", "no"] * 10})
 
 
+@pytest.mark.reader_process
 def test_parquet_is_the_same_table_as_csv() -> None:
     kinds = FRAME.assign(
         age=FRAME["age"].astype("Int64").where(FRAME.index != 3), job=FRAME["job"].astype("category"), flag=FRAME["age"] > 30
@@ -110,6 +111,7 @@ def test_parquet_is_the_same_table_as_csv() -> None:
         read_file(nested.getvalue())
 
 
+@pytest.mark.reader_process
 def test_a_workbook_is_the_same_table_as_csv() -> None:
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("python_calamine")
@@ -138,7 +140,7 @@ def test_a_workbook_is_the_same_table_as_csv() -> None:
         ("ID", lambda k: k + 1 if k % 5 else "", "named like an identifier"),
         ("customer_no", lambda k: 17 * k, "named like an identifier"),
         ("column 1", lambda k: k + 1, "counted like an identifier"),
-        ("sample", lambda k: 1_000_000 + 7_919 * k * k % 9_999_991, "as long as an identifier"),
+        ("sample", lambda k: 1_000_000 + 7_919 * k * k % 9_999_991, "with as many digits as an identifier"),
     ],
 )
 def test_an_identifier_of_numbers_is_left_out_and_can_be_asked_for(name: str, values: object, like: str) -> None:
@@ -174,12 +176,12 @@ def test_few_gaps_are_kept_many_are_left_out_and_every_loss_is_one_list() -> Non
         "many is not used: has gaps in 50 of 200 rows, which would be dropped.",
         "same is not used: has the same value in every row.",
         "note is not used: dropped by the settings.",
-        "10 of 200 rows were dropped because of gaps in: few 10.",
+        "10 of 200 rows were dropped because of gaps in: few (10).",
         f"{int((dataset.frame['age'] > 40).sum())} values of age outside [0, 40] were clipped.",
     ]
     assert set(dataset.looked_at) == {"few", "many", "same"}
     kept = made(content, TableSpec("label", columns=("few", "many"))).dataset
-    assert "dropped because of gaps in: many 50, few 10" in kept.lost[-1].sentence
+    assert "dropped because of gaps in: many (50), few (10)" in kept.lost[-1].sentence
     assert kept.n == 150 - 0
 
 

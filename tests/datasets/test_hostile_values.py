@@ -23,6 +23,11 @@ def labels(*values: str) -> bytes:
         (labels(CAFE, unicodedata.normalize("NFD", CAFE), "tea"), "Accents in 10 values of label"),
         (labels("01", "1", "0"), "Leading zeros in label, as in 01, do not count"),
         (labels("Yes", "yes"), "differ only in upper and lower case"),
+        (
+            table(row=lambda k: f"{k},{('True', 'true', 'False')[k % 3]},{k % 2}"),
+            "Values of job that differ only in upper and lower case",
+        ),
+        (table(row=lambda k: f"{k},0x{k % 9:02x},{k % 2}"), "job holds hexadecimal numbers such as '0x00'"),
         (labels("yes", "yes\u200b"), r"characters that cannot be seen, such as 'yes\u200b'"),
         (labels("yes", "\u202eyes"), r"characters that cannot be seen, such as '\u202eyes'"),
         (table(row=lambda k: f"{k % 9 or '-'},a{k % 2},{k % 3 > 0}"), "age holds numbers, but also '-'"),
@@ -40,7 +45,7 @@ def test_what_could_be_meant_otherwise_is_said(content: bytes, note: str) -> Non
 
 def test_plain_values_are_not_remarked_upon() -> None:
     plain = table(header="age;zip;label", row=lambda k: f"{k}.25;{10**15 + k};{'nö' if k % 2 else 'ja'}")
-    words = ("Accents", "Leading", "case", "seen", "but also", "Points", "digits")
+    words = ("Accents", "Leading", "case", "seen", "but also", "Points", "digits", "hexadecimal")
     assert not [note for note in made(plain).dataset.notes if any(word in note for word in words)]
 
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT
+from support_pages import ROOT
 
 import dpviz
+from dpviz.cli.main import main
 from dpviz.datasets.process import fetch
+from dpviz.datasets.process.limits import Limits
+from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import originals, remote
+from dpviz.datasets.table.csv import Table
+from dpviz.datasets.table.prepare import prepare
+from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.folds import splits
+from dpviz.experiments.setup import setup_for
+from dpviz.experiments.sweep import SweepSpec
 
 
 @pytest.fixture
@@ -53,15 +67,100 @@ def test_adult_is_both_files_joined(data: Path, header: bool) -> None:
         dpviz.load_dataset("adult")
 
 
+def adult(data: Path, n: int, tested: int) -> None:
+    (data / "adult.data").write_text("\n".join(person(k) for k in range(n)) + "\n")
+    remark = "|1x3 Cross validator\n"
+    (data / "adult.test").write_text(remark + "\n".join(person(k, ".") for k in range(tested)) + "\n")
+
+
+def test_the_published_test_file_can_be_the_test_part(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adult(data, 40, 20)
+    spec = dpviz.RunSpec("adult", mechanism="output-gaussian", seeds=2, published_split=True)
+    back = dpviz.RunSpec.from_query(spec.to_query())
+    assert spec.to_query()["published_split"] == "true"
+    assert back.published_split
+    setup = setup_for(spec)
+    assert (dpviz.resolve(spec).n_train, setup.problem.n, len(setup.test.y)) == (40, 40, 20)
+    assert setup.dataset.frame["fnlwgt"].iloc[setup.split.test].tolist() == [7919.0 * k for k in range(20)]
+    complete = dpviz.load_dataset("adult-complete")
+    parts = complete.split(published=True)
+    assert complete.train_size(published=True) == len(parts.train) != complete.train_size()
+    assert [len(parts.train), len(parts.test)] == [sum(k % 3 != 1 for k in range(n)) for n in (40, 20)], "rows with gaps go"
+    assert complete.frame["age"].iloc[parts.test].tolist() == [20.0 + k for k in range(20) if k % 3 != 1]
+    assert dpviz.resolve(spec).key() != dpviz.resolve(replace(spec, published_split=False)).key()
+    assert len(dpviz.run(spec).accuracy) == 2
+    table = dpviz.sweep("adult", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=2, published_split=True)
+    assert np.allclose(table["accuracy"], dpviz.run(spec).accuracy)
+    asked = ["--dataset", "adult", "--mechanism", "output-gaussian", "--seeds", "2", "--published-split", "true", "--json"]
+    assert main(["run", *asked]) == 0
+    assert "published_split" in capsys.readouterr().out
+    for wrong, words in (
+        (replace(spec, dataset="iris"), "published_split: 'iris' comes without a test part of its own"),
+        (replace(spec, folds=5), "published_split: cannot go with folds"),
+    ):
+        with pytest.raises(dpviz.InvalidInput, match=words):
+            dpviz.resolve(wrong)
+        problems: list[dpviz.InvalidInput] = []
+        assert not dpviz.resolve(wrong, problems).spec.published_split
+        assert len(problems) == 1
+    with pytest.raises(dpviz.InvalidInput, match="the published split is one split"):
+        splits(SweepSpec("adult", published_split=True), 3)
+
+
+def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Path) -> None:
+    adult(data, 400, 200)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    page.query_params.update({"dataset": "adult", "mechanism": "output-gaussian", "seeds": "2", "published_split": "true"})
+    page.run()
+    assert not page.exception
+    assert page.toggle(key="published_split").value
+    assert page.query_params["published_split"] in ("true", ["true"])
+    assert "(400 training rows)" in page.text_input(key="delta").help
+    page.selectbox(key="dataset").set_value("iris").run()
+    assert not page.exception
+    assert "published_split" not in page.query_params
+    assert not page.session_state["dpviz.problems"]
+    assert "published_split" not in {toggle.key for toggle in page.toggle}
+
+
+def test_the_data_page_names_the_published_test_rows(data: Path) -> None:
+    adult(data, 400, 200)
+    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=LIMIT)
+    page.query_params.update({"dataset": "adult", "published_split": "true"})
+    page.run()
+    assert not page.exception
+    said = " ".join(one.value for one in page.markdown).replace("\u00a0", " ")
+    assert "set 200 of the rows aside as a test file" in said
+    assert "400 rows are trained on" in said
+
+
+def test_columns_beside_the_features_stay_with_their_rows_where_gaps_drop_some() -> None:
+    rows = np.arange(60.0)
+    frame = pd.DataFrame({"a": rows, "b": np.where(rows < 5, np.nan, rows % 7), "who": rows, "y": rows % 2})
+    made = prepare(frame, TableSpec("y", drop=("who",)), name="x", source="x").dataset
+    assert made.beside is not None
+    assert made.beside["who"].tolist() == made.frame["a"].tolist() == list(range(5, 60))
+
+
 def test_kdd_is_read_whatever_the_limits_on_tables(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_MAX_ROWS", "50")
+    limits: list[Limits] = []
+
+    def read(content: bytes, **how: Any) -> Table:
+        limits.append(how["limits"])
+        return read_table(content, **how)
+
+    monkeypatch.setattr(originals, "read_table", read)
     kinds = ["normal.", "smurf.", "neptune."]
     rows = "".join(f"{k},{['tcp', 'udp'][k % 2]},http,SF," + "0," * 36 + f"0.5,{kinds[k % 3]}\n" for k in range(90))
     (data / "kddcup.data_10_percent.gz").write_bytes(gzip.compress(rows.encode()))
     dataset = dpviz.load_dataset("kddcup99")
     assert (dataset.n, int((dataset.y < 0).sum())) == (90, 30)
+    assert limits[0].seconds > Limits().seconds, "the whole file takes longer than a minute on a busy machine"
     assert "duration" in dataset.feature_names
     assert dpviz.load_dataset("kddcup99-70000").n == 90
+    with pytest.raises(dpviz.InvalidInput, match="this file is the dataset kddcup99 or kddcup99-70000: choose that one"):
+        dpviz.load_dataset("data/kddcup.data_10_percent.gz")
 
 
 def test_an_own_file_gives_the_rows_of_the_download(data: Path) -> None:

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process import child_read, reading
 from dpviz.datasets.process.limits import Limits
 from tests import support
+
+pytestmark = pytest.mark.reader_process
+
+TABLE = b"a,y\n" + b"1,0\n2,1\n" * 20
 
 
 def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
@@ -22,9 +27,37 @@ def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
                 child.send_signal(signal.SIGKILL)
 
     with pytest.raises(InvalidInput, match=r"was killed \(SIGKILL, exit code -9\)") as caught:
-        reading.read_table(b"a,y\n" + b"1,0\n2,1\n" * 20, listen=kill)
+        reading.read_table(TABLE, listen=kill)
     assert "3,000 MB" not in str(caught.value)
     assert not reading._children
+
+
+def test_a_reader_that_is_killed_once_has_a_successor() -> None:
+    victims: list[int] = []
+
+    def kill(state: str) -> None:
+        if state == "reading" and not victims:
+            for child in list(reading._children):
+                child.send_signal(signal.SIGKILL)
+                victims.append(child.pid)
+
+    assert len(reading.read_table(TABLE, listen=kill).frame) == 40
+    assert len(victims) == 1
+
+
+def test_a_table_that_was_not_read_by_chance_is_read_at_the_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    (tmp_path / "own.csv").write_bytes(TABLE)
+    true = reading.run_child
+
+    def ended(*args: object) -> bytes:
+        raise reading.Ended(-9)
+
+    monkeypatch.setattr(reading, "run_child", ended)
+    with pytest.raises(InvalidInput, match="SIGKILL"):
+        dpviz.load_dataset("data/own.csv")
+    monkeypatch.setattr(reading, "run_child", true)
+    assert dpviz.load_dataset("data/own.csv").n == 40
 
 
 #: what libraries wrote when they ended for want of memory, with the exit code

@@ -18,6 +18,9 @@ from dpviz.datasets.table.spec import TableSpec
 FOLDER = Path(os.environ.get("DPVIZ_REAL_DATA", "."))
 
 
+pytestmark = pytest.mark.reader_process
+
+
 def needs(name: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not (FOLDER / name).is_file(), reason=f"DPVIZ_REAL_DATA does not name a folder with {name}")
 

@@ -43,6 +43,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.reader_process
 def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
     (data / "people.csv").write_bytes(csv())
     assert "data/people.csv" in dpviz.list_datasets()
@@ -188,6 +189,7 @@ def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest
         dpviz.load_dataset("data/people.csv")
 
 
+@pytest.mark.reader_process
 def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
     path = data / "people.csv"
     path.write_bytes(csv())
@@ -209,6 +211,7 @@ def test_no_folder_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "iris" in dpviz.list_datasets()
 
 
+@pytest.mark.reader_process
 def test_the_process_reads_what_the_function_reads() -> None:
     content = csv().replace(b"a", b" a ")
     apart, here = read_table(content), read_csv(content)
@@ -220,6 +223,7 @@ def test_the_process_reads_what_the_function_reads() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.reader_process
 def test_memory_and_time_are_bounded() -> None:
     big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
     with pytest.raises(dpviz.InvalidInput, match="within 100 MB of memory"):
@@ -230,6 +234,7 @@ def test_memory_and_time_are_bounded() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.reader_process
 def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
     running, most, said = [0], [0], []
     real, lock = reading.run_child, threading.Lock()
@@ -254,6 +259,7 @@ def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPa
     assert "waiting" in said
 
 
+@pytest.mark.reader_process
 def test_giving_up_frees_the_place_and_ends_the_process() -> None:
     class Enough(Exception):
         pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import warnings
 
 import numpy as np
@@ -18,6 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpviz
 from dpviz import PrivacyWarning, PrivateClassifier
 from dpviz.common.validate import InvalidInput
+from dpviz.estimator.features import by_ranges
+from dpviz.estimator.guarantee import share, together
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Residuals, gaussian_claim
@@ -229,3 +233,48 @@ def test_an_audit_referees_the_budget_that_classes_share() -> None:
 
     assert chance(1.0) > 0.05
     assert chance(0.95**2) < 0.05  # the control: noise that is 5 % too small is seen, so the division is exact too
+
+
+def test_budget_and_knobs_are_those_that_were_given() -> None:
+    x, y = rows()
+    model = PrivateClassifier("dp-sgd", epsilon=2.0, delta=3e-4, epochs=2.0, relation="add-remove", random_state=0).fit(x, y)
+    assert model.guarantee_.proved == dpviz.Budget(2.0, 3e-4)
+    assert model.guarantee_.relation is dpviz.Neighbouring.ADD_REMOVE
+
+
+def test_corners_of_declared_ranges_reach_the_unit_sphere_and_nothing_lies_beyond() -> None:
+    """Also without a constant feature, where 0 stays 0 and a range need not lie around it."""
+    corners = np.array(list(itertools.product((-4.0, 1.0), repeat=3)))
+    for intercept in (True, False):
+        z, outside = by_ranges(corners, (-4, 1), ["a", "b", "c"], intercept).rows(corners, intercept)
+        assert not outside
+        assert np.linalg.norm(z, axis=1).max() == pytest.approx(1.0)
+    far = by_ranges(corners, (-4, 1), ["a", "b", "c"], True)
+    beyond, outside = far.rows(np.array([[-9.0, 0.0, 7.0]]), True)
+    assert outside
+    np.testing.assert_allclose(beyond, far.rows(np.array([[-4.0, 0.0, 1.0]]), True)[0])
+
+
+def test_models_of_three_classes_have_a_third_of_a_pure_budget_and_noise_of_their_own() -> None:
+    x, y = rows(300, classes=3)
+    setting = get_model("logistic").setting(300, 3, 0.1)
+    mechanism, budget = dpviz.list_mechanisms()["cms-output"](), dpviz.Budget(6.0, 1e-5)
+    each, _ = share(mechanism, setting, budget, 3)
+    assert 3 * each.epsilon == pytest.approx(6.0, rel=1e-9)
+    quiet, loud = (PrivateClassifier(name, epsilon=0.1, lam=0.1, random_state=0) for name in ("non-private", "cms-output"))
+    noise = loud.fit(x, y).coef_ - quiet.fit(x, y).coef_
+    assert len(np.unique(noise.round(6), axis=0)) == 3
+    cal = mechanism.calibrate(setting, each)
+    more = dataclasses.replace(cal, proved_budget=dpviz.Budget(2.5), claimed_budget=None)
+    assert together(cal, each, budget, 3, True) == (dpviz.Budget(6.0), dpviz.Budget(6.0))
+    assert together(more, each, budget, 3, True) == (None, dpviz.Budget(7.5)), "what each proves beyond its share adds up"
+
+
+def test_ranges_are_centred_beside_an_intercept_and_empty_ones_are_refused() -> None:
+    corners = np.array(list(itertools.product((-4.0, 1.0), (2.0, 3.0))))
+    z, _ = by_ranges(corners, [(-4, 1), (2, 3)], ["a", "b"], True).rows(corners, False)
+    np.testing.assert_allclose(np.linalg.norm(z, axis=1), 1.0)  # every corner, so that no part of the ball is wasted
+    np.testing.assert_allclose(z.sum(axis=0), 0.0, atol=1e-12)
+    for ranges in ((1, 1), (2, 1)):
+        with pytest.raises(InvalidInput, match="not below"):
+            by_ranges(corners, ranges, ["a", "b"], True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import hashlib
@@ -9,6 +10,7 @@ import io
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -260,3 +262,13 @@ def test_many_cells_at_once_are_each_computed_once() -> None:
         tables = list(run_cells(parts, n_jobs=2))
     for part, table in zip(parts, tables, strict=True):
         pd.testing.assert_frame_equal(table, part.compute())
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no masks of signals")
+def test_workers_do_not_hear_ctrl_c_which_their_parent_handles() -> None:
+    ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    said = []
+    for around in (cells._without_interrupts(), contextlib.nullcontext()):
+        with around:
+            said.append(subprocess.run([sys.executable, "-S", "-c", ask], capture_output=True, text=True, check=True).stdout)
+    assert said == ["True\n", "False\n"]

@@ -112,3 +112,15 @@ def test_a_point_of_a_sweep_opens_as_the_number_that_was_clicked(mechanism: str)
     assert point is not None
     assert cost.mean == pytest.approx(point["mean"], abs=1e-12)
     assert cost.mean + cost.noise == pytest.approx(cost.noiseless.mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp-3"])
+def test_the_twin_of_each_seed_is_the_one_that_it_has_alone(model: str) -> None:
+    """Full batches without noise: one training may stand for all seeds only where all seeds start at one point."""
+    spec = replace(SPEC, model=model, seeds=3, params={"steps": 7})
+    calibration = dpviz.run(replace(spec, seeds=1)).calibration
+    theta = train_without_noise(spec, calibration).theta[0]
+    alone = train_without_noise(replace(spec, seeds=1), calibration).theta[0]
+    np.testing.assert_allclose(theta[0], alone[0], rtol=1e-12)
+    assert theta.shape == (3, alone.shape[1])
+    assert (np.ptp(theta, axis=0).max() > 0.01) == (model == "mlp-3")

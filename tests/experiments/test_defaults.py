@@ -16,8 +16,9 @@ EPSILONS, SEEDS = (0.3, 1.0, 3.0, 10.0), 5
 REAL = Path(os.environ.get("DPVIZ_REAL_DATA", "."))
 #: reports of single people at these sizes tell the labels hardly apart, whatever their training
 LOCAL = ("ldp-duchi", "ldp-gaussian")
-#: their noise allows no longer training on Adult, or none at all
-LONG_TRAINING = (*LOCAL, "dbdp")
+#: with 70,000 rows
+QUICK = ("rsgd", "cms-objective", "dp-gd", "song-sgd", "dbdp")
+MODELS = ("logistic", "svm", "mlp")
 KDD = "kddcup.data_10_percent.gz"
 #: pure-ε noise on the minimiser of 142 rows is longer than the minimiser, and there is no hyperparameter to choose
 NOISE_ALONE = {("cms-output", "wine")}
@@ -54,22 +55,32 @@ def test_networks_at_their_defaults(dataset: str, name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", methods("mlp"))
+def test_networks_on_a_larger_set_at_their_defaults(name: str) -> None:
+    """Fewer runs, as each takes longer."""
+    check("census-20000", "mlp", name, (1.0, 10.0), 2)
+
+
+@pytest.mark.long
 @pytest.mark.skipif(not (REAL / "adult.data").is_file(), reason="DPVIZ_REAL_DATA does not name a folder with adult.data")
-@pytest.mark.parametrize(("model", "name"), [(m, n) for m in ("logistic", "svm") for n in methods(m)])
+@pytest.mark.parametrize(("model", "name"), [(m, n) for m in MODELS for n in methods(m)])
 def test_adult_at_the_defaults(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_DATA", str(REAL))
+    if model == "mlp":  # fewer runs, as each takes longer
+        check("data/adult.data", model, name, (1.0, 10.0), 2)
+        return
     check("data/adult.data", model, name)
-    if name not in LONG_TRAINING:
+    if name not in LOCAL:
         assert measured("data/adult.data", model, name, [10.0], SEEDS)["training"].iloc[0] < 0.006
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not (REAL / KDD).is_file(), reason=f"DPVIZ_REAL_DATA does not name a folder with {KDD}")
-@pytest.mark.parametrize("name", ["rsgd", "cms-objective", "dp-gd", "song-sgd", "dbdp"])
-def test_kdd_at_the_defaults(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("model", "name"), [(m, n) for m in MODELS for n in methods(m) if n in QUICK])
+def test_kdd_at_the_defaults(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods that take little time with 70,000 rows; docs/defaults.md has all of them."""
     monkeypatch.setenv("DPVIZ_DATA", str(REAL))
-    check("kddcup99-70000", "logistic", name, (1.0, 10.0), 2)
+    check("kddcup99-70000", model, name, (1.0, 10.0), 2)
 
 
 def test_the_rule_gives_short_training_to_nobody() -> None:

@@ -40,13 +40,13 @@ def test_a_fall_is_certain_only_where_the_paired_draws_show_it() -> None:
 
 def test_luck_is_rarely_called_a_fall() -> None:
     rng = np.random.default_rng(5)
-    called = 0
-    for _ in range(400):
+    called, trials = 0, 200
+    for _ in range(trials):
         values = 0.5 + 0.1 * rng.standard_normal((3, 6))
         rows = [("m", e, s, values[k, s]) for k, e in enumerate(EPSILONS) for s in range(6)]
         table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "seed", "roc_auc"])
         called += any(one.certain for one in falls(table, "roc_auc"))
-    assert called <= 0.05 * 400 + 3 * (0.05 * 0.95 * 400) ** 0.5
+    assert called <= 0.05 * trials + 3 * (0.05 * 0.95 * trials) ** 0.5
 
 
 def test_closed_forms_need_no_draws_and_losses_fall_where_they_rise() -> None:

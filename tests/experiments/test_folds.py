@@ -80,3 +80,10 @@ def test_the_command_line_repeats_folds(capsys: pytest.CaptureFixture[str]) -> N
     table = pd.read_csv(io.StringIO(said.out))
     assert table.groupby("split").size().tolist() == [2] * 4
     assert "over 4 splits" in said.err
+
+
+def test_every_split_has_noise_of_its_own() -> None:
+    """Noise that all splits share would not average out over them."""
+    spec = SweepSpec("teaching", mechanisms=("output-gaussian",), epsilons=(1.0,), folds=3, seed=7)
+    made = splits(spec, repeats=2)
+    assert len({one.seed for one in made}) == len({one.split_seed for one in made}) == 6

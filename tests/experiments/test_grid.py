@@ -15,11 +15,20 @@ from dpviz.privacy.accounting.selection import composed, random_search
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "first"),
+    [("dp-gd", "step_size"), ("rsgd-ar", "step_size"), ("dp-agd", "splits"), ("non-private", None)],
+)
+def test_a_search_begins_with_lambda_and_what_the_rows_can_tell(mechanism: str, first: str | None) -> None:
+    assert grid.first_pair(dpviz.RunSpec("teaching", mechanism=mechanism)) == (None if first is None else (first, "lam"))
+
+
 def test_values_surround_the_present_one() -> None:
     knobs = grid.declared(SPEC)
     assert knobs["steps"].around(50, grid.STEPS) == (6, 12, 25, 50, 100, 200, 400)
     assert knobs["noise"].around("exact", grid.STEPS) == ("exact", "published")
     assert knobs["lam"].around(1e-6, grid.STEPS)[0] == 1e-6
+    assert knobs["lam"].around(1e-3, grid.STEPS)[0] < 1e-3 / 50, "rare classes need a small lambda"
     assert all(knobs["step_size"].check("step_size", v) == v for v in knobs["step_size"].around(9.0, grid.STEPS))
     assert 9.0 in knobs["step_size"].around(9.0, grid.STEPS)
     assert dpviz.list_mechanisms()["rsgd-ar"].knobs()["averaging"].around(True, grid.STEPS) == (False, True)

@@ -111,6 +111,7 @@ def test_numbers_are_cut_where_asked_and_edges_belong_above() -> None:
     assert cut.index[10] == 1
     assert cut.index[30] == 2
     assert np.bincount(group(data, Grouping("age")).index).tolist() == [20, 20]  # quarters would have too few test rows
+    assert np.bincount(group(data, Grouping("age"), 120).index).tolist() == [10, 10, 10, 10]
     assert group(data, Grouping("age", (-5.0, 10.0))).names == ("-5 to 10", "10 or more"), "empty groups are left out"
 
 

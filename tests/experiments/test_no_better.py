@@ -38,6 +38,15 @@ def test_settings_by_hand_are_named() -> None:
     assert "steps automatic" in found.fix
 
 
+def test_more_steps_are_advised_to_methods_that_take_steps_only() -> None:
+    short = replace(COST, noiseless=np.array([0.61]))
+    fixes = {name: no_better(short, name, {}) for name in ("dp-gd", "ldp-duchi")}
+    assert {name: one is not None and "more steps" in one.fix for name, one in fixes.items()} == {
+        "dp-gd": True,
+        "ldp-duchi": False,
+    }
+
+
 def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
     said = lost_to_training(short, "dp-gd", {}, 1e-4)

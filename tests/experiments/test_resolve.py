@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dpviz
+from dpviz.experiments.cell import Cell
 from dpviz.privacy.budget import default_delta
 
 NOT_THERE = [
@@ -122,3 +124,20 @@ def test_keys_at_other_budgets_are_those_of_the_runs() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=0.3, params={"epochs": 3})
     epsilons = (0.01, 0.3, 1.0, 7.5)
     assert dpviz.resolve(spec).keys_over(epsilons) == [dpviz.resolve(replace(spec, epsilon=e)).key() for e in epsilons]
+
+
+def test_runs_that_differ_in_anything_have_keys_of_their_own() -> None:
+    """A key without delta, say, would give one budget's models for another's."""
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", delta=1e-5)
+    changed: list[dict[str, object]] = [
+        *({"delta": 1e-6}, {"epsilon": 2.0}, {"lam": 0.5}, {"seeds": 3}, {"seed": 4}, {"split_seed": 5}, {"folds": 3}),
+        *({"model": "svm"}, {"intercept": False}, {"row_scaling": "clip"}, {"dataset": "iris"}, {"mechanism": "non-private"}),
+        *({"params": {"steps": 3}}, {"params": {"noise": "published"}}),
+    ]
+    keys = [dpviz.resolve(replace(spec, **one)).key() for one in ({}, *changed)]  # type: ignore[arg-type]
+    assert len(set(keys)) == len(keys)
+    assert set(json.loads(keys[0])) >= {field.name for field in fields(spec)}
+    cells = [Cell(replace(spec, delta=delta), (1.0, 2.0), range(2)).key() for delta in (1e-5, 1e-6)]
+    parts = [((1.0, 2.0), range(2)), ((1.0, 3.0), range(2)), ((1.0, 2.0), range(2, 4)), ((1.0,), range(2))]
+    cells += [Cell(spec, *part).key() for part in parts[1:]]
+    assert len(set(cells)) == 5

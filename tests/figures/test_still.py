@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.figures import style
 from dpviz.figures.lightened import lightened
-from dpviz.figures.still import picture, scales
+from dpviz.figures.still import picture, pictures, scales
 
 PLOT = {"l": 100, "r": 120, "t": 20, "b": 80, "autoexpand": False}  # the plot is 500 x 300 pixels
 
@@ -93,3 +93,30 @@ def test_dark_figures_become_light() -> None:
             assert lightened(pair[1]).to_json() == pair[0].to_json()
     assert lightened(pair[0]) is pair[0]
     assert not re.search(style.DARK.paper, str(lightened(pair[1]).to_json()))
+
+
+def test_points_and_bars_say_their_values_on_a_page() -> None:
+    traces: list[dict[str, object]] = [
+        {
+            "x": [1, 2],
+            "y": [0, 1],
+            "mode": "markers",
+            "customdata": [7, 8],
+            "hovertemplate": "draw %{customdata}: %{x:.1f}<extra>a</extra>",
+        },
+        {"x": [3], "y": [0], "mode": "markers", "hoverinfo": "skip", "hovertemplate": "never"},
+        {"type": "bar", "x": [1], "y": [2], "hovertemplate": "a &lt;b&gt;: 2 points<extra></extra>"},
+    ]
+    figure = style.figure(style.LIGHT, traces, x={"range": [0, 10]}, y={"range": [0, 3]}, margin=PLOT, legend={"x": 0, "y": 1})
+    said = [e.text for e in ElementTree.fromstring(pictures(figure, "a", "", [400], hints=True)[0]).iter("title")]
+    assert sorted(map(str, said)) == ["a <b>: 2 points", "draw 7: 1.0", "draw 8: 2.0"]
+    assert not list(ElementTree.fromstring(picture(figure, "a")).iter("title"))
+
+
+@pytest.mark.parametrize("wide", [330, 440])
+def test_a_picture_has_the_width_that_is_asked_for(wide: int) -> None:
+    figure = style.figure(style.LIGHT, [{"x": [0, 10], "y": [0, 3], "mode": "lines"}], x={"range": [0, 10]}, y={"range": [0, 3]})
+    root = ElementTree.fromstring(pictures(figure, "a", "", [wide])[0])
+    assert root.get("viewBox", "").split()[2] == str(wide)
+    ends = [float(n) for d in paths(root) for n in re.findall(r"[ML]([0-9.]+) ", d)]
+    assert wide - 17 <= max(ends) <= wide

@@ -11,7 +11,21 @@ import pytest
 
 from dpviz.figures import data, heat, lines, plane
 from dpviz.figures.claims import verdict_colour
-from dpviz.figures.style import ABOVE, DARK, LEGEND_LINE, LEGEND_WIDTH, LIGHT, THEMES, Look, Theme, contrast, look
+from dpviz.figures.style import (
+    ABOVE,
+    DARK,
+    LEGEND_LINE,
+    LEGEND_WIDTH,
+    LIGHT,
+    LISTED,
+    THEMES,
+    Look,
+    Theme,
+    contrast,
+    figure,
+    group_look,
+    look,
+)
 from dpviz.mechanisms.base import FAMILIES
 
 CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
@@ -58,6 +72,17 @@ def test_lines_stand_out_from_the_paper(theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_groups_can_be_told_apart(theme: Theme, sight: str) -> None:
+    looks = [group_look(theme, str(k), k) for k in range(13)]
+    assert closest([one.colour for one in looks[:8]], sight) > 25
+    assert min(contrast(one.colour, theme.paper) for one in looks) >= 3
+    assert len({(one.colour, one.dash, one.symbol) for one in looks}) == 13
+    # the control: five shades of one family, as groups were drawn before
+    assert closest([look(theme, "", "gradient", k).colour for k in range(5)], sight) < 25
+
+
+@pytest.mark.parametrize("sight", SIGHT)
 def test_ten_chart_colours(sight: str) -> None:
     ten = CONFIG["theme"]["chartCategoricalColors"]
     assert len(set(ten)) == 10
@@ -67,6 +92,16 @@ def test_ten_chart_colours(sight: str) -> None:
 def test_figures_have_the_pages_background() -> None:
     for theme, name in ((LIGHT, "light"), (DARK, "dark")):
         assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
+
+
+def test_a_browser_is_sent_short_arrays_as_lists() -> None:
+    """Streamlit hands Plotly each chart twice: the same data are recognised in lists with one revision only."""
+    xy = np.linspace(0.0, 1.0, LISTED)
+    traces = [{"x": xy, "y": xy, "marker": {"color": xy}}, {"x": np.append(xy, 2.0)}, {"type": "scattergl", "x": xy[:2]}]
+    drawn = figure(LIGHT, traces, x={}, y={}).to_dict()
+    assert drawn["layout"]["datarevision"] == 1
+    assert drawn["data"][0]["x"] == drawn["data"][0]["marker"]["color"] == xy.tolist()
+    assert all("bdata" in drawn["data"][k]["x"] for k in (1, 2))  # WebGL and long ones are shorter on the way
 
 
 @pytest.mark.parametrize("family", FAMILIES[1:])

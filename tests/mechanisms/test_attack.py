@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy.stats import norm
 import dpviz
 from dpviz.common.random import spawn, standard_gamma_sphere
 from dpviz.experiments.setup import calibration_of, setting_of
-from dpviz.mechanisms.attack import Attack, attack_on_person, strongest_attack
+from dpviz.mechanisms.attack import Attack, allowed_accuracy, attack_on_person, strongest_attack
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.budget import Budget, attack_accuracy
+from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
 
@@ -66,6 +67,18 @@ def test_no_bound_is_above_that_of_epsilon_and_delta(mechanism: str) -> None:
     assert 0.5 + (found.best[1] - found.best[0]) / 2 == pytest.approx(found.accuracy, abs=2e-3)
 
 
+@pytest.mark.parametrize("mechanism", ["dp-gd", "dp-sgd", "bassily-sgd", "rsgd-ar", "cms-output", "amp"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_headline_is_what_the_whole_curve_says(mechanism: str, epsilon: float) -> None:
+    """Guesses are right as often as the curve allows at its largest distance, though the curve is not computed for it."""
+    found = attack_of(mechanism, epsilon)
+    assert found is not None
+    assert "table" not in vars(found), "the curve waits until somebody looks at it"
+    even = 0.5 + (found.best[1] - found.best[0]) / 2
+    assert found.accuracy == pytest.approx(even, abs=1e-4), "four decimals, so the shown per cent is the same"
+    assert "table" in vars(found)
+
+
 @pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian", "cms-output", "dp-sgd", "renyi-filter"])
 def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None:
     spec = dpviz.RunSpec("teaching", mechanism=mechanism, seeds=2)
@@ -88,3 +101,47 @@ def test_a_persons_bound_at_the_ends(gaussian: bool) -> None:
     assert own(float("inf"), 1e-6) == pytest.approx(1.0)
     assert own(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))
     assert (own(1.0, 1e-5) < attack_accuracy(Budget(1.0, 1e-5))) == gaussian
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01, 0.3])
+def test_the_share_of_right_guesses_is_that_at_the_bend_of_the_trade_off(delta: float) -> None:
+    """(1 + detections - false alarms)/2 at its largest, from the curve itself; with half of delta it would be too small."""
+    budget = Budget(0.7, delta)
+    alarms = np.append(np.linspace(0, 1, 2001), corner(budget))
+    reached = float((1 - trade_off(budget, alarms) - alarms).max())
+    assert attack_accuracy(budget) == pytest.approx(0.5 * (1 + reached), rel=1e-12)
+
+
+def test_a_persons_bound_is_that_of_the_worst_seed() -> None:
+    known = IndividualEpsilon(np.array([[0.1, 0.5], [2.0, 0.5]]), 0.0, "a test")
+    assert attack_on_person(known, 0, None) == pytest.approx(attack_accuracy(Budget(2.0)))
+
+
+@pytest.mark.parametrize("mechanism", ["dp-gd", "cms-output", "kst-objective"])
+@pytest.mark.parametrize("factor", [0.25, 4.0, None])
+def test_the_bound_shown_rests_on_the_proof_and_what_is_audited_on_the_claim(mechanism: str, factor: float | None) -> None:
+    """Claims smaller and larger than what is proved, and none: the first would show people as safer than they are."""
+    spec = dpviz.RunSpec("breast-cancer", mechanism=mechanism)
+    build, setting, cal = spec.build(), setting_of(spec), calibration_of(spec)
+    proved = cal.proved_budget
+    assert proved is not None
+    claimed = None if factor is None else Budget(factor * proved.epsilon, proved.delta)
+    changed = dataclasses.replace(cal, claimed_budget=claimed)
+    alone, shown = strongest_attack(build, setting, cal), strongest_attack(build, setting, changed)
+    assert alone is not None
+    assert shown is not None
+    assert shown.budget == proved
+    assert (shown.accuracy, shown.accuracy_by_budget) == (alone.accuracy, attack_accuracy(proved))
+    assert shown.table.equals(alone.table)
+    allowed = allowed_accuracy(build, setting, changed)
+    assert allowed == (shown.accuracy if claimed is None else attack_accuracy(claimed))
+    assert allowed_accuracy(build, setting, dataclasses.replace(cal, claimed_budget=proved)) == shown.accuracy
+
+
+def test_a_claim_without_a_proof_is_audited_and_bounds_nothing() -> None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism="input-perturbation", epsilon=2.0)
+    cal = calibration_of(spec)
+    assert (cal.proved_budget, cal.claimed_budget) == (None, cal.budget)
+    assert strongest_attack(spec.build(), setting_of(spec), cal) is None
+    assert allowed_accuracy(spec.build(), setting_of(spec), cal) == attack_accuracy(cal.budget)
+    assert allowed_accuracy(spec.build(), setting_of(spec), cal.noiseless()) is None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dpviz.mechanisms import Calibration
-from dpviz.privacy.budget import Budget, Status
+from dpviz.mechanisms import Calibration, OutputNoise
+from dpviz.mechanisms.calibration import StepSize
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 BUDGET = Budget(1.0, 1e-5)
 FACTS: dict[str, Any] = {"query": "q", "sensitivity_source": "s", "sensitivity": 1.0, "noise_scale": 2.0, "accountant": "a"}
@@ -28,6 +30,22 @@ def test_each_way_of_making_one_sets_its_own_label() -> None:
     for made in (proved, conditional, claimed, nothing):
         quiet = made.noiseless()
         assert (quiet.status, quiet.noise_scale, quiet.proved_budget, quiet.conditions) == (Status.NONE, 0.0, None, ())
+
+
+@pytest.mark.parametrize("made", ["proved", "claimed", "unprotected"])
+def test_each_way_of_making_one_passes_on_all_that_it_is_told(made: str) -> None:
+    told = FACTS | {
+        "noise_family": "laplace",
+        "neighbouring": Neighbouring.ADD_REMOVE,
+        "notes": ("a remark",),
+        "for_training": StepSize(0.25),
+        "details": {"number": 3.0},
+    }
+    told |= {"conversion": "c", "mu": 0.5} if made == "proved" else {}
+    calibration = getattr(Calibration, made)(BUDGET, **told)
+    held = vars(calibration) | {"details": {k: v for k, v in calibration.details.items() if k == "number"}}
+    assert {name: held[name] for name in told} == told
+    assert calibration.details == {"number": 3.0, "step_size": 0.25} | ({"mu": 0.5} if made == "proved" else {})
 
 
 @pytest.mark.parametrize(
@@ -54,3 +72,13 @@ def test_a_label_that_does_not_fit_is_an_error(made: str, wrong: dict[str, Any])
 def test_a_conditional_guarantee_names_its_conditions() -> None:
     with pytest.raises(ValueError, match="0 conditions"):
         Calibration.proved(BUDGET, **FACTS).conditional()
+
+
+def test_the_distribution_at_one_budget_is_of_the_same_family() -> None:
+    scale, shared = np.array([1.0, 2.0]), np.arange(3.0)
+    apart = np.arange(12.0).reshape(2, 2, 3)
+    for family in ("gaussian", "gamma-sphere"):
+        for centre, own, one in ((shared, False, shared), (apart, True, apart[1])):
+            at = OutputNoise(centre, scale, family, own).at(1)
+            assert (at.family, at.scale.tolist()) == (family, [2.0])
+            np.testing.assert_array_equal(at.centre, one)

@@ -9,6 +9,7 @@ import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.setup import setup_for
 from dpviz.mechanisms import Training, get_mechanism
+from dpviz.mechanisms.base import NoiseRecord
 from dpviz.privacy.budget import Budget
 
 CLIP, STEPS = 0.4, 5
@@ -78,3 +79,18 @@ def test_recording_changes_no_model_and_nothing_is_counted_unasked(mechanism: st
 
 def test_a_clip_norm_that_no_gradient_exceeds_clips_none() -> None:
     assert trained("dp-gd", steps=2).record.clipped.max() == 0  # type: ignore[union-attr]
+
+
+def test_the_record_of_one_budget_holds_its_own_rows() -> None:
+    arrays = {
+        "visits": np.arange(6).reshape(1, 2, 3),
+        "clipped": np.arange(18.0).reshape(3, 2, 3),
+        "timeline": np.arange(9.0).reshape(3, 3),
+    }
+    record = NoiseRecord("here", **arrays)
+    for e in range(3):
+        one = record.at(e)
+        np.testing.assert_array_equal(one.clipped, arrays["clipped"][e : e + 1])
+        np.testing.assert_array_equal(one.timeline, arrays["timeline"][e : e + 1])
+        np.testing.assert_array_equal(one.visits, arrays["visits"])  # shared by all budgets
+        assert one.passed is None

@@ -133,3 +133,18 @@ def test_conditions_follow_the_guarantee_in_one_sentence() -> None:
     said = conditions.with_conditions("ε-DP, proved.", (conditions.BOUNDED_ROWS, conditions.PUBLIC_N))
     assert said.startswith("ε-DP, proved. Conditions: rows in the unit ball; public number of rows; ")
     assert said.endswith(f"{conditions.PUBLIC_RANGES}; {conditions.REAL_NOISE}.")
+
+
+def test_the_guarantee_of_a_new_mechanism_names_what_it_supposes() -> None:
+    class Mine(OutputGaussian):
+        guarantee = "Proved."
+        supposes = (conditions.PUBLIC_N,)
+
+    class Unconditional(OutputGaussian):
+        guarantee = "Nothing."
+        supposes = ()
+
+    last = f"{conditions.PUBLIC_RANGES}; {conditions.REAL_NOISE}."
+    assert f"Proved. Conditions: {conditions.PUBLIC_N}; {last}" == Mine.guarantee
+    assert Unconditional.guarantee == "Nothing."
+    assert Mine.order == OutputGaussian.order > dpviz.list_mechanisms()["non-private"].order

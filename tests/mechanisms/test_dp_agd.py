@@ -53,7 +53,8 @@ def test_some_choices_are_always_affordable(epsilon: float) -> None:
 def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSequence, knobs: dpviz.Mechanism) -> tuple:
     """One run, written straight from the algorithm: (parameters, steps, payments)."""
     _, noise, choice = (generator(s) if k else s for k, s in enumerate(substreams(stream, 3)))
-    rho, price, paid, steps, chosen, longest = cal.details["rho_total"], cal.details["rho_ng"], [], 0, [], 2.0
+    rho, price, paid, steps, chosen = cal.details["rho_total"], cal.details["rho_ng"], [], 0, []
+    longest = knobs.longest
     v, n, lam, loss = problem.rows.signed, problem.n, problem.lam, problem.model.loss  # type: ignore[attr-defined]
     w = np.zeros(problem.m)
 
@@ -72,7 +73,8 @@ def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSe
             if not can_pay(cal.details["rho_nmax"]):
                 return w, steps, paid
             direction = noisy / n + lam * w
-            direction = direction / np.linalg.norm(direction)
+            length = np.linalg.norm(direction)
+            direction = direction / length
             grid = np.linspace(0, longest, knobs.candidates + 1)
             scores = [
                 np.minimum(loss.value(v @ (w - a * direction)), 3.0).sum() + n * lam / 2 * ((w - a * direction) ** 2).sum()
@@ -85,8 +87,11 @@ def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSe
                 w, steps = w - grid[k] * direction, steps + 1
                 chosen.append(grid[k])
                 if steps % 10 == 0:
-                    longest, chosen = min(1.1 * max(chosen), 2.0), []
+                    longest, chosen = min(1.1 * max(chosen), knobs.longest), []
                 break
+            if knobs.shrink < 1 and length**2 >= 2 * problem.m * (2.0 / math.sqrt(2 * price) / n) ** 2:
+                longest *= knobs.shrink
+                continue
             if not can_pay(0.1 * price):
                 return w, steps, paid
             second = exact + 2.0 / math.sqrt(2 * 0.1 * price) * noise.standard_normal(problem.m)
@@ -94,10 +99,10 @@ def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSe
     return w, steps, paid
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_replicas_match_a_straight_run(model_id: str, epsilon: float) -> None:
+@pytest.mark.parametrize(("epsilon", "longest", "shrink"), [(0.5, 2.0, 0.5), (8.0, 2.0, 1.0), (8.0, 50.0, 0.5)])
+def test_replicas_match_a_straight_run(model_id: str, epsilon: float, longest: float, shrink: float) -> None:
     problem = make_problem(n=300, d=3, model=model_id)
-    built = build(splits=20, gamma=0.1, candidates=20)
+    built = build(splits=20, gamma=0.1, candidates=20, longest=longest, shrink=shrink)
     cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (epsilon, 2.0)]
     fit = built.fit(Training(problem, cals, spawn(3, 3)))
     w, steps, paid = reference(problem, cals[0], spawn(3, 3)[2], built)
@@ -108,9 +113,44 @@ def test_replicas_match_a_straight_run(model_id: str, epsilon: float) -> None:
     assert sum(paid) <= cals[0].details["rho_total"]
 
 
-def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lengths_shrink_where_all_are_too_long_for_a_clear_gradient() -> None:
+    """The published form measures the same gradient better until its budget is spent."""
+    problem = make_problem(n=2000, d=3)
+
+    def train(epsilon: float, shrink: float) -> tuple[float, float]:
+        built = build(longest=100.0, shrink=shrink)
+        cal = built.calibrate(problem.setting, Budget(epsilon, 1e-5))
+        runs = Runs(built, problem, [cal], spawn(0, 20))
+        while runs.alive.any():
+            runs.measure()
+            runs.choose()
+        return float(runs.updates.mean()), float(runs.price.mean() / cal.details["rho_ng"])
+
+    assert train(8.0, 0.5)[0] > 10
+    steps, better = train(8.0, 1.0)
+    assert steps < 1
+    assert better > 100
+
+
+@pytest.mark.parametrize(("noise", "shrinks"), [(0.9, True), (1.1, False)])
+def test_lengths_shrink_only_where_noise_is_less_than_half_of_the_squared_gradient(noise: float, shrinks: bool) -> None:
+    problem = make_problem(n=2000, d=3)
+    built = build(longest=100.0)
+    cal = built.calibrate(problem.setting, Budget(8.0, 1e-5))
+    runs = Runs(built, problem, [cal], spawn(0, 1))
+    runs.measure()
+    length = np.linalg.norm(runs.noisy[0])  # of a gradient at 0, where the regulariser adds nothing
+    runs.gradient_scale[:] = noise * length * math.sqrt(cal.details["rho_ng"] / 2 / problem.m)
+    runs.choose()
+    assert (runs.theta == 0).all()
+    assert runs.longest[0] == (50.0 if shrinks else 100.0)
+    assert runs.price[0] == pytest.approx(cal.details["rho_ng"] * (1 if shrinks else 2))
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, 4.0])
+def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.MonkeyPatch, gamma: float) -> None:
     problem = make_problem(n=200, d=3)
-    built = build(splits=6, gamma=1.0)
+    built = build(splits=6, gamma=gamma)
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     ledgers: dict[int, np.ndarray] = {}
     draw, choose = Runs._draw, Runs.choose
@@ -139,7 +179,7 @@ def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.Mo
     assert spent.shape == (20,)
     assert (spent <= cal.details["rho_total"] * (1 + 1e-12)).all()
     # what is left does not pay for many more choices and gradients
-    assert (cal.details["rho_total"] - spent < 20 * cal.details["rho_nmax"]).all()
+    assert gamma > 1 or (cal.details["rho_total"] - spent < 20 * cal.details["rho_nmax"]).all()
 
 
 def test_first_gradient_and_averaged_gradient_have_their_exact_noise() -> None:

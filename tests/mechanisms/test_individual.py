@@ -77,6 +77,8 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
         proved = result.calibration.proved_budget
         # no replacement costs a person more than the worst case that is proved for everybody
         assert proved is None or found.replace.max() <= proved.epsilon * (1 + 1e-6)
+    if result.record is not None and result.record.path is not None:  # what the rows' gradients were depends on the rows
+        assert any("without that proof" in words for words in found.conditions)
     without = dpviz.run_epsilons(spec, [1.0], instances=False)[0]
     assert without.individual is None
 
@@ -423,3 +425,25 @@ def test_ex_post_values_of_a_row_without_gradient_are_zero() -> None:
     assert gamma_output(zero, 1.0)[0][0] == 0
     with pytest.raises(dpviz.InvalidInput, match="sigma"):
         gaussian_output(zero, 0.0, 1e-5)
+
+
+def test_another_row_in_the_place_of_a_row_moves_the_model_by_both_but_never_beyond_the_sensitivity() -> None:
+    """change + reach by the triangle inequality, capped at what no replacement exceeds; at other numbers than 1."""
+    change, delta = np.array([0.1, 0.4, 0.0]), 1e-4
+    for cap, moved in ((9.0, change + 0.3), (0.5, [0.4, 0.5, 0.3])):
+        alone, replaced = gaussian_output(change, 0.2, delta, 0.3, cap)
+        np.testing.assert_allclose(replaced, gaussian_epsilon(delta, np.array(moved) / 0.2), rtol=1e-9)
+        np.testing.assert_allclose(alone, gaussian_epsilon(delta, change / 0.2), rtol=1e-9)
+        pure, replaced = gamma_output(change, 0.2, 0.3, cap)
+        np.testing.assert_allclose(replaced, np.array(moved) / 0.2, rtol=1e-12)
+        np.testing.assert_allclose(pure, change / 0.2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-svrg"])
+def test_rows_of_later_blocks_are_those_of_the_first(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are looked at in blocks of 64 at least; what is said of a row does not depend on where it stands."""
+    problem, knobs = make_problem(n=150), {"epochs": 3.0} if mechanism == "dp-sgd" else {"rounds": 2, "inner_steps": 4}
+    whole = individual(mechanism, problem, **knobs).epsilon
+    monkeypatch.setattr("dpviz.mechanisms.individual._BLOCK", 1)
+    np.testing.assert_allclose(individual(mechanism, problem, **knobs).epsilon, whole, rtol=1e-9)
+    assert whole.shape[-1] == 150

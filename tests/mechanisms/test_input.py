@@ -15,7 +15,8 @@ import dpviz
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.encoding import min_max, unit_rows
-from dpviz.mechanisms import Training, get_mechanism
+from dpviz.mechanisms import NoisesRows, Training, get_mechanism
+from dpviz.mechanisms.input.dbdp import Descent
 from dpviz.mechanisms.input.fukuchi_input import symmetric_draw
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
@@ -118,10 +119,42 @@ def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> 
     rng = np.random.default_rng(1)
     theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
     for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
-        got = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise.astype(np.float32), scale)
+        training = feature_noise_of(problem.model)
+        got = training.noisy_gradient(theta, problem.rows, training.prepared(problem.rows, noise.astype(np.float32)), scale)
         for r in range(3):
             copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
             np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["dbdp", "dbdp-pi", "input-perturbation"])
+def test_perturbed_rows_are_rows_and_need_no_words(name: str) -> None:
+    """Fukuchi's reports and those of local methods are no rows of the data, and say what they are."""
+    setting = make_problem().setting
+    rows = {key: cls().rows_in_words(setting) for key, cls in dpviz.list_mechanisms().items() if issubclass(cls, NoisesRows)}
+    assert rows[name] == ""
+    assert rows["fukuchi-input"]
+
+
+@pytest.mark.parametrize("name", ["dbdp", "input-perturbation"])
+def test_what_holds_between_rows_of_one_label_is_the_gaussian_mechanism(name: str) -> None:
+    """Rows of the unit ball are at most 2 apart, so mu = 2/sigma."""
+    cal = dpviz.calibrate(name, n=500, d=3, epsilon=1, delta=1e-5)
+    mu = cal.details["same_label_local_mu"]
+    assert mu == pytest.approx(2 / cal.noise_scale, rel=1e-12)
+    assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, mu)), rel=1e-9)
+
+
+def test_dbdp_releases_the_mean_of_its_second_half() -> None:
+    problem, setting = make_problem(n=30, d=3), make_problem(n=30, d=3).setting
+
+    def trained(steps: int, average: bool) -> np.ndarray:
+        built = get_mechanism("dbdp").from_params({"steps": steps, "step_size": 0.5, "average": average})
+        cal = built.calibrate(setting, BUDGET).noiseless()
+        return np.asarray(built.fit(Training(problem, [cal], spawn(0, 2))).theta[0])
+
+    for steps in (1, 4, 5):  # of an odd number the larger half
+        iterates = [trained(k, False) for k in range(steps // 2 + 1, steps + 1)]
+        np.testing.assert_allclose(trained(steps, True), np.mean(iterates, axis=0), rtol=1e-6, atol=1e-9)
 
 
 # --- Fukuchi --------------------------------------------------------------------------------------------------------
@@ -177,7 +210,7 @@ def test_matrix_noise_is_isotropic_in_frobenius_geometry() -> None:
 
 def test_fukuchi_draws_what_it_declares() -> None:
     """With one feature the released parameter can be solved for both draws."""
-    n, seeds = 20, 12_000
+    n, seeds = 20, 8_000
     built, streams = get_mechanism("fukuchi-input")(), spawn(4, seeds)
     x = np.full((n, 1), 1.0)
     y = np.where(np.arange(n) < 12, 1.0, -1.0)
@@ -284,6 +317,30 @@ def test_dbdp_takes_more_steps_where_there_is_less_noise() -> None:
         np.testing.assert_array_equal(together.record.visits[e], alone.record.visits[0])
 
 
+def test_dbdp_releases_the_mean_of_the_second_half() -> None:
+    problem, streams = make_problem(n=60), spawn(2, 2)
+
+    def released(steps: int, average: bool) -> np.ndarray:
+        built = get_mechanism("dbdp")(steps=steps, step_size=1.0, average=average)
+        return np.asarray(built.fit(Training(problem, [built.calibrate(problem.setting, BUDGET).noiseless()], streams)).theta)
+
+    last = [released(k, False) for k in range(5, 9)]  # with the same batches, as no step depends on how many come
+    np.testing.assert_allclose(released(8, True), np.mean(last, axis=0), rtol=1e-4, atol=1e-7)
+    assert not np.allclose(released(8, True), last[-1], rtol=1e-2)
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(500, 10.0), (16_000, 1.0), (16_000, 0.5), (50_000, 1.0)])
+def test_dbdp_stops_where_longer_training_would_only_meet_the_noise_again(n: int, epsilon: float) -> None:
+    """Where r s = 1.256, the root of e^u = 1 + 2u; numbers of steps are tried in ratios of the root of 2."""
+    setting = get_model("logistic").setting(n, 27, 1e-6)
+    cal = get_mechanism("dbdp")().calibrate(setting, Budget(epsilon, 1e-5))
+    descent = cal.values(Descent)
+    steps = descent.steps
+    assert 5 < steps < 200
+    u = 0.95 / 1.9 * setting.beta * cal.noise_scale**2 * steps * descent.step_size * setting.unit_step
+    assert 1.256 / 2 <= u <= 1.256 * 2
+
+
 def test_work_can_be_cancelled() -> None:
     class Cancelled(Exception): ...
 
@@ -297,3 +354,23 @@ def test_work_can_be_cancelled() -> None:
         cal = built.calibrate(problem.setting, BUDGET)
         with pytest.raises(Cancelled):
             built.fit(Training(problem, [cal], [*spawn(0, 10)], monitor=stop))
+
+
+@pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
+def test_steps_from_a_hundredth_to_ten_can_be_chosen(name: str) -> None:
+    cls = dpviz.list_mechanisms()[name]
+    for size in (0.01, 10.0):
+        assert vars(cls.from_params({"step_size": size}))["step_size"] == size
+    for size in (0.0099, 10.1):
+        with pytest.raises(InvalidInput, match="step_size"):
+            cls.from_params({"step_size": size})
+
+
+@pytest.mark.parametrize("name", ["input-perturbation", "dbdp", "pidp-sgd"])
+def test_the_open_constant_of_a_publication_has_both_limits(name: str) -> None:
+    cls = dpviz.list_mechanisms()[name]
+    for c in (0.01, 10_000.0):
+        assert vars(cls.from_params({"c": c}))["c"] == c
+    for c in (0.0099, 10_001.0):
+        with pytest.raises(InvalidInput, match=r"^c:"):
+            cls.from_params({"c": c})

@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.common.validate import InvalidInput, one_of
-from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
+from dpviz.mechanisms.knobs import (
+    AUTOMATIC,
+    Choice,
+    Enter,
+    Form,
+    Knob,
+    Number,
+    Pick,
+    Switch,
+    Whole,
+    clip_norm_knob,
+    declare,
+    knob,
+)
+from dpviz.mechanisms.published import gradient_bound_knob, open_constant_knob
 from dpviz.models import get_model
 
 KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
@@ -147,3 +161,23 @@ def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys
     assert main(["mechanisms"]) == 0
     assert "--set width=8  (a power of two below 2^6)" in capsys.readouterr().out
     assert main(["run", "--dataset=teaching", "--mechanism=doubling", "--seeds=2", "--set", "width=16"]) == 0
+
+
+def test_a_number_says_its_range_unit_and_rule() -> None:
+    assert (
+        Number(label="a", help="b", low=0.5, high=9.0, unit="1/L", automatic="by n").describe()
+        == "0.5 to 9 1/L, or automatic (by n)"
+    )
+    assert Whole(label="a", help="b", low=1, high=20).describe() == "1 to 20"
+
+
+def test_constants_that_publications_leave_open_may_be_anything_within_reason() -> None:
+    for declared, low, high in (
+        (open_constant_knob(), 0.01, 1e4),
+        (gradient_bound_knob(), 0.01, 100.0),
+        (clip_norm_knob(), 0.001, 100.0),
+    ):
+        kind = declared.metadata["knob"]
+        assert (declared.default, kind.low, kind.high, kind.log) == (1.0, low, high, True)
+        assert kind.label
+        assert kind.help

@@ -16,7 +16,7 @@ from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.shuffle import shuffled_epsilon
 from dpviz.privacy.budget import Budget, Status
 
@@ -98,6 +98,11 @@ def test_duchi_trains_on_such_reports(params: dict[str, object]) -> None:
     assert stats.binomtest(right, seeds, 1 - p).pvalue < ALPHA
     keep = 1 / (1 + math.exp(-3.0))
     assert stats.binomtest(right, seeds, keep * up + (1 - keep) * (1 - up)).pvalue < ALPHA
+    # noise that is switched off is the limit of large epsilon, whatever the budget was
+    quiet = built.fit(Training(problem, [cal.noiseless()], spawn(2, 400))).theta[0]
+    assert (
+        ((quiet[:, 0] > 0).mean() == 1.0) if not params else stats.binomtest(int((quiet[:, 0] > 0).sum()), 400, up).pvalue > ALPHA
+    )
 
 
 @pytest.mark.parametrize("params", [{}, {"release": "gradient", "batches": 1}])
@@ -128,6 +133,7 @@ def test_row_noise_is_recorded(params: dict[str, object]) -> None:
     assert record.noise_norm is not None
     assert record.noise_norm.shape == (2, 3, 2000)
     for e, cal in enumerate(cals):
+        assert np.sqrt((record.noise_norm[e, 0] ** 2).mean()) == pytest.approx(cal.details["expected_noise_norm"], rel=0.05)
         assert stats.kstest((record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue > ALPHA
         assert stats.kstest((0.9 * record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue < ALPHA
     bare = built.fit(Training(problem, cals, spawn(0, 3), record=False))
@@ -190,6 +196,7 @@ def test_local_and_central_budgets(name: str) -> None:
     assert local.proved_budget == (Budget(1.0) if name == "ldp-duchi" else budget)
     assert central.status is Status.PROVED_IF
     assert central.proved_budget == budget
+    assert (local.conversion, "Feldman" in central.conversion) == ("", True)
     assert central.details["local_epsilon"] > 3
     assert central.details["central_epsilon"] <= 1 + 1e-9
     assert local.details["central_epsilon"] < 0.5
@@ -198,6 +205,10 @@ def test_local_and_central_budgets(name: str) -> None:
         assert local.details["central_epsilon"] == pytest.approx(shuffled_epsilon(1.0, 39073, 1e-6))
     else:
         assert local.noise_scale == pytest.approx(2 / gaussian_mu(budget))
+        # what the theorem is given of one report: an (epsilon, delta) that its noise has
+        one = {part: central.details[f"theorem_local_{part}"] for part in ("epsilon", "delta")}
+        assert 0 < one["delta"] < budget.delta
+        assert one["epsilon"] == pytest.approx(float(gaussian_epsilon(one["delta"], 2 / central.noise_scale)), rel=1e-6)
     # few people: shuffling proves nothing, and that is said
     few = build(name, epsilon_is="central by shuffling").calibrate(get_model("logistic").setting(100, 5, 1e-3), budget)
     assert few.details["amplified"] == 0
@@ -207,7 +218,8 @@ def test_local_and_central_budgets(name: str) -> None:
 
 def test_more_batches_than_rows_are_refused() -> None:
     with pytest.raises(InvalidInput, match="batches"):
-        build("ldp-duchi", release="gradient", batches=50).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+        build("ldp-duchi", release="gradient", batches=41).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+    assert build("ldp-duchi", release="gradient", batches=40).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
 
 
 @pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
@@ -289,3 +301,17 @@ def test_a_network_learns_from_reported_features_and_labels(name: str, monkeypat
     np.testing.assert_allclose(rows, reports[:, :-1], rtol=1e-5, atol=1e-6)
     with pytest.raises(dpviz.InvalidInput, match="release"):
         build(name, release="gradient").calibrate(problem.setting, Budget(2.0, 1e-6))
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp-3"])
+def test_what_is_learnt_depends_on_the_reports_alone(model: str) -> None:
+    """Other people with the same reports give the same model; a reported label that is turned gives another one."""
+    here, there = (make_problem(n=30, d=3, model=model, seed=seed) for seed in (0, 1))
+    assert (here.rows.y != there.rows.y).any()
+    built, stream = build("ldp-gaussian"), spawn(0, 1)[0]
+    reports = built.reported(here) + np.random.default_rng(2).standard_normal(built.reported(here).shape)
+    learnt = built.learn(here, reports, stream)
+    np.testing.assert_array_equal(built.learn(there, reports, stream), learnt)
+    turned = reports.copy()
+    turned[:15] *= -1
+    assert not np.allclose(built.learn(here, turned, stream), learnt, atol=1e-3)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mechanisms.test_noise_law import numbers, options
+from mechanisms.test_noise_law import in_twos, numbers, options
 
 import dpviz
 from dpviz.mechanisms import Calibration, DeclaresEvent
@@ -159,21 +159,37 @@ BY_HAND: dict[str, tuple[dict[str, tuple[Any, ...]], Scale]] = {
     "song-sgd": ({}, lambda c, v: 2 * clipped(v) / c.details["smallest_batch"] * v["passes"] / EPS),
 }
 
+
+def accepted(name: str, params: dict[str, Any]) -> bool:
+    """Whether these options go together."""
+    try:
+        ALL[name].from_params(params).calibrate(SETTING, BUDGET)
+    except dpviz.InvalidInput:
+        return False
+    return True
+
+
 FORMS = [(name, params) for name in ALL for params in options(name)]
-HERE = [
-    (name, params)
-    for name, params in FORMS
-    if name in BY_HAND and all((ALL[name].defaults() | params)[k] in values for k, values in BY_HAND[name][0].items())
-]
+IN_TWOS = [(name, params) for name in ALL for params in in_twos(name)]
+
+
+def by_hand(name: str, params: dict[str, Any]) -> bool:
+    """Whether there is a formula here."""
+    values = ALL[name].defaults() | params
+    return name in BY_HAND and all(values[k] in chosen for k, chosen in BY_HAND[name][0].items())
+
+
+HERE = [form for form in FORMS if by_hand(*form)]
 #: the same forms with every number at another value
 OTHER_NUMBERS = [(name, params | other) for name, params in HERE for other in numbers(name)]
+TWO_OPTIONS = [form for form in IN_TWOS if by_hand(*form) and accepted(*form)]
 
 
 def words(value: Any) -> str:
     return value if isinstance(value, str) else "-".join(map(str, value.values())) or "defaults"
 
 
-@pytest.mark.parametrize(("name", "params"), [*HERE, *OTHER_NUMBERS], ids=words)
+@pytest.mark.parametrize(("name", "params"), [*HERE, *OTHER_NUMBERS, *TWO_OPTIONS], ids=words)
 def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> None:
     built = ALL[name].from_params(params)
     cal, values = built.calibrate(SETTING, BUDGET), ALL[name].defaults() | params
@@ -183,10 +199,12 @@ def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> 
 
 
 def test_every_form_with_noise_declares_an_event_or_is_here() -> None:
-    for name, params in FORMS:
+    for name, params in [*FORMS, *IN_TWOS]:
+        if by_hand(name, params) or not accepted(name, params):
+            continue
         built = ALL[name].from_params(params)
         cal = built.calibrate(SETTING, BUDGET)
-        if cal.noise_scale > 0 and (name, params) not in HERE:
+        if cal.noise_scale > 0:
             assert isinstance(built, DeclaresEvent), name
             assert built.released(SETTING, cal) is not None, (name, params)
 

@@ -7,10 +7,11 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2, gamma, kstest
+from scipy.stats import binom, binomtest, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
 from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn, substreams
@@ -20,6 +21,7 @@ from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
+from dpviz.mechanisms.gradient.shared import ROUNDING
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -143,6 +145,22 @@ def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) 
     assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
 
 
+def test_nothing_that_is_said_of_reshuffled_batches_is_about_poisson_ones() -> None:
+    def texts(**knobs: Any) -> str:
+        cal = DPSGD(**knobs).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+        return " ".join(map(str, (cal.query, cal.sensitivity_source, cal.conversion, *cal.notes)))
+
+    said = {batches: texts(batches=batches) for batches in ("poisson", "reshuffled")}
+    assert "Poisson" in said["poisson"]
+    assert "Poisson" not in said["reshuffled"]
+    assert "Replace-one:" in said["poisson"], "how a sampled batch is accounted"
+    assert "Replace-one:" not in said["reshuffled"]
+    assert "secret is not counted" in said["reshuffled"]
+    for text in said.values():
+        assert "Every iterate may be published" in text
+        assert ROUNDING in text
+
+
 def test_reshuffled_batches_say_what_they_cannot_do() -> None:
     with pytest.raises(InvalidInput, match="relation"):
         DPSGD(batches="reshuffled", relation="add-remove").calibrate(blank().setting, Budget(1.0, 1e-5))
@@ -264,8 +282,9 @@ def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
     )
     clean = mechanism.fit(Training(problem, [cal.noiseless()], spawn(0, 1))).theta[0, 0]
     gd = DPGD(steps=30, step_size=1.0)
-    reference = gd.fit(Training(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1))).theta[0, 0]
-    np.testing.assert_allclose(clean, reference, atol=1e-5)
+    fit = gd.fit(Training(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1)))
+    np.testing.assert_allclose(clean, fit.theta[0, 0], atol=1e-5)
+    np.testing.assert_array_equal(fit.record.visits, np.full((1, 1, 200), 30.0), strict=True)
 
 
 @pytest.mark.parametrize("relation", list(Neighbouring))
@@ -407,10 +426,60 @@ def test_bassily_faithful_run(rule: str) -> None:
     assert gap.max() < 0.3
 
 
+def test_bassily_steps_are_those_of_its_theorem() -> None:
+    """|C|/sqrt(t (G^2 + d sigma^2)) of Theorem 2.1 with |C| = 2 R, and 1/(lam t) of Theorem 2.4."""
+    setting, t = get_model("logistic").setting(50, 7, 0.1), np.arange(1, 4)
+    mechanism = BassilySGD(mode="faithful", radius=3.0, clip_norm=0.5)
+    for sigma, lengths in zip((0.0, 0.2, 4.0), mechanism.lengths(setting, np.array([0.0, 0.2, 4.0]), 3), strict=True):
+        np.testing.assert_allclose(lengths, 6 / np.sqrt(t * (0.25 + 7 * sigma**2)), rtol=1e-12)
+    published = dataclasses.replace(mechanism, rule="strongly-convex").lengths(setting, np.zeros(1), 3)
+    np.testing.assert_allclose(published, [1 / (0.1 * t)], rtol=1e-12)
+
+
+def test_rows_that_the_faithful_form_never_draws_are_counted_as_such() -> None:
+    problem, mechanism = make_problem(n=4, d=3, lam=0.1), BassilySGD(mode="faithful", radius=2.0)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    visits = mechanism.fit(Training(problem, [cal], spawn(2, 300))).record.visits
+    assert visits is not None
+    assert (visits.sum(axis=-1) == 16).all()
+    assert (visits[..., -1] == 0).any()
+
+
+def test_song_answers_to_cancelling() -> None:
+    def stop(done: float) -> None:
+        raise KeyboardInterrupt
+
+    problem, mechanism = make_problem(n=40), SongSGD()
+    with pytest.raises(KeyboardInterrupt):
+        mechanism.fit(Training(problem, [mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop))
+
+
+def test_progress_of_budgets_with_different_batches_never_goes_back() -> None:
+    problem, mechanism, seen = make_problem(n=400), SongSGD(), list[float]()
+    cals = [mechanism.calibrate(problem.setting, Budget(epsilon, 1e-5)) for epsilon in (0.05, 50.0)]
+    assert cals[0].details["batches"] != cals[1].details["batches"]
+    mechanism.fit(Training(problem, cals, spawn(0, 1), monitor=seen.append))
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < 0.5 < seen[-1] <= 1
+
+
+def test_the_faithful_query_is_that_of_one_uniform_row() -> None:
+    problem, streams = make_problem(n=20, d=3), spawn(6, 2000)
+    mechanism, theta = BassilySGD(mode="faithful", clip_norm=0.1), np.zeros((2000, 3))
+    declared = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5)).sensitivity
+    other = problem.replace_row(7, -problem.rows.X[7], float(problem.rows.y[7]))
+    moved = np.linalg.norm(mechanism.query(problem, theta, streams) - mechanism.query(other, theta, streams), axis=1)
+    assert moved.max() == pytest.approx(declared, rel=1e-6), "clipped gradients of opposite rows are as far apart as any"
+    drawn = int((moved > 0).sum())
+    assert binomtest(drawn, 2000, 1 / 20).pvalue > ALPHA
+    assert binomtest(drawn, 2000, 2 / 20).pvalue < ALPHA, "the control"
+
+
 # threads ----------------------------------------------------------------------------------------------------
 
 
-def test_streams_keep_their_order_and_report_progress() -> None:
+def test_streams_keep_their_order_and_report_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.common.threads.processors", lambda: 3)
     seen: list[float] = []
     for parallel in (True, False):
         out = map_streams(lambda s, tick: (tick(0.5), s)[1], 7, seen.append, parallel=parallel)

@@ -15,11 +15,14 @@ from threadpoolctl import threadpool_limits
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.individual import after_objective_noise
+from dpviz.mechanisms.objective.amp import split
+from dpviz.mechanisms.objective.shared import at_most
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, minimise_many, newton
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.objective import objective_epsilon
 
 ALPHA = 1e-6
 OBJECTIVE = ("cms-objective", "kst-objective", "objective-tight", "amp")
@@ -227,3 +230,58 @@ def test_threads_change_no_bits() -> None:
     with threadpool_limits(1):
         one = minimise_many(problem.rows.signed, Logistic(), regular, b)
     np.testing.assert_array_equal(one, two)
+
+
+# ---- numbers of the calibrations --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 5.0, 99.0, 101.0, 1e3, 1e6])
+def test_amp_splits_epsilon_as_its_proof_needs(epsilon: float) -> None:
+    """Iyengar et al. 2019, Algorithm 1 requires eps_1 - eps_3 < 1; below that the share is the one of their code."""
+    share = split(epsilon)
+    assert 0 < share < 1
+    assert epsilon * (1 - share) < 1
+    if epsilon * 0.01 < 0.9:
+        code = min(0.88671 + 0.0186607 / epsilon**0.372906, 0.99)
+        assert share == code or epsilon * (1 - code) >= 0.999
+
+
+def test_a_budget_is_kept_up_to_rounding_and_no_further() -> None:
+    budget = Budget(2.0, 1e-5)
+    assert at_most(budget, 2.0 * (1 + 5e-10)) is budget
+    assert at_most(budget, 2.0 * (1 + 2e-9)) == Budget(2.0 * (1 + 2e-9), 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 1.0])
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_calibrations_say_how_much_curvature_and_regularisation_cost(name: str, epsilon: float) -> None:
+    problem = make_problem(n=50, d=4, lam=0.1)
+    _, (cal,) = calibrated(name, problem, epsilon)
+    total = cal.details["Lam"]
+    assert total >= 50 * 0.1
+    unit = 50 if name == "cms-objective" else 1  # of the mean there, of the sum elsewhere
+    assert unit * cal.details["Delta"] == pytest.approx(total - 50 * 0.1)
+    terms = 2 if get_mechanism(name).defaults().get("slack") == "published" else 1
+    assert cal.details["J"] == pytest.approx(terms * math.log(1 + 0.25 / total))
+    if name == "cms-objective" and epsilon < 0.01:
+        assert cal.details["J"] == pytest.approx(epsilon / 2), "just enough regularisation for half of epsilon"
+        _, (published,) = calibrated(name, problem, epsilon, slack="published")
+        assert published.details["J"] == pytest.approx(epsilon / 2)
+    if name == "kst-objective":
+        assert cal.details["zeta"] == cal.sensitivity
+        reached = objective_epsilon(1e-5, cal.noise_scale, G=1.0, beta=0.25, Lam=total, bound="one-sided")
+        assert cal.details["certified_epsilon"] == pytest.approx(reached)
+        assert f"ε = {reached:.3g}" in cal.notes[0]
+    assert (total > 5.0) == (epsilon < 0.01 or name == "kst-objective"), "regularisation is raised where epsilon is small"
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_training_answers_to_cancelling_and_says_where_its_noise_is(name: str) -> None:
+    def stop(done: float) -> None:
+        raise KeyboardInterrupt
+
+    problem = make_problem(n=50, d=4, lam=0.1)
+    built, cals = calibrated(name, problem, 1.0)
+    assert built.fit(Training(problem, cals, spawn(0, 1))).record.where == built.noise_enters
+    with pytest.raises(KeyboardInterrupt):
+        built.fit(Training(problem, cals, spawn(0, 1), monitor=stop))

@@ -17,13 +17,14 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run import calibrate
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
+from dpviz.mechanisms.capabilities import BoundsSensitivity
 from dpviz.mechanisms.knobs import Choice, Switch
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
 from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.events import scaled
+from dpviz.privacy.accounting.events import only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, gaussian_sigma
 from dpviz.privacy.accounting.methods import HOCKEY_STICK
 from dpviz.privacy.accounting.mixture import mixture_epsilon
@@ -107,6 +108,15 @@ def test_noise_is_never_below_what_is_proved() -> None:
             # the control: 5 % less noise would not be enough where the noise is exact
             if not knobs:
                 assert float(gaussian_epsilon(1e-6, exact / (0.95 * cal.noise_scale))) > cal.proved_budget.epsilon
+
+
+@pytest.mark.parametrize("calibration", ["exact", "proposition-2", "published"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 30.0])
+def test_enough_noise_proves_the_budget_that_is_asked_for_to_the_last_bit(calibration: str, epsilon: float) -> None:
+    cal = calibrate("outpert-gd", n=1000, d=5, epsilon=epsilon, delta=1e-6, calibration=calibration)
+    enough = cal.details["exact_sensitivity"] / cal.noise_scale <= gaussian_mu(Budget(epsilon, 1e-6)) * (1 + 1e-12)
+    assert enough
+    assert cal.proved_budget == Budget(epsilon, 1e-6)
 
 
 def test_classical_noise_is_not_called_enough_where_it_is_not() -> None:
@@ -359,3 +369,70 @@ def test_bounds_and_traces_that_are_shown_are_those_in_use() -> None:
         assert fixed.value == pytest.approx(proposition2(step, 10, 6, setting.mu, setting.L, setting.G), rel=1e-12)
     _, tight = build("cms-output").sensitivity_bounds(setting)
     assert tight.value == pytest.approx(cms_refined(60, setting.lam) + 2 * TOLERANCE / setting.lam, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, BoundsSensitivity)])
+def test_the_first_bound_that_is_shown_is_the_one_that_noise_is_for(name: str) -> None:
+    setting, budget = make_problem(n=60).setting, Budget(1.0, 1e-5)
+    built = build(name).settled(setting, budget)
+    cal = built.calibrate(setting, budget)
+    assert built.sensitivity_bounds(setting)[0].value == pytest.approx(cal.sensitivity, rel=1e-9)
+    if name in ("outpert-gd", "output-gaussian"):
+        assert cal.mu == pytest.approx(cal.sensitivity / cal.noise_scale, rel=1e-9)
+    if name == "outpert-gd":
+        others = [build(name, calibration=c).calibrate(setting, budget).sensitivity for c in ("proposition-2", "published")]
+        assert [bound.value for bound in built.sensitivity_bounds(setting)[1:]] == pytest.approx(others, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["nsgd", "rsgd", "rsgd-ar"])
+def test_a_calibration_says_what_batches_and_sensitivities_it_is_for(name: str) -> None:
+    setting = make_problem(n=60).setting
+    built = build(name, accounting="published", epochs=5, batch_size=10, step_size=0.4)
+    cal, delta = built.calibrate(setting, Budget(1.0, 1e-5)), built.position_sensitivities(setting)
+    expected = {"batches": 6, "batch_size": 10, "epochs": 5, "worst_position": np.argmax(delta) + 1}
+    expected |= {"sensitivity_first_batch": delta[0], "sensitivity_last_batch": delta[-1]}
+    assert {key: cal.details[key] for key in expected} == pytest.approx(expected)
+    if name == "nsgd":
+        exact = float(gaussian_epsilon(1e-5, delta.max() / cal.noise_scale))
+        assert cal.details["exact_epsilon"] == pytest.approx(exact, rel=1e-12)
+        assert f"ε = {exact:.4g}" in cal.notes[-1]
+
+
+def test_noise_is_for_the_worst_batch_and_not_for_the_last_one() -> None:
+    """Steps of 3/L double every difference, so that a row in the first of six batches has moved the model most."""
+    setting, budget = make_problem(n=60).setting, Budget(1.0, 1e-5)
+    cal = build("nsgd", step_size=3.0, epochs=1, batch_size=10).calibrate(setting, budget)
+    last = 2 * 3 / setting.L / 10
+    assert cal.details["sensitivity_last_batch"] == pytest.approx(last, rel=1e-9)
+    assert cal.sensitivity == pytest.approx(2**5 * last, rel=1e-9)
+    assert cal.noise_scale * gaussian_mu(budget) == pytest.approx(2**5 * last, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["exact", "mixture"])
+@pytest.mark.parametrize("bound", ["recursion", "published"])
+def test_the_event_of_bolt_on_is_of_the_sensitivity_that_is_declared(bound: str, noise: str) -> None:
+    setting = make_problem(n=60).setting
+    built = build("bolt-on-psgd", bound=bound, noise=noise, batch_size=10, rule="convex-decreasing")
+    cal = built.calibrate(setting, Budget(1.0, 1e-5))
+    step = only_step(built.released(setting, cal))
+    assert step.sensitivity == pytest.approx(cal.sensitivity, rel=1e-9)
+    assert step.event.sigma == cal.noise_scale
+    assert (cal.sensitivity > 1.01 * cal.details["recursion_sensitivity"]) == (bound == "published"), "the bounds differ"
+
+
+@pytest.mark.parametrize("name", ["output-gaussian", "cms-output"])
+def test_the_excess_risk_that_is_foretold_is_that_of_little_noise(name: str) -> None:
+    problem, budget = make_problem(n=200, d=4, lam=0.1), Budget(40.0, 1e-5)
+    built = build(name)
+    cal = built.calibrate(problem.setting, budget)
+    slope = 1 / (1 + np.exp(-problem.rows.X @ problem.optimum))
+    hessian = (problem.rows.X.T * (slope * (1 - slope))) @ problem.rows.X / 200 + 0.1 * np.eye(4)
+    theory = built.excess_theory(problem.setting, cal.noise_scale, 0.0, np.linalg.eigvalsh(hessian))
+    theta = built.fit(Training(problem, [cal], spawn(3, 20_000), record=False)).theta[0]
+    excess = problem.objective(theta) - problem.optimal_value
+    error = 5 * excess.std() / np.sqrt(len(excess))
+    assert abs(excess.mean() - theory["near the minimum"]) < error
+    assert abs(excess.mean() - 1.1 * theory["near the minimum"]) > error, "the control"
+    # L/2 times the mean squared length of the noise
+    square = 4 * cal.noise_scale**2 * (1 if name == "output-gaussian" else 5)
+    assert theory["bound"] == pytest.approx(problem.setting.L / 2 * square, rel=1e-12)

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from support import mostly_long
 
 import dpviz
+from dpviz.mechanisms import registry
 from dpviz.mechanisms.base import FAMILIES
 from dpviz.mechanisms.registry import GROUP
 
@@ -93,11 +95,15 @@ def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path, t
     assert "rounded" in key
 
 
-def test_two_mechanisms_with_one_id_are_an_error_that_names_both(tmp_path: Path) -> None:
+def test_two_mechanisms_with_one_id_are_an_error_that_names_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, SOURCE.replace("{id}", "dp-gd"))
-    done = run(tmp_path, "import dpviz; dpviz.list_mechanisms()")
-    assert done.returncode != 0
-    said = done.stderr.strip().splitlines()[-1]
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        with pytest.raises(dpviz.InvalidInput) as caught:
+            registry._all.__wrapped__()
+    said = str(caught.value)
+    for name in [name for name in sys.modules if name.startswith("strange_methods")]:
+        del sys.modules[name]
     assert "two mechanisms have the id 'dp-gd'" in said
     assert "dpviz.mechanisms.gradient.dp_gd.DPGD" in said
     assert "strange_methods.rounding.Rounded" in said
@@ -116,3 +122,16 @@ def test_every_mechanism_lies_in_the_folder_of_its_family() -> None:
         folder = cls.__module__.removeprefix("dpviz.mechanisms.").partition(".")[0]
         assert folder in FAMILIES
         assert folder == cls.family, name
+
+
+def test_mechanisms_are_listed_while_another_thread_imports_one() -> None:
+    class Watched(type(dpviz.list_mechanisms()["dp-gd"])):  # type: ignore[misc]
+        @property
+        def __module__(cls) -> str:  # asked of every class that is looked at
+            vars(busy)[f"imported_{len(vars(busy))}"] = None
+            return "busy"
+
+    busy = ModuleType("busy")
+    base = dpviz.list_mechanisms()["dp-gd"]
+    vars(busy).update(one=Watched("One", (base,), {"id": "one"}), other=Watched("Other", (base,), {"id": "other"}))
+    assert [cls.id for cls in registry._in_module(busy)] == ["one", "other"]

@@ -79,6 +79,21 @@ def test_less_noise_leaves_time_for_more_steps(name: str, counted: str) -> None:
         np.testing.assert_allclose(one.theta, both.theta, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "name", [name for name, cls in dpviz.list_mechanisms().items() if any(k.automatic for k in cls.knobs().values())]
+)
+def test_every_automatic_value_is_the_one_that_is_used(name: str) -> None:
+    """What is shown beside a knob: for a budget what its calibration says, without one a value that no noise shortens."""
+    cls, setting = dpviz.list_mechanisms()[name], get_model("logistic").setting(4000, 20, 1e-2)
+    for knob in (k for k, declared in cls.knobs().items() if declared.automatic):
+        shown = {e: cls().value(knob, setting, Budget(e, 1e-5)) for e in (0.1, 30.0)}
+        for epsilon, value in shown.items():
+            details = cls().calibrate(setting, Budget(epsilon, 1e-5)).details
+            assert knob not in details or details[knob] == value
+        if knob == "step_size":
+            assert shown[0.1] <= shown[30.0] <= cls().value(knob, setting)
+
+
 def test_the_rule_is_used_and_written_down() -> None:
     """What the page shows beside the knob is what the calibration uses, and setting it by hand gives the same model."""
     spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.3)

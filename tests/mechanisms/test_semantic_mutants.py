@@ -360,7 +360,7 @@ def row_budgets(name: str, params: Params, patch: Patch) -> None:
 
 
 def paid(name: str, params: Params, patch: Patch) -> None:
-    agd.test_budget_is_never_overdrawn_and_every_draw_is_paid(patch)
+    agd.test_budget_is_never_overdrawn_and_every_draw_is_paid(patch, 1.0)
 
 
 def halves(name: str, params: Params, patch: Patch) -> None:

@@ -8,8 +8,9 @@ from scipy.special import expit
 from support import make_problem
 
 from dpviz.models import MODELS, Rows, get_model
-from dpviz.models.losses import HuberHinge, Logistic
+from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import accuracy
+from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, newton
 
 LOSSES = [Logistic(), HuberHinge(0.5), HuberHinge(0.1)]
@@ -55,6 +56,19 @@ def test_sum_gradient_is_the_clipped_weighted_sum(model_id: str, clip_norm: floa
     expected = (gradients * scale[:, :, None]).sum(axis=0)
     ours = model.sum_gradient(theta, rows, clip_norm=clip_norm, weights=weights)
     np.testing.assert_allclose(ours, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("clip_norm", [0.5, 0.95, 0.999])
+def test_a_gradient_a_little_longer_than_the_clip_norm_is_shortened(model_id: str, clip_norm: float) -> None:
+    """One long gradient among short rows; whether rows are clipped at all is decided by the longest one."""
+    x = np.array([[0.1, 0.0], [1.0, 0.0], [0.0, 0.2]])
+    model, rows = get_model(model_id), Rows(x, np.ones(3))
+    for kind in (np.float64, np.float32):
+        theta = np.array([[-20.0, 0.0]], dtype=kind)
+        for part in (rows, rows.batch(np.arange(3))):
+            only = np.array([[0.0], [1.0], [0.0]])
+            moved = np.linalg.norm(model.sum_gradient(theta, part, clip_norm=clip_norm, weights=only))
+            assert clip_norm * (1 - 1e-5) < moved <= clip_norm * (1 + 1e-12)
 
 
 def test_gradient_is_the_derivative_of_the_objective(model_id: str) -> None:
@@ -107,3 +121,49 @@ def test_only_a_likelihood_gives_probabilities() -> None:
     margins = np.array([0.0, 1.0, 30.0])
     assert get_model("logistic").loss.probability(margins) == pytest.approx(1 / (1 + np.exp(-margins)))
     assert get_model("svm").loss.probability(margins) is None
+
+
+@pytest.mark.parametrize("where", [-300.0, -20.0, 0.0, 20.0, 300.0])
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge()], ids=lambda loss: loss.name)
+def test_sums_over_rows_hold_far_from_zero_and_keep_replicas_apart(loss: Loss, where: float) -> None:
+    """Products of e^-m in place of sums of logarithms: neither may leave the range of its numbers."""
+    margin = where + np.random.default_rng(0).uniform(-1, 1, (3, 40))
+    expected = loss.value(margin).sum(axis=1)
+    np.testing.assert_allclose(loss.total(margin.copy()), expected, rtol=1e-9, atol=1e-12)
+    grouped = margin.reshape(3, 2, 20).swapaxes(0, 1).astype(np.float32)
+    # e^90 is beyond single precision, and six steps of 5 come back below a clip of 64
+    for start, step, clip in ((grouped, -0.5, 4.0), (grouped, 0.5, 4.0), (margin[None].astype(np.float32) * 0.3, -5.0, 64.0)):
+        lengths = np.full_like(start, step)
+        found = loss.line_sums(start.copy(), lengths.copy(), 7, clip)
+        points = [start.astype(float) - k * step for k in range(7)]
+        capped = np.array([np.minimum(loss.value(at), clip).sum(axis=(0, 2)) for at in points])
+        np.testing.assert_allclose(found, capped, rtol=1e-5, atol=1e-5)
+
+
+def test_an_optimum_is_searched_for_once_also_with_a_monitor(monkeypatch: pytest.MonkeyPatch, model_id: str) -> None:
+    problem = make_problem(n=60, d=3, model=model_id)
+    told: list[float] = []
+    problem.find_optimum(told.append)
+    assert problem.solved
+    monkeypatch.setattr(type(problem.model), "minimise", lambda *given, **more: pytest.fail("searched for a second time"))
+    problem.find_optimum(told.append)
+    value = problem.objective(np.stack([problem.optimum, problem.optimum + 1e-3, problem.optimum - 1e-3]))
+    assert value[0] == problem.optimal_value == value.min()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_each_replica_is_preconditioned_with_its_own_lambda(shared: bool) -> None:
+    """The stored matrices are the inverse Hessians in double precision, where replicas differ in lambda."""
+    generator = np.random.default_rng(4)
+    lam, rows = np.array([0.02, 0.5, 0.02]), generator.standard_normal((40, 3)).astype(np.float32)
+    theta = np.zeros((3, 3)) if shared else generator.standard_normal((3, 3))
+    batch = Batch(Logistic(), lam, np.zeros((3, 3)), theta, rows)
+    for r in range(3):
+        slope = expit(rows @ theta[r])
+        hessian = rows.T.astype(float) @ (rows * (slope * (1 - slope))[:, None]) / len(rows) + lam[r] * np.eye(3)
+        np.testing.assert_allclose(batch.inverse[r] @ hessian, np.eye(3), atol=1e-4)
+    single = rows[:25]
+    batch.precondition(np.array([2]), rows=single)
+    slope = expit(single @ theta[2])
+    hessian = single.T.astype(float) @ (single * (slope * (1 - slope))[:, None]) / len(single) + lam[2] * np.eye(3)
+    np.testing.assert_allclose(batch.inverse[2] @ hessian, np.eye(3), atol=1e-4)

@@ -10,9 +10,12 @@ from scipy.stats import spearmanr
 from support import make_problem, mostly_long
 
 import dpviz
+from dpviz.common.progress import silent
 from dpviz.influence import influence_of
-from dpviz.models import MODELS, Network, Rows, derivatives_of, feature_noise_of, get_model, line_losses_of, margins
+from dpviz.models import MODELS, Network, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
+from dpviz.models.capabilities import Derivatives
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.network_training import _BATCH, _adam, best_of_starts
 
 LAM = 0.01
 
@@ -156,7 +159,7 @@ def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarra
 
 def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]) -> None:
     problem, theta = small
-    reach, direction = np.array([0.5, 2.0, 0.0]), np.ones_like(theta)
+    reach, direction = np.array([0.5, 2.0, 0.0]), np.random.default_rng(4).standard_normal(theta.shape)
     loss = MODELS["logistic"].loss  # type: ignore[attr-defined]
     for clip in (np.inf, 0.7):
         expected = [
@@ -166,6 +169,40 @@ def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]
         np.testing.assert_allclose(
             line_losses_of(problem.model)(theta, direction, reach, 3, problem.rows, clip=clip), expected, rtol=1e-5
         )
+
+
+def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a network computes, in one block and in four: a sum that forgets a block would be of the last one alone."""
+    problem = make_problem(n=250, d=4, lam=LAM, model="mlp")
+    model, rows, m = problem.model, problem.rows, problem.m
+    rng = np.random.default_rng(5)
+    theta, direction, noise = rng.standard_normal((2, m)), rng.standard_normal((2, m)), rng.standard_normal((250, 4))
+    at, reach, scale = theta[0], np.array([0.5, 2.0]), np.array([0.1, 1.0])
+
+    def all_of_it() -> list[np.ndarray]:
+        derivatives = derivatives_of(model)
+        curvature = derivatives.curvature(at, rows, LAM)
+        return [
+            *model.measure(theta, rows),
+            model.scores(theta, rows),
+            model.sum_gradient(theta, rows),
+            model.sum_gradient(theta, rows, clip_norm=0.3),
+            *model.value_and_gradient(theta, rows, LAM),  # type: ignore[attr-defined]
+            model.gradient_norms(theta, rows),
+            line_losses_of(model)(theta, direction, reach, 3, rows),
+            derivatives.score_products(at, rows, direction),
+            derivatives.hessian_product(at, rows, LAM, direction),
+            curvature.solve(direction),
+            *curvature.quadratic(rows),
+            feature_noise_of(model).noisy_gradient(theta, rows, noise, scale),
+            feature_noise_of(model).noisy_gradient(theta, rows, noise[:1], scale),
+        ]
+
+    whole = all_of_it()
+    monkeypatch.setattr(hidden_layer, "_BLOCK_ELEMENTS", 1)  # 64 rows at least
+    assert len(model.layer.blocks(250, 1)) == 4  # type: ignore[attr-defined]
+    for got, expected in zip(all_of_it(), whole, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-8)
 
 
 def test_starts_differ_between_seeds_and_not_from_run_to_run() -> None:
@@ -258,3 +295,69 @@ def test_retraining_needs_a_network_at_a_minimum(tumours: Problem) -> None:
 def test_linear_models_have_no_factored_curvature() -> None:
     with pytest.raises(dpviz.InvalidInput, match="factored"):
         influence_of(make_problem(), solver="factored")
+
+
+def test_rows_that_are_mostly_zeros_give_the_same_sums() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((7000, 40)) * (rng.random((7000, 40)) < 0.1)
+    rows = Rows(x / np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None], rng.choice([-1.0, 1.0], 7000))
+    model = get_model("mlp-64")
+    theta = rng.standard_normal((9, model.setting(7000, 40, LAM).m)) / 4
+    index = np.sort(rng.permutation(7000)[:700])
+    assert rows.sparse
+    for part in (rows, rows.batch(index)):
+        single = model.sum_gradient(theta.astype(np.float32), part, clip_norm=0.5)
+        double = model.sum_gradient(theta, part, clip_norm=0.5)
+        assert np.linalg.norm(single - double) < 5e-5 * np.linalg.norm(double)
+
+
+def test_the_first_training_is_adam_with_both_corrections() -> None:
+    """Kingma, Ba 2015, Algorithm 1, written down once more in double precision; one batch holds all rows."""
+    problem = make_problem(n=_BATCH, d=2, model="mlp-2", lam=1e-2)
+    starts = problem.model.initial(problem.m, np.random.SeedSequence(0).spawn(2))
+    theta, m, v = starts.copy(), np.zeros_like(starts), np.zeros_like(starts)
+    for t in range(1, 31):
+        gradient = problem.model.sum_gradient(theta, problem.rows) / _BATCH + 1e-2 * theta
+        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        rate = 3e-3 * (1 + np.cos(np.pi * (t - 1) / 30)) / 2
+        theta -= rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    found = _adam(problem.model, problem.rows, problem.lam, starts, silent)  # type: ignore[arg-type]
+    assert np.abs(theta - starts).max() > 0.03
+    np.testing.assert_allclose(found, theta, atol=1e-4)
+
+
+def test_many_rows_are_trained_in_batches_first_and_then_to_the_end() -> None:
+    problem, seen = make_problem(n=1100, d=2, model="mlp-2", lam=1e-2), list[float]()
+    starts = problem.model.initial(problem.m, np.random.SeedSequence(0).spawn(3))
+    first = _adam(problem.model, problem.rows, problem.lam, starts, silent)  # type: ignore[arg-type]
+    assert (problem.objective(first) < problem.objective(starts)).all()
+    end = best_of_starts(problem.model, problem.rows, problem.lam, starts, seen.append)  # type: ignore[arg-type]
+    assert problem.objective(end[None])[0] <= problem.objective(first).min()
+    assert np.linalg.norm(problem.model.sum_gradient(end[None], problem.rows)[0] / 1100 + 1e-2 * end) < 1e-5
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < 0.1
+    assert 0.6 < seen[-1] <= 1
+
+
+def test_a_long_training_can_be_cancelled() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(share: float) -> None:
+        raise Enough
+
+    problem = make_problem(n=1100, d=2, model="mlp-2", lam=1e-2)
+    with pytest.raises(Enough):
+        problem.model.minimise(problem.rows, problem.lam, monitor=stop)
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp-2"])
+def test_fast_products_with_the_hessian_are_those_of_the_definition(model: str) -> None:
+    problem, rng = make_problem(n=40, d=3, model=model), np.random.default_rng(1)
+    derivatives, theta, vectors = (
+        derivatives_of(problem.model),
+        rng.standard_normal(problem.m),
+        rng.standard_normal((4, problem.m)),
+    )
+    fast = derivatives.hessian_product(theta, problem.rows, 0.1, vectors)
+    np.testing.assert_allclose(Derivatives.hessian_product(derivatives, theta, problem.rows, 0.1, vectors), fast, rtol=1e-9)

@@ -33,7 +33,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def words(page: AppTest) -> str:
-    return " ".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "")
+    return " ".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "").replace("\u00a0", " ")
 
 
 def metrics(page: AppTest) -> dict[str, str]:

@@ -58,7 +58,7 @@ def text(page: AppTest) -> str:
 
 def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     page = opened(dataset="iris")
-    assert "Iris has 150 rows and 5 features; 120 rows are trained on" in text(page)
+    assert "Iris has 150 rows and 4 features; 120 rows are trained on" in text(page)
     assert "66.7" in text(page)
     # at best d/(n eps)^2, as the problems are strongly convex
     assert (
@@ -69,6 +69,7 @@ def test_cards_of_all_sets_and_what_is_trained_on() -> None:
         assert remote.title in text(page)
     assert "IPUMS-BR" in text(page)
     assert "n = 142 trained on, d = 14, majority 66.9" in text(page)  # wine
+    assert "n = 160 trained on, d = 14, majority 66.9" in text(opened(dataset="iris", folds="10"))
     assert "Read from the rows, outside every ε: sepal length (cm)" in text(page)
     assert len(page.dataframe) >= 2
 
@@ -82,6 +83,7 @@ def test_use_this_set_sets_the_sidebar() -> None:
     assert "Wine has 178 rows" in text(page)
 
 
+@pytest.mark.reader_process
 def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     page = give(opened(), csv())
     assert page.selectbox(key="dpviz.target").value == "answer"
@@ -90,7 +92,7 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert not page.error
     name = page.selectbox(key="dataset").value
     assert uploads.is_upload(name)
-    assert "people.csv has 50 rows and 5 features" in text(page)
+    assert "people.csv has 50 rows and 4 features" in text(page)
     raw = "\n".join(str(m.value) for m in page.markdown)
     assert EVIL not in raw
     # the first page of the same session trains on it; another session that knows the name gets the default

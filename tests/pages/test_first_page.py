@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import support_pages
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.shell import metric, sidebar
+from dpviz.dashboard.shell import metric, server, session, sidebar
 from dpviz.dashboard.work import cached_runs
 from dpviz.models import get_model
 
@@ -136,6 +138,27 @@ def test_an_address_that_changes_by_itself_is_followed() -> None:
     assert "ε = 5 " in sentence(page)
 
 
+def test_an_old_address_is_no_news_from_a_browser_that_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = 1
+    monkeypatch.setattr(session, "connection", lambda: line)
+    page = opened(epsilon="0.5")
+    page.select_slider(key="epsilon").set_value(5).run()
+    assert float(address(page)["epsilon"]) == 5
+    page.query_params["epsilon"] = "0.5"
+    page.run()
+    assert float(address(page)["epsilon"]) == 0.5, "on the same connection it is a link, or the way back"
+    page.select_slider(key="epsilon").set_value(5).run()
+    line = 2
+    for _ in range(2):  # that the first answer is lost too changes nothing
+        page.query_params["epsilon"] = "0.5"
+        page.run()
+        assert page.select_slider(key="epsilon").value == 5
+        assert float(address(page)["epsilon"]) == 5
+    page.query_params["epsilon"] = "2"
+    page.run()
+    assert page.select_slider(key="epsilon").value == 2, "an address that it did not have before is a link"
+
+
 def test_typed_values_are_checked() -> None:
     page = opened()
     page.text_input(key="epsilon_typed").set_value("-1").run()
@@ -191,10 +214,10 @@ def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
 
 def test_the_precision_at_which_recall_is_measured_is_free_and_kept_in_the_address() -> None:
     page = opened(metric="recall-at-precision=0.7", dataset="teaching", seeds="2")
-    assert any("recall at 70 % precision is" in m.value for m in page.markdown)
+    assert "recall at 70 % precision is" in support_pages.text(page)
     page.number_input(key="own.metric-level").set_value(62.5).run()
     assert address(page)["metric"] == "recall-at-precision=0.625"
-    assert any("recall at 62.5 % precision is" in m.value for m in page.markdown)
+    assert "recall at 62.5 % precision is" in support_pages.text(page)
     page.number_input(key="own.metric-level").set_value(50.0).run()
     assert address(page)["metric"] == "recall-at-precision", "the usual level is not written"
     page.number_input(key="own.metric-level").set_value(0.0).run()
@@ -274,6 +297,7 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
 
     told(sidebar, "_advanced")
     told(views, "first")
+    monkeypatch.setattr(views, "QUICK", float("inf"))  # whatever the machine is busy with
     cached_runs.clear()
     page = opened()
     assert drawn == ["_advanced", "first"]  # a run that nobody has computed may take long
@@ -286,3 +310,54 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
     drawn.clear()
     page.selectbox(key="mechanism").set_value("cms-objective").run()
     assert drawn == ["_advanced", "first"]
+
+
+def test_a_page_that_draws_itself_again_tells_the_browser_what_its_controls_say() -> None:
+    page = opened(epsilon="0.5")
+
+    def told() -> dict[str | None, bool]:
+        return {one.key: one.proto.set_value for one in (*page.select_slider, *page.selectbox, *page.number_input)}
+
+    page.run()
+    assert not told()["epsilon"], "what a browser draws is its own in every other run"
+    page.button(key="draw-again").click().run()
+    assert all(told().values()), "a cut connection made it drop them"
+    page.run()
+    assert not told()["epsilon"]
+
+
+def test_a_new_address_holds_where_the_browser_has_not_spoken_of_its_controls() -> None:
+    page = opened(epsilon="0.5")
+    page.query_params["epsilon"] = "2"
+    del page.session_state["epsilon_typed"]
+    page._run(WidgetStates())  # as a browser asks that has drawn none of them yet
+    assert sentence(page).startswith("At ε = 2 ")
+
+
+@pytest.mark.parametrize("lost", [("model",), ("lam", "mechanism", "dp-sgd.clip_norm"), ("epsilon",)])
+def test_controls_that_a_stopped_run_did_not_reach_keep_what_they_said(lost: tuple[str, ...]) -> None:
+    page = opened(**{"model": "svm", "lam": "0.01", "epsilon": "2", "mechanism": "dp-sgd", "dp-sgd.clip_norm": "0.5"})
+    before, said = address(page), sentence(page)
+    for key in lost:
+        del page.session_state[key]
+    page._run(WidgetStates())
+    assert not page.exception
+    assert (address(page), sentence(page)) == (before, said)
+
+
+def test_what_ends_a_page_in_the_middle_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(*args: object, **more: object) -> None:
+        raise dpviz.InvalidInput("file", "was changed", "Choose it again.")
+
+    page = opened()
+    monkeypatch.setattr(views, "scale", changed)
+    page.run()
+    assert not page.exception
+    assert [w.value.replace("\\", "") for w in page.warning] == [
+        "**file**: was changed. Choose it again. The rest of this page is missing."
+    ]
+    assert page.title, "what was drawn before stays"
+    error = dpviz.InvalidInput("file", "was changed", "Choose it again.")
+    record = logging.LogRecord("x", logging.ERROR, "", 0, "Uncaught", (), (type(error), error, None))
+    assert server._in_a_line(record)
+    assert (record.getMessage(), record.exc_info) == (f"A page ended early: {error}", None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from support_pages import opened, text
 
 import dpviz
+from dpviz.dashboard.groups import settings
 from dpviz.dashboard.groups.over_epsilon import EPSILONS
 from dpviz.experiments.groups import Grouping, report
 from dpviz.experiments.releases import releases
@@ -62,3 +64,34 @@ def test_what_cannot_be_shown_is_said() -> None:
     assert any("holds text and cannot be cut" in e.value for e in page.error)
     page = opened(PAGE, cuts="3,2")
     assert page.warning[0].value.startswith("**cuts**")
+
+
+def test_every_measure_stands_beside_non_private_and_majority() -> None:
+    page = opened(PAGE, dataset="census-1000", mechanism="output-gaussian", group="region", of="recall")
+    [table] = [t.value for t in page.table if "Test rows" in t.value.columns]
+    assert list(table.columns) == ["Training rows", "Test rows", "Recall", "Non-private recall", "Majority recall"]
+    spec = dpviz.RunSpec("census-1000", mechanism="output-gaussian", seeds=2)
+    base = report(releases(spec, (1.0,)), Grouping("region")).baseline("non-private", "recall")
+    shown = [float(text.replace("\u00a0", " ").removesuffix(" %")) for text in table["Non-private recall"]]
+    assert shown == [round(100 * value, 1) for value in base]
+    assert "own.cuts" not in {one.key for one in page.text_input}, "a column of text is not cut"
+    page.selectbox(key="own.group").set_value("age").run()
+    assert not page.exception
+    assert "own.cuts" in {one.key for one in page.text_input}
+
+
+def test_a_table_is_looked_through_for_groups_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def suggested(dataset: dpviz.Dataset, tested: int) -> str:
+        asked.append((dataset.name, tested))
+        return "x1"
+
+    settings._known.clear()
+    monkeypatch.setattr(settings, "suggested", suggested)
+    for epsilon in (0.5, 1.0, 2.0):
+        settings.paying(dpviz.RunSpec("teaching", epsilon=epsilon))
+    assert asked == [("teaching", 80)]
+    settings.paying(dpviz.RunSpec("teaching", folds=10))
+    assert asked[1:] == [("teaching", 40)]
+    settings._known.clear()

@@ -25,7 +25,7 @@ def test_presenter_mode_shows_the_sentence_one_picture_and_keys_that_move_epsilo
     assert page.select_slider(key="epsilon").value == 0.9
     page.button(key="present-switch").click().run()
     assert "present" not in page.query_params
-    assert len(page.get("plotly_chart")) > 1
+    assert len(support_pages.stills(page)) > 1
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import mostly_long
-from support_pages import ROOT, with_open_folds
+from support_pages import ROOT, stills, with_open_folds
 
 import dpviz
 from dpviz.cli.main import main
@@ -54,13 +54,19 @@ def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
     drawn = with_open_folds(AppTest.from_file(str(ROOT / "app.py"), default_timeout=300))
     drawn.query_params.update(QUERY)
     pages = [closed.run(), drawn.run()]
-    assert [len(page.get("plotly_chart")) for page in pages] == [2, 5]
+    assert [len(page.get("plotly_chart")) for page in pages] == [0, 3]
+    assert [len(stills(page)) for page in pages] == [2, 2]
     assert [len(page.table) for page in pages] == [0, 1]
     assert [len(page.latex) > 0 for page in pages] == [False, True]
     parts = [set(page.session_state["dpviz.recorder"].parts) for page in pages]
     assert parts[0] == parts[1] >= {"attacker", "weights", "gap"}
     code = [page.session_state["dpviz.recorder"].code for page in pages]
     assert code[0] == code[1] != []
+    waiting, shown = (page.session_state["dpviz.recorder"].parts["attacker"] for page in pages)
+    assert not isinstance(waiting, Chart), "the attacker's curve is not computed for a closed fold"
+    made_now = waiting()
+    assert made_now.words == shown.words
+    assert made_now.figure.to_json() == shown.figure.to_json()
 
 
 #: page -> least number of charts in its report, and what its answer says
@@ -177,7 +183,8 @@ def test_a_report_from_the_dark_app_has_the_colours_of_the_light_one(
     for theme in (style.LIGHT, style.DARK):
         monkeypatch.setattr("dpviz.dashboard.shell.page.THEMES", {"light": theme, "dark": theme})
         found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
-        drawn.append({key: lightened(part.figure).to_json() for key, part in found.parts.items() if isinstance(part, Chart)})
+        parts = {key: part() if callable(part) else part for key, part in found.parts.items()}
+        drawn.append({key: lightened(part.figure).to_json() for key, part in parts.items() if isinstance(part, Chart)})
     assert drawn[0] == drawn[1]
 
 

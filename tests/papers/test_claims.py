@@ -16,8 +16,8 @@ from dpviz.mechanisms import Calibration, HasRule, Mechanism, Training, get_mech
 from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
 from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
-from dpviz.papers import numbers
-from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules, speed
+from dpviz.papers import numbers, timing
+from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
 from dpviz.papers.sentences import PIDP_AHEAD
@@ -59,6 +59,7 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
     one, other = check(name), check(name)
     assert one.verdict.outcome is other.verdict.outcome
     assert one.verdict.numbers == other.verdict.numbers
+    assert (one.verdict.numbers[0] == ("Trained on", "census-10000")) == (name == "dbdp-fewer-noised"), "others are formulas"
     assert one.command == f"dpviz claims {name}"
     assert {"panel", "series", "mechanism", "x", "y", "low", "high"} == set(one.verdict.table.columns)
     assert one.verdict.rule
@@ -326,7 +327,7 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
 
 def test_the_fastest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]  # fits take what the test says, on any machine
-    monkeypatch.setattr(speed, "time", SimpleNamespace(process_time=lambda: clock[0]))
+    monkeypatch.setattr(timing, "time", SimpleNamespace(process_time=lambda: clock[0]))
 
     @dataclass(frozen=True)
     class Timed(Toward):

@@ -120,6 +120,51 @@ def test_a_surge_needs_something_to_gain() -> None:
     assert checks.surges("a")(table(a=[0.9, 0.9, 0.9])).outcome is Outcome.CANNOT_TELL, "it may have come before"
 
 
+TINY_GAPS = {"a": [3e-6, 1e-6], "b": [6e-6, 4e-6]}
+ACCURACY_RULES = [check for check, yes, _ in CASES if "quantity" not in yes]
+GAP_RULES = [check for check, yes, _ in CASES if yes.get("quantity") == GAP and check.methods]
+
+
+@pytest.mark.parametrize("check", ACCURACY_RULES)
+def test_where_nothing_can_be_gained_no_rule_decides(check: Check) -> None:
+    """Everybody is within a point of majority: whether ahead, similar or rising, the data cannot show it."""
+    near = {"a": [0.9, 0.9015, 0.903], "b": [0.9, 0.8965, 0.8965], "c": [0.9, 0.9, 0.9]}
+    tied = table(spread=(-1e-5, 1e-5, 2e-5, -2e-5), **near).assign(non_private_accuracy=0.9001, majority_accuracy=0.9)
+    verdict = check(tied)
+    assert verdict.outcome is Outcome.CANNOT_TELL, verdict.because
+    far = check(tied.assign(non_private_accuracy=0.97))
+    assert "all methods lie within" not in far.because, "control: there was something to gain"
+
+
+@pytest.mark.parametrize("check", GAP_RULES)
+def test_ratios_of_gaps_that_are_all_tiny_say_nothing(check: Check) -> None:
+    verdict = check(table(GAP, **TINY_GAPS))
+    assert verdict.outcome is Outcome.CANNOT_TELL, verdict.because
+    assert "below 0.01 % of what can be learned" in verdict.because
+    larger = {name: [1000 * gap for gap in gaps] for name, gaps in TINY_GAPS.items()}
+    assert "of what can be learned" not in check(table(GAP, **larger)).because, "control"
+
+
+def test_a_gap_is_small_or_not_whatever_ran_away_before() -> None:
+    """One training without end made the least objective unknown, and a gap of nothing "inf %"."""
+    check = checks.almost_zero("a")
+    assert check(table(GAP, a=[np.inf, 0.001])).outcome is Outcome.HOLDS
+    assert check(table(GAP, a=[0.001, np.inf], b=[0.1, 0.1])).outcome is Outcome.FAILS
+    nothing = table(GAP, a=[1e-3, 1e-4])
+    nothing["objective"] = np.log(2) - 1e-3 + nothing[GAP]
+    verdict = check(nothing)
+    assert verdict.outcome is Outcome.CANNOT_TELL
+    assert "Only 0.001 of the objective can be learned" in verdict.because
+
+
+def test_who_runs_away_is_not_as_good() -> None:
+    check = checks.as_good("a", ["b"], OBJECTIVE)
+    wild, tame = [np.inf, 0.5], [0.5, 0.5]
+    assert check(table(OBJECTIVE, a=wild, b=tame)).outcome is Outcome.FAILS
+    assert check(table(OBJECTIVE, a=tame, b=wild)).outcome is Outcome.HOLDS
+    assert check(table(OBJECTIVE, a=wild, b=wild)).outcome is Outcome.CANNOT_TELL
+
+
 def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
     bad, good = table(a=FLAT, b=[0.7, 0.8, 0.9, 1.0]), table(a=FLAT, b=[0.5, 0.6, 0.7, 0.8]).assign(dataset="another")
     third = bad.assign(dataset="a third")
@@ -238,7 +283,8 @@ def test_the_papers_figures_are_all_there() -> None:
     assert base.panels()["chen-2-kddcup99"][1].delta == 1e-12
     assert all(f.low == 0.01 for f in base.figures())
     assert [f.high for f in base.figures()] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
-    assert {cell.spec.dataset for cell in base.times().cells()} == {f"census-{n}" for n in range(50_000, 250_001, 50_000)}
+    assert (base.times().dataset, base.times().delta) == ("kddcup99", 1e-12)
+    assert base.times().rows == (50_000, 100_000, 150_000, 200_000, 250_000)
     with pytest.raises(dpviz.InvalidInput, match="unknown figure"):
         base.setup("chen-9")
 

@@ -14,11 +14,12 @@ from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
-from dpviz.privacy.accounting.events import CannotAccount, Event
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
-from dpviz.privacy.accounting.pld import Pair, log_delta
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
+from dpviz.privacy.accounting.side_by_side import options
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
 TWO_HOP = Method("pld", REPLACE, "two-hop")
@@ -136,6 +137,27 @@ def test_gaussian_composition_is_never_below_the_exact_value(kind: str, mu: floa
     assert 0 <= found - exact < 5e-3 * max(1.0, abs(exact) / 10), "tail probabilities keep their relative precision"
 
 
+@pytest.mark.parametrize("kind", ["remove", "add", "symmetric"])
+def test_far_below_the_floor_nothing_is_composed(kind: str) -> None:
+    pair = Pair(kind, 0.1, 0.2)
+    assert log_delta(pair, 10, 5.0, -20.0) == -21.0
+    assert log_delta(pair, 10, 0.01, -20.0) > -20.0
+
+
+@pytest.mark.parametrize(("steps", "epsilon"), [(100, 0.3), (100, 1.2), (3, 0.05), (10_000, 11.0), (1000, 40.0)])
+def test_the_tilt_puts_the_mean_of_the_composed_loss_on_epsilon(steps: int, epsilon: float) -> None:
+    """For a loss of which all moments are known: Poisson with a mean of 0.001."""
+
+    def moments(theta: float) -> tuple[float, float, float]:
+        return 1e-3 * math.expm1(theta), 1e-3 * math.exp(theta), 1e-3 * math.exp(theta)
+
+    theta = _tilt(moments, steps, epsilon, -1e6)
+    assert theta is not None
+    mean = steps * moments(theta)[1]
+    # a twentieth of the spread, or as near as a bracket of 1e-3 around theta comes
+    assert abs(mean - epsilon) <= 0.051 * math.sqrt(mean) + 1e-3 * mean * (theta + 1)
+
+
 # against dp_accounting --------------------------------------------------------------------------------------
 
 
@@ -191,6 +213,34 @@ def test_opposite_route_is_the_one_of_dp_accounting() -> None:
     opposite = account.epsilon(noisy_sums(1.0, 0.01, 1000), Method("pld", REPLACE, "opposite"), 1e-5)
     assert theirs * (1 - 1e-4) <= opposite <= theirs * 1.002
     assert opposite < account.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5)
+
+
+# closed forms ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("count", "sigma"), [(1, 0.8), (1, 5.0), (40, 12.0)])
+def test_zcdp_and_exact_gaussians_are_their_closed_forms(count: int, sigma: float) -> None:
+    """epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3), never below the exact curve."""
+    event, mu = Repeated(Gaussian(1.0, sigma), count), math.sqrt(count) / sigma
+    rho = mu**2 / 2
+    for epsilon in (rho + 0.1, rho + 1.0, 3 * rho + 4.0):
+        found = account.log_delta(event, Method("zcdp", REPLACE), epsilon)
+        assert rho + 2 * math.sqrt(rho * -found) == pytest.approx(epsilon, rel=1e-12)
+        exact = float(log_gaussian_delta(epsilon, mu))
+        assert account.log_delta(event, Method("gaussian", REPLACE), epsilon) == exact
+        assert exact < found
+        # where delta is below what is asked about, the answer is below it as well
+        assert account.log_delta(event, Method("gaussian", REPLACE), epsilon, floor=exact + 5.0) < exact + 5.0
+    assert account.log_delta(event, Method("zcdp", REPLACE), rho / 2) == 0.0
+
+
+def test_the_classical_gaussian_is_proved_below_epsilon_one_only() -> None:
+    """sigma = Delta sqrt(2 ln(1.25/delta))/epsilon (Dwork, Roth 2014, Theorem A.1), for epsilon < 1."""
+    for epsilon, status in ((0.5, Status.PROVED), (1.0, Status.CLAIM), (3.0, Status.CLAIM)):
+        first = options(Gaussian(2.0), Budget(epsilon, 1e-5))[0]
+        assert first.status is status
+        assert first.sigma == pytest.approx(2 * math.sqrt(2 * math.log(1.25e5)) / epsilon, rel=1e-12)
+        assert bool(first.note) is (status is Status.CLAIM)
 
 
 # two hops ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpviz.privacy.accounting import tables
-from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled, scaled
+from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -34,6 +34,18 @@ def test_one_gaussian_is_exact_everywhere() -> None:
     assert attack.detections_at(0.0) == pytest.approx(0.0, abs=1e-12)
     assert tables.delta_at(ONE, 1.0) == pytest.approx(1e-5, rel=1e-6)
     assert tables.delta_at(scaled(ONE, 0.95), 1.0) > 1.2e-5, "5 % less noise is seen"
+
+
+@pytest.mark.parametrize("released", [WITH_NOISE, SAMPLED, Mixture((0.01, 0.02), (0.7, 0.3), 0.03)])
+def test_the_best_order_is_the_lowest_point_of_each_curve(released: Event) -> None:
+    curve = tables.renyi_curve(released, 1e-5)
+    for name, (order, epsilon) in curve.best.items():
+        lowest = int(curve.table[name].argmin())
+        assert epsilon == pytest.approx(curve.table[name][lowest], rel=2e-3)
+        assert epsilon <= curve.table[name][lowest] * (1 + 1e-9)
+        assert order == pytest.approx(curve.table["alpha"][lowest], rel=0.3)
+    assert curve.epsilon <= curve.best["improved"][1] * (2 if released is SAMPLED else 1 + 1e-9)
+    assert curve.best["improved"][1] < curve.best["mironov"][1]
 
 
 @pytest.mark.parametrize("released", [WITH_NOISE, SAMPLED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import dpviz
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, default_delta, trade_off
 
 EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
@@ -110,3 +113,31 @@ def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
     budget = Budget(epsilon, 1e-3)
     at = np.array([corner(budget)])
     assert 1 - (at + trade_off(budget, at))[0] / 2 == pytest.approx(attack_accuracy(budget), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("epsilon", (0.0, 1e-5)),
+        ("epsilon", ("one", 1e-5)),
+        ("delta", (1.0, 1.0)),
+        ("delta", (1.0, -0.1)),
+        ("delta", (1.0, "none")),
+    ],
+)
+def test_a_budget_that_is_none_says_which_number_and_what_to_give(field: str, values: tuple[Any, Any]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Budget(*values)
+    assert refused.value.field == field
+    assert str(refused.value.fix).startswith("Give a p")
+
+
+def test_a_method_says_which_of_its_parts_is_unknown() -> None:
+    for field, values in (
+        ("accountant", {"accountant": "abacus"}),
+        ("route", {"route": "three-hop"}),
+        ("conversion", {"conversion": "none"}),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            Method(**values)
+        assert refused.value.field == field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -11,7 +12,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpviz.common.validate import InvalidInput
-from dpviz.estimator.guarantee import share
+from dpviz.estimator.guarantee import share, together
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting.account import epsilon
@@ -174,6 +175,21 @@ def test_random_search_at_other_distributions() -> None:
 
 def test_prices_far_below_a_rounding_of_1_keep_their_digits() -> None:
     """delta_1 = (e^(k eps) - e^((k-2) eps))/(1 + e^eps)^k in closed form; nothing saved costs nothing."""
-    assert slack_of(0.1, 200, 1) == pytest.approx((math.exp(20) - math.exp(19.8)) / (1 + math.exp(0.1)) ** 200, rel=1e-9)
+    exact = (math.exp(20) - math.exp(19.8)) / (1 + math.exp(0.1)) ** 200
+    assert slack_of(0.1, 200, 1) == pytest.approx(exact, rel=1e-9, abs=0)
     assert slack_of(0.1, 200, 0) == 0.0
-    assert slack_of(1e-4, 10_000, 1) > 0.0
+    assert 0.0 < slack_of(1e-4, 10_000, 1) < 1e-300
+
+
+def test_models_that_keep_to_their_share_cost_the_whole_and_others_their_sum() -> None:
+    setting = get_model("logistic").setting(100, 3, 0.1)
+    cal = get_mechanism("output-gaussian")().calibrate(setting, Budget(1.0, 1e-6))
+    each, whole = Budget(1.0, 1e-6), Budget(2.5, 1e-5)
+    assert together(cal, each, whole, 3, pure=False) == (whole, whole)
+    assert together(cal, each, whole, 1, pure=False) == (each, each)
+    more = dataclasses.replace(cal, claimed_budget=Budget(1.0, 2e-6), proved_budget=Budget(1.5, 1e-6))
+    assert together(more, each, whole, 3, pure=False) == (Budget(3.0, 6e-6), Budget(4.5, 3e-6))
+    pure = get_mechanism("cms-output")().calibrate(setting, Budget(1.0))
+    assert together(pure, Budget(1.0), Budget(2.5), 3, pure=True) == (Budget(2.5), Budget(2.5))
+    nothing = get_mechanism("non-private")().calibrate(setting, Budget(1.0))
+    assert together(nothing, each, whole, 3, pure=False) == (None, None)

@@ -8,10 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
+from scipy.special import ndtr
 from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, curves, rdp
+from dpviz.privacy.accounting.accountants.zcdp import ZCDP
 from dpviz.privacy.accounting.events import (
     CannotAccount,
     Composed,
@@ -198,3 +200,30 @@ def test_curves_speak_of_gaussian_noise_only() -> None:
     orders, curve, relation = curves.renyi(noisy_sums(1.0, 0.1, 10))
     assert relation is ADD
     np.testing.assert_allclose(curve, 10 * rdp.sampled_gaussian(0.1, 1.0))
+
+
+def test_the_best_order_of_full_batches_is_the_closed_form() -> None:
+    """rho + 2 sqrt(rho ln(1/delta)) at the order 1 + sqrt(ln(1/delta)/rho) (Bun, Steinke 2016; Mironov 2017, Proposition 3)."""
+    rho, delta = 50 / (2 * 20.0**2), 1e-6
+    order, epsilon = curves.best_order(Repeated(Gaussian(1.0, 20.0), 50), delta, "mironov")
+    assert epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1 / delta)), rel=1e-9)
+    assert order == pytest.approx(1 + math.sqrt(math.log(1 / delta) / rho), rel=1e-4)
+
+
+def test_an_accountant_of_sampled_batches_alone_refuses_full_ones_in_words() -> None:
+    class Sampling(ZCDP):
+        label, samplings = "Sampling", ("poisson",)
+
+    with pytest.raises(CannotAccount, match="Sampling has no proof for full batches"):
+        Sampling().refuse(only_step(Gaussian(1.0)), Method("rdp", REPLACE))
+
+
+@pytest.mark.parametrize("relation", list(Neighbouring))
+def test_the_divergence_of_gaussians_under_both_relations(relation: Neighbouring) -> None:
+    """A replaced row moves five sums by twice its bound, one that is added or removed by once: mu is the distance over sigma."""
+    event, method = Repeated(Gaussian.of_rows(1.0, 2.0), 5), Method("hockey-stick", relation)
+    mu = math.sqrt(5) * (2 if relation is Neighbouring.REPLACE_ONE else 1) / 2
+    for epsilon in (0.3, 2.0):
+        delta = float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon) * ndtr(-epsilon / mu - mu / 2))
+        assert account.log_delta(event, method, epsilon) == pytest.approx(math.log(delta), rel=1e-9)
+        assert account.epsilon(event, method, delta) == pytest.approx(epsilon, rel=1e-9)

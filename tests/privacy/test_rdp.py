@@ -55,8 +55,8 @@ def test_fractional_moments_are_exact_and_rounded_up(q: float, z: float, order: 
 
 
 def test_moments_of_order_2_in_closed_form() -> None:
-    """q^2 (e^(1/z^2) - 1), down to noise at which the steps of the quadrature are smallest."""
-    for q, z in itertools.product((1e-6, 0.3), (0.0501, 0.06, 0.1, 0.3, 1.0, 5.0)):
+    """q^2 (e^(1/z^2) - 1), down to noise at which the steps of the quadrature are smallest, and where it is 1."""
+    for q, z in (*itertools.product((1e-6, 0.3), (0.0501, 0.06, 0.1, 0.3, 1.0, 5.0)), (0.5, 1 / math.sqrt(math.log(5)))):
         truth = 2 * math.log(q) + 1 / z**2 + math.log(-math.expm1(-1 / z**2))
         assert 0 <= log_excess_moments(q, z, np.array([2.0]))[0] - truth <= 3e-10 + 3e-14 * abs(truth)
 
@@ -141,3 +141,16 @@ def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:
 def test_orders_that_are_not_covered_are_refused(orders: tuple[float, ...]) -> None:
     with pytest.raises(InvalidInput, match="orders"):
         rdp.sampled_gaussian(0.1, 1.0, orders)
+
+
+def test_moments_of_hardly_any_noise_are_rounded_up() -> None:
+    """ln A = a ((a - 1)/(2 z^2) + ln q) but for less than e^-(10^4); a number of 10^9 has a rounding of 10^-7."""
+    q, orders = 0.3, np.linspace(2.0, 20.0, 37)
+    for z in np.geomspace(1e-4, 1e-2, 7).tolist():
+        found = log_excess_moments(q, z, orders)
+        for a, value in zip(orders.tolist(), found.tolist(), strict=True):
+            with mpmath.workdps(40):
+                order = mpmath.mpf(a)
+                truth = order * ((order - 1) / (2 * mpmath.mpf(z) ** 2) + mpmath.log(mpmath.mpf(q)))
+                above = mpmath.mpf(value) - truth
+            assert 0 <= above <= 2e-10 + 1e-13 * truth

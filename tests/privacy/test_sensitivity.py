@@ -243,6 +243,8 @@ def test_proposition_2_is_the_limit_of_the_finite_recursion() -> None:
     assert proposition2(best, n, 1, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
     assert gradient_descent(n, 10**6, best, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
     assert gradient_descent(n, 50, best, mu, L) < proposition2(best, n, 1, mu, L) < zhang(n, mu, L)
+    for m in (1, 3):  # a step that goes to the minimum at once forgets all earlier ones
+        assert proposition2(1 / L, n, m, L, L) == pytest.approx(2 / (n * L), rel=1e-12)
     constant = step_recursion(np.full(4000 * 3, 1.0), 3, 100, mu, L).max()
     assert constant == pytest.approx(proposition2(1.0, 100, 3, mu, L), rel=1e-9)
     with pytest.raises(InvalidInput, match="2/L"):
@@ -363,7 +365,7 @@ def test_no_pair_of_gradients_differs_by_more_than_the_diameter() -> None:
 
 
 def test_minimisers_stay_within_the_refined_bound() -> None:
-    lam, n, rng = 0.05, 20, np.random.default_rng(8)
+    lam, n, rng = 0.05, 40, np.random.default_rng(8)  # n lam is not 1, so that no factor of it is hidden
     bound, radius = cms_refined(n, lam), minimiser_radius(lam)
     assert bound < cms(n, lam)
     largest = 0.0

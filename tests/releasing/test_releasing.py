@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from pathlib import Path
@@ -15,7 +16,12 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources import own
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import row_budget
+from dpviz.releasing import ReleasedModel
 from dpviz.releasing.sampler import HARDENED
+from dpviz.releasing.training import _require_proof
 
 FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
 
@@ -66,6 +72,60 @@ def test_the_noise_lies_around_the_minimiser() -> None:
     np.testing.assert_allclose(made.model.theta, dpviz.setup_for(made.spec).problem.optimum, atol=0.05)
 
 
+def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
+    spec = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=1e6, delta=None)
+    part, whole = dpviz.release(spec), dpviz.release(spec, all_rows=True)
+    data = dpviz.load_dataset("census-100")
+    assert (part.rows, whole.rows) == (80, data.n)
+    assert whole.model.privacy["rows"] == data.n
+    # noise and the delta that follows from n are those of all rows
+    setting = dataclasses.replace(dpviz.setup_for(spec).problem.setting, n=data.n)
+    cal = spec.build().calibrate(setting, row_budget(1e6, None, data.n))
+    assert whole.calibration == cal
+    assert whole.calibration.noise_scale < 0.85 * part.calibration.noise_scale
+    everyone = Problem(Rows(data.X, data.y), get_model("logistic"), 0.1)
+    np.testing.assert_allclose(whole.model.theta, everyone.optimum, atol=0.05)
+    assert np.linalg.norm(everyone.optimum - dpviz.setup_for(spec).problem.optimum) > 0.1, "the control"
+
+
+def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
+    made = dpviz.release(FAST, tried=1)
+    made.save(tmp_path)
+    delta = made.calibration.budget.delta
+    assert dpviz.load_model(tmp_path).privacy == {
+        "dpviz": dpviz.__version__,
+        "mechanism": "output-gaussian",
+        "hyperparameters": {"refined": False, "lam": 0.1},
+        "claimed": {"epsilon": 1.0, "delta": delta},
+        "proved": {"epsilon": 1.0, "delta": delta},
+        "status": "proved",
+        "relation": "replace-one",
+        "conditions": [],
+        "accountant": made.calibration.accountant,
+        "rows": 80,
+        "hardened_sampler": True,
+    }
+    assert 0 < delta < 1 / 80
+
+
+def test_one_label_for_everybody_is_released_as_such() -> None:
+    spec = dpviz.RunSpec("census-100", mechanism="majority", params={"private": True}, epsilon=50.0)
+    made = dpviz.release(spec)
+    again = ReleasedModel.from_json(made.model.to_json())
+    labels = dpviz.setup_for(spec).problem.rows.y
+    assert made.model.constant_label == again.constant_label == np.sign(labels.sum())
+    assert set(again.predict(dpviz.load_dataset("census-100").frame)) == {made.model.classes[int(labels.sum() > 0)]}
+    assert made.model.privacy["proved"] == {"epsilon": 50.0, "delta": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [(None, "Not stated"), (1, "no other setting was tried"), (2, "add up to (ε = 2,"), (9, "add up to (ε = 9,")],
+)
+def test_the_card_adds_up_what_was_tried(tried: int | None, said: str) -> None:
+    assert said in dpviz.release(FAST, tried=tried).card
+
+
 def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
     made = dpviz.release(FAST, tried=3)
     made.save(tmp_path / "model")
@@ -76,6 +136,10 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict(frame), made.model.predict(frame))
     card = (tmp_path / "model" / "card.md").read_text()
     for part in (
+        "## Model\n",
+        "## Data\n",
+        "## Privacy\n",
+        "## Method\n",
         "ε = 1",
         "replace-one",
         "3 settings were tried",
@@ -118,6 +182,15 @@ def test_own_tables_are_encoded_as_the_training_rows_were() -> None:
     np.testing.assert_allclose(divided.encoder.rows(own.table(frame[["age"]].fillna(0))), divided.X[:, :-1] * np.sqrt(2))
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_scores_are_those_of_the_encoded_rows(intercept: bool) -> None:
+    model = dpviz.release(dataclasses.replace(FAST, intercept=intercept)).model
+    data = dpviz.load_dataset("census-100", intercept=intercept)
+    scores = model.scores(data.frame)
+    np.testing.assert_allclose(scores, data.X @ model.theta, atol=1e-12)
+    assert model.predict(data.frame).tolist() == [model.classes[int(score >= 0)] for score in scores]
+
+
 def test_unseen_categories_and_values_out_of_range_are_said() -> None:
     made = dpviz.release(FAST)
     frame = dpviz.load_dataset("census-100").frame.head(3).astype({"region": object})
@@ -155,14 +228,12 @@ def test_what_is_not_proved_or_was_read_from_the_rows_needs_a_switch(spec: dpviz
 @pytest.mark.parametrize("model", ["svm", "mlp-3"])
 def test_other_models_are_released_too(model: str) -> None:
     made = dpviz.release(dpviz.RunSpec("census-100", model=model, mechanism="dp-gd", params={"steps": 2}))
-    again = dpviz.release.__globals__["ReleasedModel"].from_json(made.model.to_json())
+    again = ReleasedModel.from_json(made.model.to_json())
     frame = dpviz.load_dataset("census-100").frame
     np.testing.assert_array_equal(again.scores(frame), made.model.scores(frame))
 
 
 def test_damaged_files_are_refused_in_words() -> None:
-    from dpviz.releasing import ReleasedModel
-
     good = json.loads(dpviz.release(FAST).model.to_json())
     damages: list[dict[str, object]] = [
         {"format": "x"},
@@ -193,6 +264,12 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     frame.to_csv(tmp_path / "new.csv", index=False)
     assert main(["predict", str(out), str(tmp_path / "new.csv")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 5
+    (tmp_path / "wide.csv").write_bytes((tmp_path / "new.csv").read_bytes().replace(b",", b"|").decode().encode("utf-16-le"))
+    assert main(["predict", str(out), str(tmp_path / "wide.csv"), "--encoding=utf-16", "--delimiter=vertical bar"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    for wrong_words in ("--encoding=klingon", "--encoding=koi8_r", "--delimiter=comma"):
+        assert main(["predict", str(out), str(tmp_path / "wide.csv"), wrong_words]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
     frame.astype({"region": object, "age": object}).assign(region="the moon", age=500).to_csv(tmp_path / "odd.csv", index=False)
     assert main(["predict", str(out), str(tmp_path / "odd.csv")]) == 0
     said = capsys.readouterr()
@@ -218,3 +295,26 @@ def test_the_card_names_what_automatic_hyperparameters_became() -> None:
     steps = made.spec.build().value("steps", setting, made.calibration.budget)
     assert steps > 0
     assert f"- steps = {steps}\n" in made.card
+
+
+def test_noise_of_training_is_fresh_for_every_release_too() -> None:
+    """Where noise is drawn inside training the seeds of the run must not decide it: they are published."""
+    spec = dpviz.RunSpec("census-100", mechanism="dp-gd", lam=0.1, params={"steps": 2})
+    first, second = dpviz.release(spec), dpviz.release(spec)
+    assert not first.hardened
+    assert (first.model.theta != second.model.theta).all()
+
+
+def test_the_card_says_what_is_proved_and_under_which_conditions() -> None:
+    """Not what was asked for, where that is another number."""
+    classical = dpviz.RunSpec("census-100", mechanism="bolt-on-psgd", params={"noise": "classical"}, epsilon=30.0)
+    made = dpviz.release(classical, unproved=True)
+    assert made.calibration.proved_budget != made.calibration.budget
+    assert f"- Proved: {made.calibration.proved_budget} (proved)." in made.card
+    assert made.model.privacy["proved"]["epsilon"] == made.calibration.proved_budget.epsilon
+    conditional = dpviz.release(dpviz.RunSpec("census-100", mechanism="objective-tight", lam=0.1))
+    assert conditional.calibration.conditions
+    assert all(f"- Only if: {condition}." in conditional.card for condition in conditional.calibration.conditions)
+    worse = dataclasses.replace(made.calibration, proved_budget=dpviz.Budget(1.0, 1e-3))
+    with pytest.raises(InvalidInput, match="is proved"):
+        _require_proof(worse, dpviz.Budget(1.0, 1e-5))

@@ -64,7 +64,7 @@ class Ratios:
         return step("dp-gd", "steps", 20, 120, 100)
 
     def track_step_of_batches(self) -> float:
-        return step("dp-sgd", "epochs", 1, 11, 10 / 0.01)
+        return step("dp-sgd", "epochs", 1, 11, 10 / dpviz.list_mechanisms()["dp-sgd"].defaults()["sampling_rate"])
 
     def track_fit_of_objective_perturbation(self) -> float:
         return ratio(lambda: fit("objective-tight"))

@@ -13,12 +13,11 @@ from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import session, sidebar
 from dpviz.datasets import Dataset
-from dpviz.datasets.base import train_size
 from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
 from dpviz.datasets.table.encoding import SCALINGS
-from dpviz.experiments.resolve import dataset_of
+from dpviz.experiments.resolve import dataset_of, resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
@@ -70,19 +69,25 @@ def glance(n: int, d: int) -> str:
 
 def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
-    n = train_size(dataset.n)
+    n, features = resolve(spec).n_train, dataset.d - dataset.intercept
+    plural = "" if features == 1 else "s"
+    counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
     sentence = (
-        f"{title(dataset.name)} has {dataset.n:,} rows and {dataset.d:,} features; {n:,} rows are trained on. "
+        f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on. "
         f"Privacy costs {glance(n, dataset.d)}."
     )
     panels.headline(sentence)
+    if dataset.published_test is not None:
+        tested = "These are the test rows now." if spec.published_split else "“Published split” under Advanced tests on them."
+        aside = int(dataset.published_test.sum())
+        st.markdown(words.markdown(f"The publisher set {aside:,} of the rows aside as a test file. {tested}"))
     st.caption(
         words.markdown(
             f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
             f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
             f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
-            f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}. δ must stay "
-            f"below 1/n = {words.three(1 / n)}."
+            f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}.{counted} "
+            f"δ must stay below 1/n = {words.three(1 / n)}."
         )
     )
 
@@ -202,7 +207,7 @@ def _card(card: Card, spec: RunSpec) -> None:
     st.caption(words.markdown(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}"))
     dataset = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
     if dataset is not None:
-        n, d = train_size(dataset.n), dataset.d
+        n, d = dataset.train_size(spec.folds, spec.published_split and card.name == spec.dataset), dataset.d
         guess = words.percent(majority(dataset))
         st.caption(words.markdown(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}."))
     elif card.state == "here":

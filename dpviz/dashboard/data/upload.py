@@ -26,7 +26,7 @@ from dpviz.datasets.table.proposals import outside, round_range
 from dpviz.datasets.table.spec import TableSpec
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
-_HIDDEN = ("round low", "round high")  # of the form's columns: "round range" shows both
+_HIDDEN = ("round low", "round high", "left out because")  # of the form's columns; the page says these in other places
 _HEADERS = {"find out": None, "names": True, "data": False}
 _SEPARATOR = "|"
 _FEW = 20
@@ -57,7 +57,7 @@ def _upload(limits: Limits) -> None:
     encoding = columns[2].selectbox("The text is in", list(encodings), key="dpviz.encoding")
     # a new key after each file, so that Streamlit lets go of the bytes
     file = st.file_uploader(
-        f"A table: CSV (plain or gzipped, {', '.join(SUFFIXES[:6])}), Parquet, or an Excel workbook",
+        f"A table: CSV or ARFF (plain or gzipped, {', '.join(SUFFIXES[:7])}), Parquet, or an Excel workbook",
         key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
         max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
     )
@@ -155,14 +155,9 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         hide_index=True,
         width="stretch",
         key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}.{confirm}",
-        disabled=["column", "kind", "rows with gaps", "round range", "it clips", "left out because"],
+        disabled=["column", "kind", "rows with gaps", "round range", "it clips"],
         column_order=[name for name in described if name not in _HIDDEN],
-        column_config={
-            "confirm": st.column_config.CheckboxColumn("confirm it", help="Takes the round range where low and high are empty."),
-            "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range."),
-            "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}"),
-            "gap value": st.column_config.TextColumn("value for gaps"),
-        },
+        column_config=_cells(),
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
     _what_is_left(frame, edited, target, missing)
@@ -178,6 +173,24 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
             return
         _use(made)
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _cells() -> dict[str, Any]:
+    """How the columns of the form are shown: wide enough for what they hold."""
+    return {
+        "use": st.column_config.CheckboxColumn("use", width=70),
+        "kind": st.column_config.TextColumn("kind", width=75),
+        "rows with gaps": st.column_config.NumberColumn("rows with gaps", width=115),
+        "low": st.column_config.NumberColumn("low", width=80),
+        "high": st.column_config.NumberColumn("high", width=80),
+        "round range": st.column_config.TextColumn("round range", width=160),
+        "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range.", width=80),
+        "confirm": st.column_config.CheckboxColumn(
+            "confirm it", help="Takes the round range where low and high are empty.", width=95
+        ),
+        "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}", width=200),
+        "gap value": st.column_config.TextColumn("value for gaps", width=120),
+    }
 
 
 def _use(made: Upload) -> None:
@@ -205,7 +218,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missin
         sentence = f"With these columns {left:,} of {len(frame):,} rows are left."
         gaps = used[used["rows with gaps"] > 0].sort_values("rows with gaps", ascending=False)
         if len(gaps):
-            each = ", ".join(f"{c} {n:,}" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
+            each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
             sentence += f" Rows with gaps by column: {each}."
         st.markdown(words.markdown(sentence))
     reasons = edited[edited["left out because"] != ""]

@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.groups import settings
+from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, in_front
@@ -19,8 +20,7 @@ from dpviz.experiments.groups import MEASURES, MOST, SMALL, Grouping, GroupRepor
 from dpviz.experiments.releases import Release, Releases, releases
 from dpviz.experiments.spec import RunSpec
 from dpviz.figures import groups as pictures
-from dpviz.figures.style import Theme, look
-from dpviz.mechanisms import list_mechanisms
+from dpviz.figures.style import Theme, group_look
 from dpviz.reporting.calls import shell_call
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -73,17 +73,20 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
     return in_front.computed(spec, work, "groups")
 
 
-def controls(own: Group) -> None:
+def controls(own: Group, spec: RunSpec) -> None:
     """Column, cuts and measure."""
     left, right = st.columns([2, 1])
     with left:
-        columns(own)
+        columns(own, spec)
     with right:
         own["of"].draw()
 
 
-def columns(own: Group) -> None:
-    """The column of the table and its cuts."""
+def columns(own: Group, spec: RunSpec) -> None:
+    """The column of the table, and its cuts where it is a number; cuts that a column of text cannot have can be emptied."""
+    if not (own["cuts"].value() or settings.is_number(spec, own["group"].value())):
+        own["group"].draw()
+        return
     for place, key in zip(st.columns(2), ("group", "cuts"), strict=True):
         with place:
             own[key].draw()
@@ -128,7 +131,6 @@ def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
 def draw(view: Seen, measure: str, theme: Theme) -> None:
     """Curves of all groups, and the gap between the best and the worst of them."""
     sweep, spec, shares = view.over, view.outcome.spec, measure != _SCORE
-    family = list_mechanisms()[spec.mechanism].family
     curves, gaps = sweep.curves(measure), sweep.gaps(measure)
     base = sweep.baseline("non-private", measure)
     lines = [
@@ -136,12 +138,12 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             name + (" (few rows)" if sweep.sizes.at[name, "small"] else ""),
             curves[curves["group"] == name],
             float(base[name]),
-            look(theme, name, family, k),
+            group_look(theme, name, k),
             bool(sweep.sizes.at[name, "small"]),
         )
         for k, name in enumerate(sweep.groups.names)
     ]
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         summary = (
             f"{MEASURES[measure]} on the test rows of each group, with the range of 80 % of {spec.seeds} noise draws. "
@@ -152,7 +154,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             means = view.a.curves(measure).set_index("group")["mean"]
             ghost = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
-        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares)
+        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares, narrow=charts.narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary + _refused(view), lambda: curves)
     with right:
@@ -180,39 +182,55 @@ def _refused(view: Seen) -> str:
     return f" {view.refused} of {len(EPSILONS)} budgets cannot be met by this method." if view.refused else ""
 
 
-def table(view: Seen) -> None:
-    """All measures of every group at the slider's epsilon."""
-    here, spec = view.here, view.outcome.spec
+def table(view: Seen, measure: str) -> None:
+    """The chosen measure of every group at the slider's epsilon, beside non-private and majority; all measures in a fold."""
+    here, spec, name = view.here, view.outcome.spec, MEASURES[measure].lower()
     st.header(f"Every group at ε = {words.three(spec.epsilon)}", anchor=False)
-    curves = {name: here.curves(name).set_index("group")["mean"] for name in MEASURES}
-    non_private, majority = here.baseline("non-private"), here.baseline("majority")
-    a = None if view.a is None else view.a.curves("accuracy").set_index("group")["mean"]
+    mean = here.curves(measure).set_index("group")["mean"]
+    non_private, majority = here.baseline("non-private", measure), here.baseline("majority", measure)
+    a = None if view.a is None else view.a.curves(measure).set_index("group")["mean"]
     rows = []
-    for name in here.groups.names:
-        size = here.sizes.loc[name]
+    for group in here.groups.names:
+        size = here.sizes.loc[group]
+        values = (mean.get(group, math.nan), non_private[group], majority[group])
         rows.append(
             (
-                f"{name} ⚠ few rows" if size["small"] else name,
+                f"{group} ⚠ few rows" if size["small"] else group,
                 f"{size['train']:,}",
                 f"{size['test']:,}",
-                *(_share(curves[measure].get(name, math.nan)) for measure in ("accuracy", "recall", "false_positive_rate")),
-                words.two(float(curves["mean_score"].get(name, math.nan))),
-                _share(non_private[name]),
-                _share(majority[name]),
-                *([] if a is None else [_share(a.get(name, math.nan))]),
+                *(_shown(measure, value) for value in values),
+                *([] if a is None else [_shown(measure, a.get(group, math.nan))]),
             )
         )
-    heads = ("Group", "Training rows", "Test rows", "Accuracy", "Recall", "False-positive rate", "Mean score")
-    tables.table(rows, (*heads, "Non-private accuracy", "Majority accuracy", *([] if a is None else ["A: accuracy"])))
+    heads = ("Group", "Training rows", "Test rows", MEASURES[measure], f"Non-private {name}", f"Majority {name}")
+    tables.table(rows, (*heads, *([] if a is None else [f"A: {name}"])))
     st.caption(
         f"Means over {spec.seeds} noise draws. ⚠ marks groups of fewer than {SMALL} test rows, which the gap leaves out. "
-        f"“none” means that the group has no such row. Of a column with many texts the {MOST - 1} largest groups stand alone."
+        f"“none” means that the group has no such row, or the majority label no score. "
+        f"Of a column with many texts the {MOST - 1} largest groups stand alone."
     )
     tables.download(lambda: here.draws, "groups-here")
     panels.not_private(
         "Sizes and measures of groups are read from private rows, without noise. No ε covers them; release them only with a "
         "privacy budget of their own."
     )
+    with folds.fold("All measures of every group, beside non-private and majority", "all-measures"):
+        _all_measures(here)
+
+
+def _all_measures(here: GroupReport) -> None:
+    """All measures, a line for each group and model."""
+    curves = {measure: here.curves(measure).set_index("group")["mean"] for measure in MEASURES}
+    base = {(model, measure): here.baseline(model, measure) for model in ("non-private", "majority") for measure in MEASURES}
+    rows = []
+    for group in here.groups.names:
+        private = [_shown(measure, curve.get(group, math.nan)) for measure, curve in curves.items()]
+        rows.append((group, "private", *private))
+        rows += [
+            (group, model, *(_shown(measure, base[model, measure][group]) for measure in MEASURES))
+            for model in ("non-private", "majority")
+        ]
+    tables.table(rows, ("Group", "Model", *MEASURES.values()))
 
 
 def how(spec: RunSpec, chosen: Grouping) -> None:
@@ -230,5 +248,7 @@ def how(spec: RunSpec, chosen: Grouping) -> None:
         repeat.shell(f"{shell_call(spec, 'groups')} {shlex.join(flags)}")
 
 
-def _share(value: Any) -> str:
-    return words.percent(float(value)) if math.isfinite(float(value)) else "none"
+def _shown(measure: str, value: Any) -> str:
+    """A value of a measure in a table; "none" where there is none."""
+    number = float(value)
+    return _value(measure, number) if math.isfinite(number) else "none"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.shell.fields import Field
-from dpviz.datasets import load_dataset
+from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.groups import MEASURES, columns, suggested
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch
 from dpviz.models import get_model
 
 _RANGE = 20.0  # of a threshold on decision values
+_known: WeakKeyDictionary[Dataset, dict[int, tuple[dict[str, bool], str]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +75,32 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     return *paying(spec), MEASURE, threshold
 
 
+def is_number(spec: RunSpec, column: str) -> bool:
+    """Whether a column of a run's table is a number; not where there is no such column or no table."""
+    dataset = _dataset(spec)
+    return dataset is not None and _offered(dataset, spec)[0].get(column, False)
+
+
+def _dataset(spec: RunSpec) -> Dataset | None:
+    """A run's table; None where it cannot be read, for then the page says what is wrong with it."""
+    try:
+        return load_dataset(spec.dataset, intercept=spec.intercept)
+    except (InvalidInput, MemoryError):
+        return None
+
+
+def _offered(dataset: Dataset, spec: RunSpec) -> tuple[dict[str, bool], str]:
+    """The columns and the one that is suggested, found once for a split: to see which makes groups reads all of its rows."""
+    known, tested = _known.setdefault(dataset, {}), dataset.n - dataset.train_size(spec.folds, spec.published_split)
+    if tested not in known:
+        known[tested] = (columns(dataset), suggested(dataset, tested))
+    return known[tested]
+
+
 def paying(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The groups, and whether they are compared row by row, for a run's table."""
-    try:
-        dataset = load_dataset(spec.dataset, intercept=spec.intercept)
-        options, first = columns(dataset), suggested(dataset)
-    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        options, first = {}, ""
+    dataset = _dataset(spec)
+    options, first = ({}, "") if dataset is None else _offered(dataset, spec)
     help_text = "Any column of the table, also one that is not trained on."
     column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(options)), first, few=0)
     return column, CUTS, WHY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, tables, words
+from dpviz.figures.still import pictures
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import Chart
@@ -16,6 +18,31 @@ from dpviz.reporting import Chart
 #: the two lines that stand beside every result, also when they are the result: colour of the theme, and dash
 _BASELINES = {"non-private": ("ink", "solid"), "majority": ("majority", "dash")}
 
+
+#: widths of a picture as SVG in pixels: the browser takes the one for its column, and stretches or shrinks it to fit
+_WIDE, _SMALL = 440, 330
+_SAVE = '<button title="Save the picture" aria-label="Save the picture">⤓</button>'
+#: DOMPurify drops scripts that hold tags, so these are escaped
+_FRAME = """<div class="dpviz-picture dpviz-{key}"></div><script>(() => {{
+const place = document.currentScript.previousElementSibling, drawn = {drawn};
+let shown;
+const draw = () => {{
+  const fits = {limit} > place.clientWidth ? 1 : 0;
+  if (fits === shown) return;
+  place.innerHTML = drawn[shown = fits];
+  place.lastChild.onclick = save;
+}};
+const save = () => {{
+  const picture = place.firstChild.cloneNode(true), link = document.createElement("a");
+  picture.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  link.href = URL.createObjectURL(new Blob([picture.outerHTML], {{type: "image/svg+xml"}}));
+  link.download = "dpviz-{key}.svg";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}};
+draw();
+new ResizeObserver(draw).observe(place);
+}})()</script>"""
 
 #: whether the reader's window is narrow, as the page's frame was told
 NARROW = "dpviz.narrow"
@@ -45,6 +72,7 @@ def chart(
     on_select: Callable[[], None] | None = None,
     clicks: bool | Callable[[list[str]], None] = False,
     rows: bool = False,
+    still: bool = False,
 ) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
@@ -56,6 +84,7 @@ def chart(
         clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
             needs dragmode "pan" or "zoom".
         rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
+        still: whether the page draws it as SVG, which a browser does ten times as fast as plotly: for what a slider moves.
 
     Returns:
         The customdata of the points that are clicked now, as text.
@@ -63,6 +92,39 @@ def chart(
     recorder.keep(key, Chart(figure, summary, data), rows=rows)
     if folds.closed():
         return []
+    points: list[dict[str, Any]] = []
+    if still:
+        _still(figure, key, summary)
+    else:
+        points = _live(figure, key, summary, on_select, clicks)
+    st.caption(words.markdown(summary), help=glossary.explain(summary))
+    if data is not None:
+        tables.download(data, key)
+    return _customdata(points)
+
+
+def later(key: str, make: Callable[[], Chart]) -> None:
+    """A chart that costs time: in a closed fold it is made only when a report is written.
+
+    Args:
+        key: unique on the page, and the name of saved files.
+    """
+    if folds.closed():
+        recorder.keep(key, make)
+    else:
+        made = make()
+        chart(made.figure, key, made.words, made.table if callable(made.table) else None)
+
+
+def _still(figure: Any, key: str, summary: str) -> None:
+    """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
+    drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL), hints=True)]
+    escaped = json.dumps(drawn).replace("<", "\\u003c")
+    st.html(_FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2), unsafe_allow_javascript=True)
+
+
+def _live(figure: Any, key: str, summary: str, on_select: Any, clicks: Any) -> list[dict[str, Any]]:
+    """The picture drawn by plotly; the points that are clicked now."""
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False,
@@ -70,17 +132,12 @@ def chart(
         "scrollZoom": False,
         "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
     }
-    points: list[dict[str, Any]] = []
     if clicks:
         call: Any = "rerun" if clicks is True else lambda: _tell(key, clicks)
         state = st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=call, selection_mode="points")
-        points = list(state.selection.points)
-    else:
-        st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
-    st.caption(words.markdown(summary), help=glossary.explain(summary))
-    if data is not None:
-        tables.download(data, key)
-    return _customdata(points)
+        return list(state.selection.points)
+    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
+    return []
 
 
 def _customdata(points: Sequence[Any]) -> list[str]:

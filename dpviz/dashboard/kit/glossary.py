@@ -318,6 +318,11 @@ GLOSSARY = (
         "Fawcett 2006",
     ),
     Entry(
+        "ARFF",
+        "Attribute-relation file: the text format of Weka and OpenML, which names the columns and their values above the rows.",
+        "Hall et al. 2009",
+    ),
+    Entry(
         "AUC",
         "Area under the ROC curve: how often a positive row has a higher score than a negative one.",
         "Fawcett 2006",

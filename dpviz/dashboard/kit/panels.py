@@ -18,9 +18,7 @@ def headline(*sentences: Words, badge: Words = "", without_rows: Words | None = 
     said = " ".join(sentences)
     recorder.answer(said, said if without_rows is None else without_rows)
     with st.container(key="headline"):
-        st.markdown(
-            " ".join(filter(None, ["  \n".join(words.markdown(one).replace("± ", "±\u00a0") for one in sentences), badge]))
-        )
+        st.markdown(" ".join(filter(None, ["  \n".join(words.together(words.markdown(one)) for one in sentences), badge])))
 
 
 def failed(cause: str, fix: str) -> None:

@@ -6,6 +6,7 @@ The answer, charts, small tables, badges and code are recorded where they are dr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,8 @@ class Recorder:
     Attributes:
         title: of the page.
         answers: the page's answer, and the same without naming a row.
-        parts: what was drawn, by a name that is unique on the page; a fragment that is drawn again replaces its own.
+        parts: what was drawn, or what makes it, by a name that is unique on the page; a fragment that is drawn again
+            replaces its own.
         of_rows: names of the parts that show single real rows.
         badges: labels of guarantees.
         code: (language, code) that repeats what the page shows.
@@ -42,7 +44,7 @@ class Recorder:
 
     title: Words
     answers: tuple[Words, Words] | None = None
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, Part | Callable[[], Part]] = field(default_factory=dict)
     of_rows: set[str] = field(default_factory=set)
     badges: list[Words] = field(default_factory=list)
     closed: bool = False
@@ -59,7 +61,8 @@ class Recorder:
         """
         label = get_mechanism(spec.mechanism).label
         said = None if self.answers is None else self.answers[0 if rows else 1]
-        parts = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
+        kept = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
+        parts = [part() if callable(part) else part for part in kept]
         if self.of_rows and not rows:
             parts.append(Text(_LEFT_OUT))
         repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
@@ -110,10 +113,11 @@ def answer(said: Words, without_rows: Words) -> None:
         recorder.answers = (said, without_rows)
 
 
-def keep(name: str, part: Part, *, rows: bool = False) -> None:
+def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False) -> None:
     """Remembers something that was drawn.
 
     Args:
+        part: it, or what makes it when a report is written.
         rows: whether it shows single real rows.
     """
     recorder = _found()

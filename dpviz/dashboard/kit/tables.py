@@ -30,7 +30,7 @@ def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: boo
     recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))), rows=real)
     if folds.closed():
         return
-    heads = [words.markdown(head) for head in columns]
+    heads = [words.together(words.markdown(head)) for head in columns]
     shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))
 
@@ -63,7 +63,9 @@ def harmless(table: pd.DataFrame) -> pd.DataFrame:
     for k in range(safe.shape[1]):
         column = safe.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(column):
-            safe.isetitem(k, [_neutral(v) if isinstance(v, str) else v for v in column])
+            cells = column.tolist()
+            neutral = {v: _neutral(v) for v in {v for v in cells if isinstance(v, str)}}  # most tables repeat their texts
+            safe.isetitem(k, [neutral[v] if isinstance(v, str) else v for v in cells])
     return safe
 
 

@@ -41,7 +41,7 @@ NO_MINIMUM = "Nobody knows the least objective of a network, so a private one ma
 
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
-_SIGNS = re.compile(r" (?=%)|(?<=±) ")
+_SIGNS = re.compile(r" (?=[%…±])|(?<=[±≥]) ")
 _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
 
@@ -253,17 +253,23 @@ def least_for(
     interval: tuple[float | None, float | None] | None,
     named: str = "",
     measure: Metric = METRICS["accuracy"],
+    top: float = math.nan,
 ) -> str:
-    """Which budget a value of a metric needs, in one sentence.
+    """Which budget a value of a metric needs, in one sentence or two.
 
     Args:
         least: what the proved method that needs least needs; None where no method is proved.
         interval: from `curves.needed_interval`.
         named: the mechanism that the sentence before names, which is "it" here.
+        top: what the non-private model reaches; NaN where that is not known.
     """
     if least is None or least.epsilon is None:
         reached = "" if least is None else f" up to ε = {three(least.largest)}"
-        return f"For {wanted(measure, target)}: no proved method reaches it{reached}."
+        none = f"For {wanted(measure, target)}: no proved method reaches it{reached}."
+        out_of_reach = top < target if measure.higher_is_better else top > target
+        if not out_of_reach:
+            return none
+        return f"{none} Nor does the non-private model, with {measured(measure, top)}: choose another target, or lower λ."
     name = "it" if least.mechanism == named else labels.get(least.mechanism, least.mechanism)
     return f"For {wanted(measure, target)}: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
 

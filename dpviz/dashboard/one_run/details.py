@@ -12,8 +12,10 @@ from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.attack import Attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
+from dpviz.reporting import Chart
 
 
 def details(outcome: Outcome, theme: Theme) -> None:
@@ -74,17 +76,20 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     if outcome.calibration.status is Status.NONE:
         panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
-    if outcome.attack is None:
+    attack = outcome.attack
+    if attack is None:
         panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
         return
-    attack = outcome.attack
-    fig = odds.best_attack(attack.table, attack.best, theme)
+    charts.later("attacker", lambda: _attacker(outcome, attack, theme))
+
+
+def _attacker(outcome: Outcome, attack: Attack, theme: Theme) -> Chart:
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members, "
         f"under {words.budget(attack.budget)} ({words.RELATIONS[outcome.calibration.neighbouring]}). Guesses are right at most "
         f"{words.percent(attack.accuracy)}; (ε, δ) alone would allow {words.percent(attack.accuracy_by_budget)}."
     )
-    charts.chart(fig, "attacker", summary, lambda: attack.table)
+    return Chart(odds.best_attack(attack.table, attack.best, theme), summary, lambda: attack.table)
 
 
 def weights(outcome: Outcome, theme: Theme) -> None:

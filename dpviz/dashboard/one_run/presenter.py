@@ -10,7 +10,7 @@ LARGER = 1.25  # type and lines of the picture
 
 _CSS = """<style>
 [data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stExpandSidebarButton"],
-[data-testid="stHeader"], .stMainBlockContainer h1, .st-key-buttons-start,
+[data-testid="stHeader"], [data-testid="stToolbar"], .stMainBlockContainer h1, .st-key-buttons-start,
 .stMainBlockContainer [data-testid="stCaptionContainer"], .stDownloadButton {display: none}
 .stMainBlockContainer {padding: .8rem 1.5rem 1rem}
 .st-key-headline p {font-size: clamp(1.3rem, 2.6vw, 3rem); line-height: 1.25}

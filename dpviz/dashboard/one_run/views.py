@@ -69,16 +69,19 @@ def _measured(outcome: Outcome | None) -> Outcome | None:
 
 
 def place_of_starts() -> DeltaGenerator:
-    """Where `starts` is drawn."""
+    """Where `around` draws the ways to begin."""
     return st.container(horizontal=True, key="buttons-start")
 
 
-def starts(place: DeltaGenerator) -> None:
-    """Three ways to begin."""
-    with place:
+def around(starts: DeltaGenerator, beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
+    """Everything but the answer: three ways to begin, the slider of ε, the buttons beside it, and the sidebar."""
+    with starts:
         links.to(links.FIRST, "See it", dataset="teaching")
         links.to("Data", "Use my data")
         links.to("Paper claims", "Test a paper")
+    with beside:
+        playing.controls(controls.spec)
+    controls.draw()
 
 
 def headline(outcome: Outcome) -> None:
@@ -104,12 +107,12 @@ def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
     if outcome.cost.metric.shares:
         rows = [row for row in (useful, attack) if row is not None]
         if rows:
-            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), lambda: outcome.cost.table())
+            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), outcome.cost.table, still=True)
     else:
         if useful is not None:
-            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, lambda: outcome.cost.table())
+            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, outcome.cost.table, still=True)
         if attack is not None:
-            charts.chart(gauges([attack], method, theme), "attack", limit)
+            charts.chart(gauges([attack], method, theme), "attack", limit, still=True)
     if useful is None:
         panels.empty(said)
 
@@ -147,10 +150,10 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         Mark(f"non-private {value(best)}", best),
     ]
     spread = f" {words.spread(cost.private, shares=measure.shares)}" if outcome.calibration.noise_scale > 0 else ""
-    points = " of the points up to" if measure.shares else " of the distance from"
+    unit = " points" if measure.shares and words.amount(measure, cost.noise) != "nothing" else ""
     said = (
-        f"Private {measure.within} {value(mean)}{spread}; noise takes {words.amount(measure, cost.noise)}, training "
-        f"{words.amount(measure, cost.training)}{points} the non-private {value(best)}."
+        f"Private {measure.within} {value(mean)}{spread}, non-private {value(best)}: noise takes "
+        f"{words.amount(measure, cost.noise)}{unit}, training {words.amount(measure, cost.training)}."
     )
     if not measure.higher_is_better:
         said += " Lower is better."
@@ -216,7 +219,7 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outco
         f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
         f"non-private {words.measured(measure, cost.non_private)}, majority {words.measured(measure, cost.majority)}."
     )
-    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome))
+    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1)
 
 
 def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
@@ -252,7 +255,8 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
         f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws cut the picture"
         + ("." if crossed == len(outcome.theta) else "; the others call every point the same.")
     )
-    charts.chart(enlarged(fig, larger), "lines", summary, lambda: picture.dataset.frame.reset_index(names="row id"), rows=True)
+    table = picture.dataset.frame.reset_index
+    charts.chart(enlarged(fig, larger), "lines", summary, lambda: table(names="row id"), rows=True, still=larger == 1)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 

@@ -159,6 +159,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         used=None if run.ever is None else used(run),
         named=named,
         ghost=other,
+        narrow=charts.narrow(),
     )
     size = "" if run.epsilon is None else " Size is individual ε."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."

@@ -96,7 +96,7 @@ def _whose(spec: RunSpec) -> Field[str]:
     names = {"own": f"{mine.label} (sidebar)"}
     if other is None:
         return fields.choice("whose", "Noise of", names, "own")
-    names = {"share": f"{mechanisms[other.mechanism].label} on a share"} | names
+    names = {"share": f"{mechanisms[other.mechanism].label} on a share of the rows"} | names
     noises = issubclass(mine, NoisesRows | HasRule | NoisesShare)
     return fields.choice("whose", "Noise of", names, "own" if noises else "share")
 
@@ -106,7 +106,7 @@ def run_of(own: Group, spec: RunSpec) -> RunSpec:
     if "whose" not in own or own["whose"].draw() == "own":
         return spec
     share = SHARE.value()
-    st.session_state[_SHARE] = share
+    address.tell(_SHARE, share)
     st.select_slider(
         SHARE.knob.label,
         sorted({*SHARES, share}),
@@ -211,7 +211,8 @@ def forget_group() -> None:
 
 
 def _group(run: Inspected) -> NDArray[np.bool_]:
-    key = inspected.fit_key(RunSpec(run.spec.dataset, split_seed=run.spec.split_seed, folds=run.spec.folds))
+    cut = {name: getattr(run.spec, name) for name in ("split_seed", "folds", "published_split")}
+    key = inspected.fit_key(RunSpec(run.spec.dataset, **cut))
     if st.session_state.get(f"{_GROUP}.of") != key:
         if f"{_GROUP}.of" in st.session_state:
             forget_group()

@@ -16,18 +16,22 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.shell import session
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.settings import SETTINGS
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 
 FIELDS = tuple(SETTINGS)
+AGAIN = "draw-again"  # the button that a page presses when a cut connection is back
 
 _ADDRESS = "dpviz.address"  # the address as last written
+_HEARD = "dpviz.heard"  # the connection on which the browser last asked with that address, and what it asked with since
 _WIDGETS = "dpviz.widgets"  # what the controls said when it was written
 _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
+_TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
@@ -42,33 +46,70 @@ def arrive(own: Sequence[str] = ()) -> None:
     widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
     opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
-    moved = not opened and any(st.session_state.get(k) != v for k, v in widgets.items())
+    if st.session_state.get(AGAIN):
+        st.session_state[_TOLD] = set()
+    if not opened:
+        _restore(key for key in widgets if key not in own)
+    moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
         st.session_state[_PROBLEMS] = []
     if opened:
         seed(query if query or address is None else address, own)
-    elif query != address and not moved:
+    elif query != address and not moved and not _unheard(query):
         seed(query, own)  # back, forward, or an address changed by hand
     else:
-        _tell_again(widgets)
+        for key in widgets:
+            if key in st.session_state:
+                tell(key, st.session_state[key])
     if typed is not None:
         report(typed)
+    if opened or query == address or _HEARD not in st.session_state:
+        st.session_state[_HEARD] = (session.connection(), [query])
+    elif query not in st.session_state[_HEARD][1]:
+        st.session_state[_HEARD][1].append(query)
 
 
-def _tell_again(keys: Iterable[str]) -> None:
-    """Tells the browser once more what controls say that it has not drawn yet.
+def _restore(keys: Iterable[str]) -> None:
+    """Sets controls to what they said that lost it: Streamlit forgets those that a run did not reach which was stopped."""
+    for key in keys:
+        if key not in st.session_state:
+            st.session_state[key] = st.session_state[_WIDGETS][key]
 
-    Streamlit sends a control's state in one run of the page only. A browser that is still loading meets just the next
-    run's control, draws it at its minimum, and would send that as the reader's choice with the next click.
+
+def _unheard(query: Mapping[str, str]) -> bool:
+    """Whether a browser asks with an old address because its connection was cut before it heard of a newer one.
+
+    Then what its controls say is news, and the address is not. Going back is announced as such.
     """
     context = get_script_run_ctx()
-    if context is None:
-        return
+    if context is None or context.is_history_navigation or _HEARD not in st.session_state:
+        return False
+    connection, addresses = st.session_state[_HEARD]
+    return connection != session.connection() and query in addresses
+
+
+def tell(key: str, value: Any) -> None:
+    """Sets a control that is drawn afterwards; the browser is told where that is news to it, and only there.
+
+    Streamlit tells it of all that a page sets, and what it is told replaces what a reader is just choosing. It also sends a
+    control's state in one run of the page only. A browser that is still loading meets just the next run's control, draws it
+    at its minimum, and would send that as the reader's choice with the next click. So does one whose connection was cut in
+    the middle of a run: it drops the controls that it did not get, after it has spoken of them.
+    """
+    if key not in st.session_state or st.session_state[key] != value or not _spoken_of(key):
+        st.session_state[key] = value
+    if _TOLD in st.session_state and key not in st.session_state.get(_WIDGETS, {}):
+        st.session_state[_TOLD].add(key)
+
+
+def _spoken_of(key: str) -> bool:
+    """Whether the browser has said something of a control, which it still has."""
+    context = get_script_run_ctx()
+    if context is None or key not in st.session_state.get(_TOLD, (key,)):
+        return False
     state = context.session_state._state  # nothing public says which controls the browser has spoken of
-    for key in keys:
-        if key in st.session_state and state._get_widget_id(key) not in state._new_widget_state.states:
-            st.session_state[key] = st.session_state[key]
+    return state._get_widget_id(key) in state._new_widget_state.states
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -104,13 +145,20 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
     st.session_state[_ADDRESS], st.session_state[_PAGE] = query, _page()
-    remember(widgets, own)
+    _remember(widgets, own)
     return query
 
 
-def remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
-    """Keeps what the controls say; call again when they are drawn, which gives some of them their first value."""
-    st.session_state[_WIDGETS] = {key: st.session_state.get(key) for key in (*widgets, *own)}
+def _remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+    """Keeps what the controls say; call `drawn` when they are drawn, which gives some of them their first value."""
+    st.session_state[_WIDGETS] = {key: st.session_state[key] for key in (*widgets, *own) if key in st.session_state}
+
+
+def drawn(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+    """Keeps what the controls say, now that the browser has been told of all of them."""
+    _remember(widgets, own)
+    if _TOLD in st.session_state:
+        st.session_state[_TOLD] |= {*widgets, *own}
 
 
 def amend(own: Sequence[str]) -> None:

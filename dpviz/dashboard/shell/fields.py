@@ -166,7 +166,7 @@ class Field(Generic[T]):
             more: further arguments of the widget.
         """
         value = self.value()
-        st.session_state[f"own.{self.key}"] = self.knob.form(value).shown(self.knob, value)
+        address.tell(f"own.{self.key}", self.knob.form(value).shown(self.knob, value))
         knob = replace(self.knob, label=label) if label else self.knob
         control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
         return value
@@ -264,4 +264,5 @@ def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None
         dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
         return Field(key, RowId(label=label, help=help), None)
-    return Field(key, RowId(label=label, help=help, ids=dataset.split(spec.split_seed, spec.folds).train, n=dataset.n), None)
+    ids = dataset.split(spec.split_seed, spec.folds, spec.published_split).train
+    return Field(key, RowId(label=label, help=help, ids=ids, n=dataset.n), None)

@@ -54,7 +54,7 @@ def watch(spec: RunSpec) -> None:
 
     task = watching.watch(tasks.Task(f"guessing {resolve(spec).key()}", work, dataset=spec.dataset), "watched.guessing")
     if not watching.over(task):
-        task.wait(_SOON)
+        watching.wait(task, _SOON)
 
     def draw() -> None:
         if task.results and cached_runs.stored(spec) is not None:

@@ -68,7 +68,7 @@ def _level(measure: Metric) -> None:
     """The precision or false-positive rate at which recall is measured."""
     if measure.level is None:
         return
-    st.session_state[_LEVEL] = 100 * measure.level
+    address.tell(_LEVEL, 100 * measure.level)
     label, step, help_text = _LEVELS[measure.kind]
     st.number_input(
         label,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, recorder, words
 from dpviz.dashboard.shell import address, server, session
 from dpviz.dashboard.work import front
@@ -36,14 +38,19 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp .stMultiSelect [data-tag] span {max-width: none; white-space: normal}
 .stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
 .stApp .stCode span {color: INK !important}
-.st-key-theme-changed, .st-key-window-narrow, .st-key-window-wide {display: none}
+.dpviz-picture {position: relative} .dpviz-picture svg {display: block; width: 100%; height: auto; max-height: 34rem}
+.dpviz-picture button {position: absolute; top: 0; right: 0; padding: 0 .45rem; border: 0; border-radius: .3rem; opacity: 0;
+background: PAPER; color: INK; font-size: 1.1rem; cursor: pointer}
+.dpviz-picture:hover button, .dpviz-picture button:focus-visible {opacity: 1}
+@media (hover: none) {.dpviz-picture button {opacity: 1}}
+.st-key-draw-again, .st-key-window-narrow, .st-key-window-wide {display: none}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
-.modebar {display: none !important}
+.modebar, .dpviz-picture button {display: none !important}
 @page {size: A4; margin: 12mm}
 .stMainBlockContainer {padding: 0 24px; max-width: none; zoom: .6} .stHorizontalBlock {display: flex !important;
 flex-wrap: nowrap !important}
 .stColumn {min-width: 0 !important} .stExpander:has(details:not([open])) {display: none}
-.stPlotlyChart, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
+.stPlotlyChart, .dpviz-picture, [data-testid="stImage"], tr, [class*="st-key-sheet-"] {break-inside: avoid}
 .stApp, .stMain, [data-testid="stAppViewContainer"] {position: static !important; overflow: visible !important;
 height: auto !important}}
 @media (max-width: 1100px) {.st-key-headline p {font-size: 1.35rem}}
@@ -60,19 +67,37 @@ height: auto !important}}
 .stTable table:has(thead th:nth-child(5)) :is(td, th) {max-width: 9.5rem}}
 </style>"""
 
-#: draws the page again when the reader's theme changes, for Streamlit recolours its own parts only and not the figures; and
-#: when the window becomes narrower or wider than 640 pixels, for figures put names where there is room
+#: draws the page again when the reader's theme changes, for Streamlit recolours its own parts only and not the figures;
+#: when the window becomes narrower or wider than 640 pixels, for figures put names where there is room; and when a cut
+#: connection is back, for the server may not have heard of the last move of a control, or its answer was lost
 _FOLLOW = """<script>
 (() => {
   const paper = () => getComputedStyle(document.querySelector(".stApp")).backgroundColor;
   let last = paper();
   clearInterval(window.dpvizTheme);
   window.dpvizTheme = setInterval(() => {
-    const now = paper(), button = document.querySelector(".st-key-theme-changed button");
+    const now = paper(), button = document.querySelector(".st-key-draw-again button");
     if (now !== last && button) { last = now; button.click(); }
     const other = innerWidth < 640 ? "narrow" : "wide";  // only the button that would change something is there
     document.querySelector(`.st-key-window-${other} button`)?.click();
   }, 500);
+  const app = document.querySelector("[data-testid=stApp]");
+  const again = () => {
+    const button = document.querySelector(".st-key-draw-again button");
+    if (button) return button.click();
+    // the page is empty where its parts were lost on the way and only its end came; Streamlit's own key runs it again
+    if (app.dataset.testScriptState === "notRunning")
+      document.dispatchEvent(new KeyboardEvent("keydown", {key: "r", code: "KeyR", keyCode: 82, bubbles: true}));
+    window.dpvizAgain = setTimeout(again, 200);
+  };
+  window.dpvizLine?.disconnect();
+  window.dpvizLine = new MutationObserver(() => {
+    const cut = app.dataset.testConnectionState.toLowerCase() !== "connected";
+    clearTimeout(window.dpvizAgain);
+    if (window.dpvizCut && !cut) window.dpvizAgain = setTimeout(again, 100);
+    window.dpvizCut = cut;
+  });
+  window.dpvizLine.observe(app, {attributes: true, attributeFilter: ["data-test-connection-state"]});
 })();
 </script>"""
 
@@ -86,16 +111,27 @@ def start(title: str, heading: str = "") -> Theme:
     server.prepare_once()
     front.drawing_a_page()
     session.watch()
+    context = get_script_run_ctx()
+    if context is not None:
+        context.on_script_error = _stopped
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     theme = THEMES["dark" if st.context.theme.type == "dark" else "light"]
     st.html(_CSS.replace("INK", theme.ink).replace("PAPER", theme.paper))
     st.html(_FOLLOW, unsafe_allow_javascript=True)
-    st.button("Draw again in the new theme", key="theme-changed")
+    st.button("Draw again", key=address.AGAIN)
     narrow = charts.narrow()
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     st.title(heading or title, anchor=False)
     return theme
+
+
+def _stopped(error: Exception) -> bool:
+    """Says in words what ended a page in the middle, as a file does that was changed meanwhile; whether it did."""
+    if not isinstance(error, InvalidInput):
+        return False
+    _warn(error, "The rest of this page is missing.")
+    return True
 
 
 def _width(narrow: bool) -> None:
@@ -114,5 +150,10 @@ def top_first() -> None:
 def problems() -> None:
     """What was wrong with the address or the last thing typed: field, cause, fix."""
     for problem in address.problems():
-        field, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
-        st.warning(f"**{field}**: {cause}. {fix} The page goes on without it.", icon="⚠️")
+        _warn(problem, "The page goes on without it.")
+
+
+def _warn(problem: InvalidInput, then: str) -> None:
+    """Field, cause and fix, and what becomes of the page."""
+    field, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
+    st.warning(f"**{field}**: {cause}. {fix} {then}", icon="⚠️")

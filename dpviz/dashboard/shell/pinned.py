@@ -80,7 +80,7 @@ def outcome() -> Outcome | None:
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
     """Whether two runs are trained on the same rows, so that their values can stand side by side."""
-    names = ("dataset", "intercept", "row_scaling", "split_seed", "folds")
+    names = ("dataset", "intercept", "row_scaling", "split_seed", "folds", "published_split")
     return all(getattr(a, name) == getattr(b, name) for name in names)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import sys
 import threading
 from collections.abc import Sequence
@@ -74,7 +75,16 @@ def prepare() -> None:
             return
         _ready = True
     sys.setswitchinterval(SWITCH)
+    logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """Writes what is wrong with a value from outside without a traceback; the person was told."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, InvalidInput):
+        record.msg, record.args, record.exc_info = "A page ended early: %s", (error,), None
+    return True
 
 
 def _warm() -> None:

@@ -69,7 +69,7 @@ class Sidebar:
     ) -> None:
         further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
-        self._beside, self._measured, self._keeps = budget is not None, measured, keeps
+        self._place, self._measured, self._keeps = budget, measured, keeps
         state = st.session_state
         wanted = session.wanted()
         if wanted is not None:
@@ -77,9 +77,6 @@ class Sidebar:
         address.arrive(self._keys)
         _dataset_there()
         self._run = controls(state)
-        if budget is not None:
-            with budget:
-                self._budget()
         self.spec = read(self._run.values())
         if own is not None:
             own.check(self.spec)
@@ -90,8 +87,11 @@ class Sidebar:
         self._query = address.leave(self.spec, [*self._run, _TYPED], self._keys)
 
     def draw(self) -> None:
-        """Draws it; call once."""
+        """Draws it, and the slider of ε; call once."""
         state, run = st.session_state, self._run
+        if self._place is not None:
+            with self._place:
+                self._budget()
         with st.sidebar:
             with st.container(gap="xxsmall"):
                 links.links(self._query)
@@ -101,7 +101,7 @@ class Sidebar:
                     st.warning(words.markdown(caution), icon="⚠️")
             run["model"].draw()
             run["mechanism"].draw()
-            if not self._beside:
+            if self._place is None:
                 with st.container():
                     self._budget()
             if self._measured:
@@ -113,7 +113,7 @@ class Sidebar:
             if self._keeps:
                 _compare(self.spec)
             recorder.button(self.spec, dataset_label(self.spec.dataset))
-        address.remember([*run, _TYPED], self._keys)
+        address.drawn([*run, _TYPED], self._keys)
 
     def _budget(self) -> None:
         self._run["epsilon"].draw()
@@ -153,7 +153,7 @@ def controls(state: Any) -> dict[str, RunField[Any]]:
     offered = _offered(state["model"])
     if state["mechanism"] not in offered:
         _refuse(state["mechanism"], state["model"], offered)
-    mechanism, n = get_mechanism(state["mechanism"]), train_size(rows_of(state["dataset"]))
+    mechanism, n = get_mechanism(state["mechanism"]), _trained_on(state)
     below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
     knobs = SETTINGS | {
         "dataset": _Datasets(**_words("dataset"), options=(*list_datasets(), *session.held())),
@@ -203,16 +203,35 @@ def _advanced(run: dict[str, RunField[Any]], state: Any) -> None:
     model = get_model(state["model"])
     if model.width is not None:
         st.markdown("**Network**")
-        state[_UNITS] = model.width
+        address.tell(_UNITS, model.width)
         control(_UNITS, _WIDTH, on_change=_units_typed)
     st.markdown("**Data**")
     for name in ("row_scaling", "intercept"):
         run[name].draw()
     st.markdown("**Budget and noise**")
-    run["delta"].draw(placeholder=f"{default_delta(train_size(rows_of(state['dataset']))):g} (default)")
+    run["delta"].draw(placeholder=f"{default_delta(_trained_on(state)):g} (default)")
     st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
     for name in ("seeds", "seed", "split_seed", "folds"):
         run[name].draw()
+    if state["published_split"] or _published(state["dataset"]):
+        run["published_split"].draw()
+
+
+def _trained_on(state: Any) -> int:
+    """Training rows of the split that the controls ask for; what is wrong with it is reported by `read`."""
+    try:
+        cut = RunSpec(state["dataset"], folds=state["folds"], published_split=state["published_split"])
+        return resolve(cut, []).n_train
+    except InvalidInput:
+        return train_size(rows_of(state["dataset"]))
+
+
+def _published(dataset: str) -> bool:
+    """Whether a set has a test part of its publisher."""
+    try:
+        return load_dataset(dataset).published_test is not None
+    except (InvalidInput, MemoryError):  # the page says what is wrong
+        return False
 
 
 def _units_typed() -> None:
@@ -228,7 +247,7 @@ def _rules(mechanism: type[Mechanism], state: Any) -> dict[str, str]:
     try:
         dataset = load_dataset(state["dataset"], intercept=state["intercept"])
         built = mechanism.from_params({name: state[f"{mechanism.id}.{name}"] for name in mechanism.knobs()})
-        n = train_size(dataset.n)
+        n = _trained_on(state)
         setting = get_model(state["model"]).setting(n, dataset.d, state["lam"])
         budget = Budget(state["epsilon"], default_delta(n))
         values = {name: built.automatic(name, setting, budget) for name in knobs}
@@ -276,6 +295,8 @@ def _dataset_typed() -> None:
         name = canonical_name(st.session_state["dataset"])
         rows_of(name)
         st.session_state["dataset"] = name
+        if st.session_state["published_split"]:  # of the set before
+            st.session_state["published_split"] = _published(name)
     except InvalidInput as problem:
         st.session_state["dataset"] = address.before("dataset", RunSpec.dataset)
         address.report_typed(problem)

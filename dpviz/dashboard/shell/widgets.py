@@ -84,8 +84,6 @@ def _(form: Slide, knob: Knob, label: str, rule: str, few: int, common: dict[str
 def _(form: Enter, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
     typed = int if form.integer else float
     if form.optional:
-        key = common["key"]
-        st.session_state[key] = st.session_state[key] or None  # 0 stands for the rule, and is shown as an empty field
         common = common | {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
     box: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
     box |= {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}

@@ -43,7 +43,7 @@ def headline(view: running.View) -> None:
     interval = None if least is None else view.interval(least.mechanism, target)
     panels.headline(
         words.best_at(first, names, floor, measure, len(at_budget(view)), view.status().state.over),
-        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure),
+        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure, top),
     )
 
 
@@ -61,6 +61,11 @@ def least_for(view: running.View, target: float) -> curves.Needed | None:
 
 def at_budget(view: running.View) -> list[pd.Series]:
     """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
+    name = ("at budget", view.choices.metric, view.spec.epsilon)
+    return view.job.once(name, lambda: _at_budget(view))
+
+
+def _at_budget(view: running.View) -> list[pd.Series]:
     summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
     rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
     rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
@@ -80,7 +85,8 @@ def guessing(view: running.View) -> None:
     table = view.table()
     if not len(table) or no_value(view, table):
         return
-    poor = no_better_methods(table, view.choices.metric)
+    metric = view.choices.metric
+    poor = view.job.once(("no better", metric), lambda: no_better_methods(table, metric))
     if not len(poor):
         return
     named = list_mechanisms()
@@ -98,7 +104,7 @@ def falling(view: running.View) -> None:
     if not len(table) or not view.status().state.over or no_value(view, table):
         return
     measure, names = view.choices.metric, labels()
-    drops = view.once("falls", lambda: falls(table, measure.column))
+    drops = view.job.once(("falls", measure.column), lambda: falls(table, measure.column))
     real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
     said = []
     if real:

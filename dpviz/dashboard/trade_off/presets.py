@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-import pandas as pd
 import streamlit as st
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import address, session
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import watching
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
-from dpviz.dashboard.work.sweep import SweepJob
-from dpviz.experiments.cells import Cell
+from dpviz.dashboard.work.tasks import Task
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
+from dpviz.papers import sets, timing
 from dpviz.papers.figures import base
 from dpviz.papers.figures.base import Statement
+from dpviz.papers.timing import Measured
 from dpviz.papers.verdict import Outcome, Verdict
 
 _TIMES = "dpviz.times"
@@ -34,7 +35,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         with left:
             st.session_state.setdefault("own.figure", chosen.figure or next(iter(figures)))
             if chosen.figure:
-                st.session_state["own.figure"] = chosen.figure
+                address.tell("own.figure", chosen.figure)
             name = st.selectbox("Figure", list(figures), key="own.figure", format_func=_title, on_change=_other)
         figure, panel = figures[name]
         setup = base.setup(name, _uploads())
@@ -158,48 +159,45 @@ def _times_section() -> None:
         st.markdown(words.markdown(f"{_where(figure)}. {'; '.join(figure.given)}."))
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
-        job: SweepJob | None = st.session_state.get(_TIMES)
-        st.button("Measure", key="times-start", on_click=_measure, disabled=job is not None and not watching.over(job))
-        if job is not None:
-            watching.live(job, lambda: _draw_times(figure, job))
+        task: Task[Measured] | None = st.session_state.get(_TIMES)
+        st.button("Measure", key="times-start", on_click=_measure, disabled=task is not None and not watching.over(task))
+        if task is not None:
+            watching.live(task, lambda: _draw_times(figure, task))
 
 
 def _measure() -> None:
+    """Starts the measurement; a callback. Nothing is stored: times are measured anew, and each session measures its own."""
     old = st.session_state.get(_TIMES)
     if old is not None:
         pool().remove(old)
-    # no store: times are measured anew, and each session measures its own
-    watching.watch(SweepJob(f"times {watching.me()}", base.times().cells(), None), _TIMES)
+    figure, uploads = base.times(), _uploads()
+    mine = sets.uploaded(figure.dataset, uploads)
+
+    def stream(monitor: Monitor) -> Iterator[Measured]:
+        return timing.measure(figure, uploads, monitor)
+
+    watching.watch(Task(f"times {watching.me()}", stream, dataset=mine[0] if mine else ""), _TIMES)
 
 
-def _draw_times(figure: base.Times, job: SweepJob) -> None:
-    status = running.status(job)
-    if not status.state.over:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(min(status.done, 1.0), f"{status.done:.0%} measured")
-            st.button("Cancel", key="times-cancel", on_click=watching.cancel, args=(job,))
-    measured = table_of_times(job.cells, job.seconds())
-    if not len(measured):
+def _draw_times(figure: base.Times, task: Task[Measured]) -> None:
+    state = watching.state(task)
+    tasks.controls(task, "Measuring")
+    if not task.results:
         return
-    wide = measured.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")
-    names = {m: list_mechanisms()[m].label for m in wide.index}
+    measured = task.results[-1]
+    for note in measured.notes:
+        st.markdown(words.markdown(note))
+    if not len(measured.table):
+        return
+    wide = measured.table.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")
     rows = [
-        (names[m], *(f"{wide.loc[m, n]:.2g} s" if n in wide and pd.notna(wide.loc[m, n]) else "" for n in figure.rows))
+        (list_mechanisms()[m].label, *(f"{wide.loc[m, n]:.2g} s" if n in wide else "" for n in measured.sizes))
         for m in figure.methods
         if m in wide.index
     ]
-    tables.table(rows, ("Method", *(f"{n:,} rows" for n in figure.rows)))
-    tables.download(lambda: measured, "times")
-    if status.state is State.DONE:
-        _table(base.judge(figure, measured))
-    elif status.state.over:
-        panels.empty("**Cancelled.** The verdicts need all times; “Measure” starts anew.")
-
-
-def table_of_times(cells: Sequence[Cell], taken: dict[int, float]) -> pd.DataFrame:
-    """Columns mechanism, rows, turn, seconds, from the processor time that cells took."""
-    rows = []
-    for k, seconds in sorted(taken.items()):
-        spec = cells[k].spec
-        rows.append((spec.mechanism, int(spec.dataset.rpartition("-")[2]), cells[k].replicas.start, seconds))
-    return pd.DataFrame(rows, columns=["mechanism", "rows", "turn", "seconds"])
+    tables.table(rows, ("Method", *(f"{n:,} rows" for n in measured.sizes)))
+    tables.download(lambda: measured.table, "times")
+    if state is State.DONE:
+        _table(base.judge(figure, measured.table))
+    elif state.over:
+        panels.empty("The verdicts need all times; “Measure” starts anew.")

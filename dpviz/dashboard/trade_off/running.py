@@ -56,22 +56,24 @@ class View:
             table = self.job.table()
             return in_order(table, self.sweep) if len(table) else table
 
-        return self.once("table", make)
+        return self.job.once("table", make)
 
     def summary(self, quantity: str = "", band: str = "draws") -> pd.DataFrame:
         """`curves.summarise` of the finished rows, of the metric by default."""
         what = quantity or self.choices.metric.column
-        return self.once((what, band), lambda: curves.summarise(self.table(), what, band))
+        return self.job.once(("summary", what, band), lambda: curves.summarise(self.table(), what, band))
 
     def needed(self, target: float) -> list[curves.Needed]:
         """`curves.needed` of the finished rows, for the metric."""
-        rising = self.choices.metric.higher_is_better
-        return self.once(("needed", target), lambda: curves.needed(self.summary(), target, rising=rising))
+        metric = self.choices.metric
+        name, rising = ("needed", metric.column, target), metric.higher_is_better
+        return self.job.once(name, lambda: curves.needed(self.summary(), target, rising=rising))
 
     def interval(self, mechanism: str, target: float) -> tuple[float | None, float | None] | None:
         """`curves.needed_interval` of the finished rows, for the metric."""
         column = self.choices.metric.column
-        return self.once(("interval", mechanism, target), lambda: curves.needed_interval(self.table(), mechanism, target, column))
+        name = ("interval", column, mechanism, target)
+        return self.job.once(name, lambda: curves.needed_interval(self.table(), mechanism, target, column))
 
     def baselines(self, table: pd.DataFrame) -> tuple[float, float]:
         """The metric of the non-private model and of the majority label; NaN where it has no value."""
@@ -81,7 +83,7 @@ class View:
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made again only after news from the job: looks at it are more frequent.
 
-        All looks together must not slow others down.
+        What depends on finished rows alone is kept by the job (`SweepJob.once`), for the next run of the page and for others.
 
         Args:
             name: of what is made and of all that it depends on beside the job and the page's choices.

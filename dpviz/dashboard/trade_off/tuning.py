@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, words
+from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
@@ -30,15 +31,15 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
     label = list_mechanisms()[spec.mechanism].label
     with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
         names = list(tuning.declared(spec))
-        if len(names) < 2:
+        pair = chosen.tune or tuning.first_pair(spec)
+        if pair is None:
             panels.empty("This method has nothing to tune.")
             return
-        pair = chosen.tune or (names[0], names[1])
         columns = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
         for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
             with column:
                 options = [n for n in names if n != pair[1 - k]]
-                st.session_state[f"own.tune{k}"] = pair[k]
+                address.tell(f"own.tune{k}", pair[k])
                 st.selectbox(
                     title,
                     options,

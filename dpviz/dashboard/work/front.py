@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
@@ -11,12 +12,26 @@ _lock = threading.Lock()
 _drawing: WeakSet[threading.Thread] = WeakSet()
 _background: WeakSet[threading.Thread] = WeakSet()
 _waiting = 0
+_own = threading.local()  # `patience`: seconds that the page of this thread may still wait for jobs
+
+TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
 
 
 def drawing_a_page() -> None:
     """Says that this thread draws a page for somebody; call at the start of a page. It ends when the thread does."""
     with _lock:
         _drawing.add(threading.current_thread())
+    _own.patience = TOGETHER
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[float]:
+    """How long the page of this thread may wait inside for a job; all waits of one drawing share `TOGETHER`."""
+    left, start = getattr(_own, "patience", TOGETHER), time.monotonic()
+    try:
+        yield min(seconds, left)
+    finally:
+        _own.patience = max(0.0, left - (time.monotonic() - start))
 
 
 def in_background() -> None:

@@ -23,7 +23,7 @@ from dpviz.experiments.spec import RunSpec
 PATIENCE = 0.35  # seconds that a page waits for a run before it is drawn without it
 POLL = 0.4  # seconds between two looks at a run under way
 #: what was shown before is paler until the new run is there
-_PALE = "<style>.st-key-headline, .stMain .stPlotlyChart {opacity: .45}</style>"
+_PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture {opacity: .45}</style>"
 
 T = TypeVar("T")
 Compute = Callable[[RunSpec, Monitor], object]
@@ -76,7 +76,7 @@ def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str 
         return True
     job = watching.watch(Ahead(key, spec, compute), place)
     if not watching.over(job):
-        job.wait(PATIENCE)
+        watching.wait(job, PATIENCE)
     if job.state is State.DONE:
         return True
     if job.state is State.FAILED and job.problem is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -11,6 +13,8 @@ from typing import Protocol
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.work import front
+
+NICE = 10  # added to the number by which the system lets others go first
 
 
 class State(StrEnum):
@@ -63,6 +67,12 @@ class Status:
     done: float
     left: float | None
     position: int
+
+
+def _give_way() -> None:
+    """Lets this thread, and those that it starts, wait for a processor while a page needs one."""
+    if sys.platform == "linux":  # where a thread has a priority of its own
+        os.nice(NICE)
 
 
 class Job(ABC):
@@ -165,6 +175,7 @@ class Job(ABC):
             self._running()
             self._since = time.monotonic()
 
+        _give_way()
         front.in_background()
         end: State | None = State.FAILED
         try:

@@ -27,6 +27,7 @@ SLICE = 3.0  # seconds of work after which a place is given up where others wait
 AT_ONCE = 8  # jobs at work; more of them wait for their start, and heavy ones in the middle of what they do
 KEPT = 64  # jobs in memory that are over or paused
 ASIDE = 0.5  # longest step aside, in seconds, so that nothing starves
+STEP = 0.04  # seconds between two looks whether anybody still waits
 
 
 class Pool:
@@ -120,6 +121,12 @@ class Pool:
         with self._turn:
             return list(self._jobs.values())
 
+    @property
+    def busy(self) -> int:
+        """Number of jobs at work, without those of low priority."""
+        with self._turn:
+            return sum(not job.low for job in self._alive)
+
     def position(self, job: Job) -> int:
         """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
         with self._turn:
@@ -146,7 +153,7 @@ class Pool:
                 self._take_place(job, worked)
         end = time.monotonic() + ASIDE
         while self._somebody_waits() and time.monotonic() < end:
-            time.sleep(0.01)  # whoever waits does not know of the pool
+            time.sleep(STEP)  # whoever waits does not know of the pool
             job.check()
 
     def finished(self, job: Job) -> None:
@@ -219,7 +226,7 @@ class Pool:
         self._start()
         try:
             while not (len(self._heavy) < HEAVY and min(self._waiting, key=self._rank) is job):
-                self._turn.wait(0.2)
+                self._turn.wait(0.5)
                 job.check()
             self._heavy[job] = worked
             self._mark(job)

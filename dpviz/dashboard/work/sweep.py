@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -13,6 +14,10 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.experiments.cells import Cell, CellStore, problems, seconds
+
+T = TypeVar("T")
+
+_MOST_MADE = 200  # tables, summaries and intervals of one sweep that are kept
 
 
 @dataclass(frozen=True)
@@ -44,16 +49,30 @@ class SweepJob(Job):
         self._tables: dict[int, pd.DataFrame] = {}
         self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
         self._times: dict[int, float] = {}
+        self._made: dict[Hashable, tuple[int, Any]] = {}
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives of the finished rows, made again only when there are more; all who look at the job share it.
+
+        Args:
+            name: of what is made and of all that it depends on beside the rows.
+        """
+        with self._lock:
+            version = len(self._tables)
+            made = self._made.pop(name, None)
+        if made is None or made[0] != version:
+            made = (version, make())
+        with self._lock:
+            self._made[name] = made  # the last one used stands last
+            while len(self._made) > _MOST_MADE:
+                del self._made[next(iter(self._made))]
+        value: T = made[1]
+        return value
 
     def tables(self) -> dict[int, pd.DataFrame]:
         """Finished cells' tables by index into `cells`."""
         with self._lock:
             return dict(self._tables)
-
-    def seconds(self) -> dict[int, float]:
-        """How long the cells took that were computed and not in the store, by index."""
-        with self._lock:
-            return dict(self._times)
 
     def table(self) -> pd.DataFrame:
         """All finished rows, cells in order."""
@@ -144,7 +163,7 @@ class SweepJob(Job):
     def discard(self) -> None:
         """Lets go of the tables."""
         with self._lock:
-            self._tables, self._problems, self._times = {}, {}, {}
+            self._tables, self._problems, self._times, self._made = {}, {}, {}, {}
 
     def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:

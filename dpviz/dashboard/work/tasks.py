@@ -119,7 +119,7 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
         yield work(monitor)
 
     task = watching.watch(Task(key, stream, dataset=dataset), f"watched.{section}")
-    if not watching.over(task) and not task.wait(PATIENCE):
+    if not watching.over(task) and not watching.wait(task, PATIENCE):
         watching.live(task, lambda: _progress(task, what, section), every=POLL)
         return last, False
     if task.state is State.DONE:

@@ -13,12 +13,14 @@ from typing import TypeVar
 import streamlit as st
 
 from dpviz.dashboard.kit import words
+from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status
 from dpviz.dashboard.work.pool import pool
 
 J = TypeVar("J", bound=Job)
 
-EVERY = 0.7  # seconds between two looks at a job at work
+EVERY = 0.7  # seconds between two looks at a job at work; more where many are
+RAREST = 2.0
 _ME = "dpviz.session"
 
 
@@ -56,6 +58,12 @@ def _submit(job: J) -> J:
     entry = pool().submit(job, me())
     assert isinstance(entry, type(job))
     return entry
+
+
+def wait(job: Job, seconds: float) -> bool:
+    """Waits for a job's end before the page is drawn without it, so long at most; returns whether it has come."""
+    with front.patience(seconds) as most:
+        return job.wait(most)
 
 
 def cancel(job: Job) -> None:
@@ -117,4 +125,4 @@ def live(job: Job | None, draw: Callable[[], None], *, every: float = EVERY) -> 
         if over(job) == working:
             st.rerun()
 
-    st.fragment(run_every=every if working else None)(again)()
+    st.fragment(run_every=min(every * max(1.0, pool().busy / 2), RAREST) if working else None)(again)()

@@ -53,11 +53,17 @@ class Ended(Exception):
         self.out_of_memory = code == OUT_OF_MEMORY or (code != -signal.SIGKILL and tells_of_memory(said))
 
 
+class Passing(InvalidInput):
+    """A problem of this moment and not of the file: nobody should keep it."""
+
+
 _children: set[subprocess.Popen[bytes]] = set()
+_ending = threading.Event()  # this process ends
 
 
 def kill_children() -> None:
     """Ends the processes that are reading or fetching; for a process that ends at once."""
+    _ending.set()
     for child in list(_children):
         with suppress(OSError):
             child.kill()
@@ -90,10 +96,9 @@ def read_table(
     while not _places.acquire(timeout=_TICK):
         listen("waiting")
     try:
-        options = json.dumps({"header": header, "delimiter": delimiter, "encoding": encoding, "limits": vars(limits)}).encode()
-        answer = run_child(
-            "dpviz.datasets.process.child_read", options + b"\n" + content, limits.seconds, lambda: listen("reading")
-        )
+        how = {"header": header, "delimiter": delimiter, "encoding": encoding}
+        options = json.dumps(how | {"limits": vars(limits)}).encode()
+        answer = _read(options + b"\n" + content, limits, listen)
     except subprocess.TimeoutExpired:
         raise InvalidInput(
             "file",
@@ -105,7 +110,19 @@ def read_table(
     finally:
         _places.release()
     said, _, payload = answer.partition(b"\n")
-    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]))
+    read = {name: value for name, value in how.items() if value is not None}
+    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]), read)
+
+
+def _read(content: bytes, limits: Limits, listen: Callable[[str], None]) -> bytes:
+    """The answer of a process that reads; one that is killed has one successor."""
+    module = "dpviz.datasets.process.child_read"
+    try:
+        return run_child(module, content, limits.seconds, lambda: listen("reading"))
+    except Ended as ended:
+        if ended.code >= 0 or ended.out_of_memory or _ending.is_set():
+            raise
+    return run_child(module, content, limits.seconds, lambda: listen("reading"))
 
 
 def _unread(ended: Ended, limits: Limits) -> InvalidInput:
@@ -115,7 +132,7 @@ def _unread(ended: Ended, limits: Limits) -> InvalidInput:
             f"could not be read within {limits.memory_megabytes:,} MB of memory",
             "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_MEMORY_MEGABYTES.",
         )
-    return InvalidInput(
+    return Passing(
         "file",
         f"was not read: the process that reads it {ended}",
         "Choose it again. If that happens again, the machine may be short of memory: take a sample of the rows.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.columns import positives, word
-from dpviz.datasets.table.csv import Table, check_names
+from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import into_ball
+from dpviz.datasets.table.names import check_names
 from dpviz.datasets.table.prepare import prepare
-from dpviz.datasets.table.spec import TableSpec
+from dpviz.datasets.table.spec import TableSpec, last_column
 
 PREFIX = "rows-"
 _DIGITS = 16
@@ -48,6 +49,7 @@ class Content:
         source: where the rows come from.
         notes: what was done when they were read.
         file: where they were read from, None for standard input and memory.
+        reading: what somebody said about the file: header, delimiter and encoding, where they were not left to be found.
     """
 
     frame: pd.DataFrame
@@ -56,6 +58,7 @@ class Content:
     source: str
     notes: tuple[Words, ...] = ()
     file: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -196,8 +199,8 @@ def from_values(
     return Content(frame, spec, data_norm, source, notes)
 
 
-def _read(path: Path | None, content: bytes | None, encoding: str | None = None) -> tuple[Table, dict[str, Any]]:
-    """(table, what the file beside it says about its columns); `encoding` wins over the one that is said there."""
+def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | None) -> tuple[Table, dict[str, Any]]:
+    """(table, what the file beside it says about its columns); what is `said` of its text wins over that file."""
     limits = Limits.from_environment()
     beside: dict[str, Any] = {}
     if content is None:
@@ -206,32 +209,36 @@ def _read(path: Path | None, content: bytes | None, encoding: str | None = None)
         content = folder.file_bytes(path, limits)
         sidecar = next((side for name in folder.sides(path.name) if os.path.isfile(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
-    if encoding is not None:
-        beside["encoding"] = encoding
-    reading = folder.reading(beside)
-    return read_table(content, limits=limits, **reading), beside
+    beside |= said or {}
+    return read_table(content, limits=limits, **folder.reading(beside)), beside
 
 
-def rows_in(path: Path | None, content: bytes | None = None) -> pd.DataFrame:
+def rows_in(path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """The rows of a table in a file, or of its bytes, as they are.
+
+    Args:
+        reading: header, delimiter and encoding where they are said; wins over the file beside it.
 
     Raises:
         InvalidInput: the file cannot be read or is no table.
     """
-    return _read(path, content)[0].frame
+    return _read(path, content, reading)[0].frame
 
 
-def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Content:
+def from_file(
+    path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None, **how: Any
+) -> Content:
     """A table in a file, or its bytes, read as one of the data folder is: a TOML file beside it may say how.
 
     Args:
         path: the file; None where only its bytes are there.
-        how: as for `dpviz.dataset`, and `encoding`; wins over the file beside it.
+        reading: header, delimiter and encoding where they are said; wins over the file beside it.
+        how: as for `dpviz.dataset`; wins over the file beside it.
 
     Raises:
         InvalidInput: the file cannot be read or is no table that can be used.
     """
-    read, beside = _read(path, content, how.pop("encoding", None))
+    read, beside = _read(path, content, reading)
     values = beside | {key: value for key, value in how.items() if value}
     if how.get("above") is not None:
         values.pop("positive", None)
@@ -239,10 +246,11 @@ def from_file(path: Path | None, content: bytes | None = None, **how: Any) -> Co
         values.pop("above", None)
     notes = read.notes
     if "target" not in values:
-        values["target"] = str(read.frame.columns[-1])
+        values["target"] = last_column(read.frame, chosen="positive" in values or "above" in values)
         notes = (*notes, f"The last column, {values['target']}, was taken for the label, because nothing says more.")
     source = "standard input" if path is None else f"the file {path.name}"
-    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, None if path is None else str(path))
+    file = None if path is None else str(path)
+    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, file, read.reading)
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:

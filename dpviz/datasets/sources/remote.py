@@ -37,7 +37,7 @@ class Remote:
         megabytes: size of the download, roughly.
         spec: how it becomes a dataset.
         label_names: words for -1 and +1.
-        derive: what is done to the table before.
+        derive: what is done to the table before; keeps its rows where the publisher has a test part.
         note: one sentence on what `derive` does.
     """
 
@@ -243,7 +243,8 @@ def load(name: str, intercept: bool) -> Dataset:
     remote = REMOTE[name]
     require(name)
     own = bool(originals.paths(remote.file))
-    frame = originals.read(remote.file) if own else fetch.read(remote.file)[0]
+    published = originals.read(remote.file) if own else originals.Published(fetch.read(remote.file)[0], 0)
+    frame = published.frame
     said = [remote.note] if remote.note else []
     if len(frame) != remote.file_rows:
         said.append(f"This copy has {len(frame):,} rows, not {remote.file_rows:,}; it came {source_of(name)}.")
@@ -261,6 +262,7 @@ def load(name: str, intercept: bool) -> Dataset:
         intercept=intercept,
         limits=Limits(features=5_000),
         every_column=True,
+        test_rows=published.test_rows,
         notes=tuple(said),
         label_names=remote.label_names,
         description=remote.description,
@@ -275,6 +277,13 @@ def download(name: str, progress: Callable[[int], None] = lambda size: None) -> 
 def _canonical(name: str, n: int | None) -> str:
     require(name)
     return name
+
+
+def read_from(table: str) -> tuple[str, ...]:
+    """Names of the sets that are read from a table of the data folder, as a published file whose name it has."""
+    file = table.removeprefix(folder.PREFIX).lower().removesuffix(".gz")
+    downloads = [name for name, original in originals.ORIGINALS.items() if file in original.files and originals.paths(name)]
+    return tuple(name for name, remote in REMOTE.items() if remote.file in downloads)
 
 
 SOURCE = Source(place=3, owns=REMOTE.__contains__, load=load, names=names, canonical=_canonical, stamp=stamp, rows=rows)

@@ -14,12 +14,13 @@ from pyarrow import csv as arrow_csv
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
+from dpviz.datasets.table.written import plain
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 ASK_TEXT: Words = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
 _GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
-_GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
+_GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$"
 _EXACT = 2.0**53  # up to here every whole number is a float of its own
 
 
@@ -69,6 +70,9 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[Words]) -
     if delimiter != ",":
         cells = _decimal_points(name, cells, notes)
     numbers = _numbers(cells)
+    if numbers is None:
+        cells = plain(name, cells, notes)
+        numbers = _numbers(cells)
     if numbers is None:
         return _texts(name, cells, notes), trimmed
     infinite = np.isinf(numbers)

@@ -22,6 +22,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_HEX = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
 #: thousands separators, currencies, percent, other minus signs, other digits: a number to people and to no program
 _UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
 _WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
@@ -87,7 +88,7 @@ def better_not(series: pd.Series) -> str | None:
 
 
 def _like_identifier(series: pd.Series) -> str | None:
-    """Whole numbers that nearly all differ, and are named, counted or as long as an identifier."""
+    """Whole numbers that nearly all differ, and are named, counted or have as many digits as an identifier."""
     if not is_number(series):
         return None
     values = series.dropna().to_numpy(dtype=np.float64)
@@ -104,7 +105,7 @@ def _like_identifier(series: pd.Series) -> str | None:
     if len(different) == len(values) and different[-1] - different[0] < 1.5 * len(series):
         return f"{start}, counted like an identifier"
     if np.median(different) >= _LARGE and (different % 10 == 0).mean() < 0.3:  # amounts are round more often
-        return f"{start}, as long as an identifier"
+        return f"{start}, with as many digits as an identifier"
     return None
 
 
@@ -219,6 +220,10 @@ def categorical_block(
         texts = _odd(levels, _NUMBER)
         if texts:
             notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
+        if levels and all(map(_HEX.fullmatch, levels)):
+            notes.append(f"{column} holds hexadecimal numbers such as {show(levels[0])}, which are read as texts.")
+        if len({level.casefold() for level in levels}) < len(levels):
+            notes.append(f"Values of {column} that differ only in upper and lower case count as different.")
         if len(levels) == 1:
             constant: Words = f"{column} has the same value in every row that is left, so it tells nothing apart."
             lost.append(Lost("column", column, len(text), constant, looked=True))

@@ -10,20 +10,22 @@ import csv
 import gzip
 import io
 import re
-import unicodedata
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
-from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, is_number, typed
+from dpviz.datasets.table.arff import as_csv, is_arff
+from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, typed
 from dpviz.datasets.table.decode import decode
 from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
-from dpviz.datasets.table.encoding import INTERCEPT
+from dpviz.datasets.table.layout import with_line, without_excel_line, without_remarks
+from dpviz.datasets.table.names import check_names, is_number_text, named, no_data_in_header
 
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {
@@ -40,8 +42,8 @@ _MAGIC = {
     b"{\\rtf": "a rich text document",
 }
 _MARKUP = re.compile(r"<[A-Za-z!?/]")
+_SPARSE = re.compile(r"[-+]?\d[\d.]*([ \t]+\d+:\S+)+[ \t]*(#.*)?\n")
 _JSON = re.compile(r"[\[{]\s*[\[\]{}(\"'0-9-]")
-MAX_NAME = 120
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,12 @@ class Table:
     Attributes:
         frame: columns are float64 or categories of str; NaN where missing.
         notes: what was found or done, one sentence each.
+        reading: what somebody said about the file: header, delimiter and encoding, where they were not left to be found.
     """
 
     frame: pd.DataFrame
     notes: tuple[Words, ...]
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_csv(
@@ -83,17 +87,18 @@ def read_csv(
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", f"Choose one of: {', '.join(DELIMITERS.values())}.")
     notes: list[Words] = []
     text = decode(unpack(content, limits), encoding, notes)
+    if is_arff(text):
+        notes.append("The file is an ARFF file: its @attribute lines name the columns.")
+        return read_text(as_csv(text), header=True, delimiter=",", limits=limits, notes=notes)
     _no_markup(text)
     return read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
 
 
 def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: Limits, notes: list[Words]) -> Table:
     """`read_csv` from the text of the file; `notes` is what was found before."""
-    excel = re.match(r"\"?sep=([,;\t|])\"?\n", text, re.IGNORECASE)
-    if excel:
-        text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
-        notes.append("Excel's first line, which names the separator, was skipped.")
-    separator = delimiter or (excel[1] if excel else find_delimiter(text))
+    text, of_excel = without_excel_line(text, notes)
+    text = without_remarks(text, delimiter or of_excel, notes)
+    separator = delimiter or of_excel or find_delimiter(text)
     if delimiter is None and separator != ",":
         notes.append(f"Columns are separated by {DELIMITERS[separator]}.")
     if separator == WHITE_SPACE:
@@ -103,11 +108,13 @@ def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: 
         notes.append(
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
-    names, rows = _check(text, separator, header, limits)
-    named = header is not False
-    raw = cells_of(text, separator, len(names))
+    shape = _check(text, separator, header, limits, notes)
+    names, rows = shape.names, shape.rows
+    if shape.short is not None:
+        text = with_line(text, shape.short, **{"after" if shape.empty_end else "before": separator})
+    raw = cells_of(text, separator, len(names) + shape.empty_end)
     del text
-    raw = raw[1:] if named else raw  # the first row that is not blank, wherever it stands
+    raw = raw[1:] if header is not False else raw  # the first row that is not blank, wherever it stands
     if len(raw) != rows:
         raise InvalidInput(
             "file", "quotes are used in a way that programs read differently", "Quote whole values only, with double quotes."
@@ -121,7 +128,7 @@ def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: 
     if trimmed:
         notes.append(f"Spaces around {trimmed:,} values were removed.")
     if header is None:
-        _no_data_in_header(columns)
+        no_data_in_header(columns)
     return Table(pd.DataFrame(columns), tuple(notes))
 
 
@@ -159,15 +166,20 @@ def _no_markup(text: str) -> None:
     for pattern, kind in ((_MARKUP, "a web page or XML"), (_JSON, "JSON")):
         if pattern.match(start):
             raise InvalidInput("file", f"is {kind}, not a table", ASK_TEXT)
+    if _SPARSE.match(text):
+        fix: Words = "Write every value; in Python, sklearn.datasets.load_svmlight_file and to_csv do it."
+        raise InvalidInput("file", "is in the sparse format of LIBSVM (label 1:value 2:value), not a table", fix)
     if not start.strip() and not text.strip("\ufeff \t\n"):
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
 
 
 def _numbers_only(text: str, delimiter: str) -> bool:
     """Whether all values of the first line are numbers, with a decimal point or comma."""
-    first = next((line for line in text.split("\n", 20)[:20] if line.strip()), "")
+    first = text.lstrip().partition("\n")[0]
     cells = [cell.strip() for cell in first.split(delimiter)]
-    return len(cells) > 1 and all(_is_number(cell if delimiter == "," else cell.replace(",", ".")) for cell in cells)
+    if len(cells) > 2 and not cells[-1]:
+        cells.pop()  # the line ends with the delimiter
+    return len(cells) > 1 and all(is_number_text(cell if delimiter == "," else cell.replace(",", ".")) for cell in cells)
 
 
 def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -190,8 +202,24 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidInput("file", cause, "Correct the quotes on that line.") from error
 
 
-def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tuple[list[str], int]:
-    """(names, number of data rows) of a table whose every row has the same number of cells."""
+@dataclass(frozen=True)
+class _Shape:
+    """A table whose every row has the same number of cells.
+
+    Attributes:
+        names: of the columns.
+        rows: number of data rows.
+        empty_end: whether every row ends with the delimiter, so that there is an empty last column without a name.
+        short: line of the names where they are one fewer than the values of a row, else None.
+    """
+
+    names: list[str]
+    rows: int
+    empty_end: bool
+    short: int | None
+
+
+def _check(text: str, delimiter: str, header: bool | None, limits: Limits, notes: list[Words]) -> _Shape:
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)
@@ -203,87 +231,45 @@ def _check(text: str, delimiter: str, header: bool | None, limits: Limits) -> tu
     if header is not False:
         names = [cell.strip() for cell in first]
     count = 1 if header is False else 0
+    empty_end, short, beginnings = not first[-1].strip(), None, set[str]()
     for at, row in rows:
+        if header is not False and count == 0 and len(row) == width + 1 > 2:
+            width, empty_end, short = width + 1, True, line
         if len(row) != width:
-            if width == 1:
-                raise InvalidInput(
-                    "file",
-                    f"line {line} has one value where line {at:,} has {len(row)}",
-                    "Remove titles and comments above the line with the names.",
-                )
-            raise InvalidInput(
-                "file",
-                f"line {at:,} has {len(row)} values where line {line} has {width}",
-                "Give every line the same number of values; put values that contain the delimiter in double quotes.",
-            )
+            raise _uneven(line, len(first), at, len(row))
+        empty_end = empty_end and not row[-1].strip()
         count += 1
+        if short is not None:
+            beginnings.add(row[0])
         if count > limits.rows:
             raise InvalidInput(
                 "file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS."
             )
+    empty_end = empty_end and width > 2 and count > 0
+    if short is not None and not empty_end:
+        if len(beginnings) < count:
+            raise _uneven(line, len(first), line + 1, width)
+        names = ["", *names]  # as R writes names of rows
+    if empty_end:
+        notes.append("Every row ends with the sign between columns, so the empty last column was left out.")
+        names = names[: width - 1]
     if width == 1:
         raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
     if header is not False:
+        names = named(names, notes)
         check_names(names, sure=header is True)
     if count == 0:
         raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
-    return names, count
+    return _Shape(names, count, empty_end, short)
 
 
-_NO_NAMES: Words = "If the first line holds data, say that there are no names; otherwise correct the name."
-
-
-def check_names(names: list[str], sure: bool) -> None:
-    """Checks names of columns.
-
-    Args:
-        sure: whether a person said that they are names.
-
-    Raises:
-        InvalidInput: one is empty, too long, given twice, cannot be seen, or looks like data.
-    """
-    numbers = [name for name in names if _is_number(name)]
-    if numbers and not sure:
-        raise InvalidInput(
-            "header",
-            f"the first line looks like data: {show(numbers[0])} would be the name of a column",
-            "Say whether the first line holds names or data.",
-        )
-    same: dict[str, str] = {}
-    for k, name in enumerate(names):
-        if not name:
-            raise InvalidInput("header", f"column {k + 1} has no name", "Name every column on the first line.")
-        if len(name) > MAX_NAME:
-            raise InvalidInput("header", f"the name of column {k + 1} has {len(name):,} characters", f"Use {MAX_NAME} at most.")
-        if not name.isprintable():
-            raise InvalidInput(
-                "header",
-                f"the name of column {k + 1} holds a character that cannot be seen: {ascii(name)[:60]}",
-                "Remove line breaks, control characters and marks that hide or turn text.",
-            )
-        if name == INTERCEPT:
-            raise InvalidInput("header", f"the name {name!r} stands for the constant feature", "Give the column another name.")
-        alike = unicodedata.normalize("NFKC", name)
-        if alike in same:
-            twin = "is given twice" if same[alike] == name else f"looks the same as {show(same[alike])}"
-            raise InvalidInput("header", f"the name {show(name)} {twin}", f"Give each column its own name. {_NO_NAMES}")
-        same[alike] = name
-
-
-def _no_data_in_header(columns: dict[str, pd.Series]) -> None:
-    """Refuses a first line of words that are values of their own columns."""
-    hits = [name for name, values in columns.items() if not is_number(values) and name in values.cat.categories]
-    if len(hits) > len(columns) / 2:
-        raise InvalidInput(
-            "header",
-            f"the first line looks like data: {show(hits[0])} is also a value in its column",
-            "Say whether the first line holds names or data.",
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _uneven(line: int, width: int, at: int, other: int) -> InvalidInput:
+    """The error for a row of another width than the first one."""
+    if width == 1:
+        cause = f"line {line} has one value where line {at:,} has {other}"
+        return InvalidInput("file", cause, "Remove titles and comments above the line with the names.")
+    return InvalidInput(
+        "file",
+        f"line {at:,} has {other} values where line {line} has {width}",
+        "Give every line the same number of values; put values that contain the delimiter in double quotes.",
+    )

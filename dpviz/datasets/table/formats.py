@@ -16,12 +16,13 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
 from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
-from dpviz.datasets.table.csv import Table, check_names, read_csv, read_text
+from dpviz.datasets.table.csv import Table, read_csv, read_text
+from dpviz.datasets.table.names import check_names
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".arff", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
 _PARQUET, _ZIP, _OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")  # one of them is in every workbook
 _UNPACKED = 10  # times the limit of a file: cells are written out at length inside a workbook

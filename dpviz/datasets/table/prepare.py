@@ -47,6 +47,7 @@ def prepare(
     limits: Limits | None = None,
     notes: tuple[Words, ...] = (),
     every_column: bool = False,
+    test_rows: int = 0,
     room: Callable[[int, int], None] = lambda rows, features: None,
     **words: Any,
 ) -> Prepared:
@@ -57,6 +58,7 @@ def prepare(
         name: the dataset's name.
         notes: what was done before, put in front of what is done here.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
+        test_rows: how many rows at the end of the table are its publisher's test part; 0 where there is none.
         room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
         words: further attributes of the dataset, such as description or label_names.
 
@@ -64,13 +66,12 @@ def prepare(
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     limits = limits or Limits.from_environment()
-    said, lost = list[Words](notes), list[Lost]()
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec, every_column)
-    lost += _columns_lost(frame, spec, left_out)
-    used, dropped = _without_gaps(frame[[*features, target]], target, spec, said, lost)
-    y, label_names = positives(used[target], spec.target, spec.positive, spec.above, said)
-    label_names = words.pop("label_names", label_names)
+    said, lost = list[Words](notes), list[Lost](_columns_lost(frame, spec, left_out))
+    used, kept = _without_gaps(frame[[*features, target]], target, spec, said, lost)
+    y, usual = positives(used[target], spec.target, spec.positive, spec.above, said)
+    label_names = words.pop("label_names", usual)
     blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
     said += _repeats(used)
     room(len(used), len(names) + intercept)
@@ -83,7 +84,8 @@ def prepare(
         y=y,
         feature_names=[*names, INTERCEPT] if intercept else names,
         frame=_shown(used[features], target, y, label_names),
-        beside=frame.loc[used.index, list(left_out)].reset_index(drop=True) if left_out else None,
+        beside=frame.loc[kept, list(left_out)].reset_index(drop=True) if left_out else None,
+        published_test=np.arange(len(frame))[kept] >= len(frame) - test_rows if test_rows else None,
         intercept=False,  # it is there already
         source=source,
         label_names=label_names,
@@ -93,13 +95,15 @@ def prepare(
         encoder=Encoder(tuple(columns)),
         **words,
     )
-    return Prepared(dataset, left_out, dropped)
+    return Prepared(dataset, left_out, int((~kept).sum()))
 
 
 def _repeats(used: pd.DataFrame) -> list[Words]:
     repeats = int(used.duplicated().sum())
-    words: Words = f"{repeats:,} rows repeat another one; who stands in several rows is protected in each of them only."
-    return [words] if repeats else []
+    if repeats == 0:
+        return []
+    counted = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
+    return [f"{counted} another one; who stands in several rows is protected in each of them only."]
 
 
 def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
@@ -253,7 +257,8 @@ def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str) -> int:
 
 def _without_gaps(
     used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words], lost: list[Lost]
-) -> tuple[pd.DataFrame, int]:
+) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """The rows without a gap, numbered anew, and (rows of the table,) which they are."""
     one_of("missing", spec.missing, ("drop", "default"))
     gaps = used.isna()
     if spec.missing == "default":
@@ -285,8 +290,8 @@ def _without_gaps(
         )
     if dropped:
         counts = gaps.sum().sort_values(ascending=False, kind="stable")
-        columns = ", ".join(f"{column} {int(count):,}" for column, count in counts.items() if count)
+        columns = ", ".join(f"{column} ({int(count):,})" for column, count in counts.items() if count)
         said: Words = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
         lost.append(Lost("rows", "", dropped, said))
         used = used[complete].reset_index(drop=True)
-    return used, dropped
+    return used, complete.to_numpy()

@@ -14,7 +14,7 @@ import pandas as pd
 import tomli_w
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
-from dpviz.datasets.table.columns import word
+from dpviz.datasets.table.columns import classes, word
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,31 @@ def _mapping(key: str, value: object) -> dict[str, Any]:
 
 
 def default_spec(frame: pd.DataFrame) -> TableSpec:
-    """The last column is the label; rows with gaps are dropped."""
-    return TableSpec(target=str(frame.columns[-1]))
+    """The last column is the label; rows with gaps are dropped.
+
+    Raises:
+        InvalidInput: it takes more than two values, so that a label somewhere else is likelier.
+    """
+    return TableSpec(target=last_column(frame))
+
+
+def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
+    """The last column's name, where nobody named the label.
+
+    Args:
+        chosen: whether somebody said which labels count as +1.
+
+    Raises:
+        InvalidInput: it takes more than two values, and nobody said which of them count as +1.
+    """
+    last = str(frame.columns[-1])
+    counts = classes(frame[last])
+    if len(counts) <= 2 or chosen:
+        return last
+    some = ", ".join(show(value) for value in list(counts)[:6]) + (", ..." if len(counts) > 6 else "")
+    raise InvalidInput(
+        "target",
+        f"nobody named the label, and the last column, {show(last)}, takes {len(counts):,} values ({some})",
+        "Name the label: --target NAME on the command line, target=... in Python, or in the TOML file beside the table; or say "
+        "which of these values count as +1 (positive, above).",
+    )

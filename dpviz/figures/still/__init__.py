@@ -1,5 +1,5 @@
 """Figures as static pictures, for paper and for readers without JavaScript."""
 
-from dpviz.figures.still.picture import picture
+from dpviz.figures.still.picture import picture, pictures
 
-__all__ = ["picture"]
+__all__ = ["picture", "pictures"]

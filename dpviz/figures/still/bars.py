@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.figures.still.marks import Canvas, Trace, blend, each, errors, part
+from dpviz.figures.still.marks import Canvas, Trace, blend, each, errors, hint, part
 from dpviz.figures.still.scales import Floats
 from dpviz.figures.still.text import add, write
 
@@ -85,7 +85,9 @@ def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
         fill = str(fills[k])
         if shapes[k]:  # the pattern takes the place of the colour
             fill = f"url(#{_pattern(on, shapes[k], fill)})"
-        add(on.inside, "rect", fill=fill, opacity=opacity, **box, **border)
+        drawn = add(on.inside, "rect", fill=fill, opacity=opacity, **box, **border)
+        if on.hints:
+            hint(drawn, trace, k)
     middle = over.pixels(made.middle)
     errors(trace, on, middle, middle, colour)
     if trace.get("textposition") == "outside":

@@ -110,28 +110,39 @@ def _first(value: Any) -> Any:
     return listed[0] if listed and not isinstance(value, dict) else value
 
 
-def colour_bar(root: Element, layout: Trace, ends: tuple[float, float], right: float, ink: str, size: float, name: str) -> None:
-    """The scale of a colour axis, beside the plot.
+def colour_bar(
+    root: Element, layout: Trace, ends: tuple[float, float], sides: tuple[float, float], ink: str, size: float, name: str
+) -> None:
+    """The scale of a colour axis, beside the plot, or at the foot of the picture where it lies.
 
     Args:
         ends: pixels of the plot's top and bottom.
-        right: pixel of its right edge.
+        sides: pixels of its left and right edge.
     """
     axis: Trace = layout.get("coloraxis") or {}
     bar, stops = axis.get("colorbar") or {}, axis.get("colorscale")
     if not bar or not isinstance(stops, list | tuple) or axis.get("showscale") is False:
         return
     low, high = float(axis["cmin"]), float(axis["cmax"])
-    middle, half = sum(ends) / 2, (ends[1] - ends[0]) / 2 * float(bar.get("len", 1))
-    top, bottom, left, thick = middle - half, middle + half, right + 16, float(bar.get("thickness", 14))
-    made = add(root, "linearGradient", id=f"{name}-scale", x1=0, y1=1, x2=0, y2=0)
+    lies, thick = bar.get("orientation") == "h", float(bar.get("thickness", 14))
+    first, last = sides if lies else ends
+    middle, half = (first + last) / 2, (last - first) / 2 * float(bar.get("len", 1))
+    made = add(root, "linearGradient", id=f"{name}-scale", x1=0, y1=0 if lies else 1, x2=1 if lies else 0, y2=0)
     for share, colour in stops:
         add(made, "stop", offset=share, stop_color=colour)
-    add(root, "rect", x=left, y=top, width=thick, height=bottom - top, fill=f"url(#{name}-scale)")
+    beside = float(layout["height"]) - thick - 26 if lies else sides[1] + 16
+    place = {"x": middle - half, "y": beside} if lies else {"x": beside, "y": middle - half}
+    length = {"width": 2 * half, "height": thick} if lies else {"width": thick, "height": 2 * half}
+    add(root, "rect", **place, **length, fill=f"url(#{name}-scale)")
     values = as_list(bar.get("tickvals"))
     for value, text in zip(values, as_list(bar.get("ticktext")) or values, strict=True):
-        at = bottom - (float(value) - low) / ((high - low) or 1.0) * (bottom - top)
-        if top - 1 <= at <= bottom + 1:
-            write(root, str(text), left + thick + 5, at, size=size - 2, colour=ink, across="left")
-    title = (bar.get("title") or {}).get("text", "")
-    write(root, title, left + thick + 40, middle, size=size, colour=ink, across="left", turned=True)
+        share = (float(value) - low) / ((high - low) or 1.0)
+        if not -0.01 <= share <= 1.01:
+            continue
+        if lies:
+            write(root, str(text), middle + (2 * share - 1) * half, beside + thick + 12, size=size - 2, colour=ink)
+        else:
+            write(root, str(text), beside + thick + 5, middle - (2 * share - 1) * half, size=size - 2, colour=ink, across="left")
+    if not lies:  # one that lies has its title written by the figure
+        title = (bar.get("title") or {}).get("text", "")
+        write(root, title, beside + thick + 40, middle, size=size, colour=ink, across="left", turned=True)

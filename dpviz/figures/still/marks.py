@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,8 @@ Trace = dict[str, Any]
 
 _DASHES = {"dot": (1, 1), "dash": (3, 3), "longdash": (5, 5), "dashdot": (3, 1, 1, 1), "longdashdot": (5, 2, 1, 2)}
 _MANY = 1000  # points from which those of one look become one path
+_HINTED = 60  # the same where points have hints: so many of them still stand apart
+_VALUE = re.compile(r"%\{(x|y|customdata)(?::([^}]*))?\}")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Canvas:
         ink: colour of text.
         size: of text.
         name: begins the ids of patterns.
+        hints: whether marks say their values under the pointer.
     """
 
     inside: Element
@@ -39,6 +44,7 @@ class Canvas:
     ink: str
     size: float
     name: str
+    hints: bool = False
 
 
 def stroke(line: Trace, colour: str) -> dict[str, object]:
@@ -96,7 +102,7 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
         add(on.inside, "path", d=_path(px, py), opacity=part(trace.get("opacity")), **stroke(line, colour))
     errors(trace, on, x, y, colour)
     if "markers" in mode:
-        points(trace, on.inside, x, y, line.get("color", colour), scale)
+        points(trace, on.inside, x, y, line.get("color", colour), scale, hints=on.hints)
     if "text" in mode:
         _texts(trace, on, x, y)
 
@@ -159,7 +165,22 @@ def each(value: Any, count: int) -> list[Any]:
     return listed if not isinstance(value, str) and len(listed) == count and hasattr(value, "__len__") else [value] * count
 
 
-def points(trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, scale: Sequence[Any] | None) -> None:
+def hint(parent: Element, trace: Trace, k: int) -> None:
+    """What is said under the pointer about the k-th point or bar of a trace, as plotly's template has it."""
+    if trace.get("hoverinfo") == "skip":
+        return
+
+    def value(found: re.Match[str]) -> str:
+        return format(as_list(trace[found[1]])[k], found[2] or "")
+
+    said = _VALUE.sub(value, str(trace.get("hovertemplate") or trace.get("name") or "").partition("<extra>")[0])
+    if said:
+        add(parent, "title").text = html.unescape(said)
+
+
+def points(
+    trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, scale: Sequence[Any] | None, *, hints: bool = False
+) -> None:
     """The symbols of a trace at (x, y) pixels."""
     marker, count = trace.get("marker") or {}, len(x)
     edge = marker.get("line") or {}
@@ -174,13 +195,16 @@ def points(trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, sca
         strict=True,
     )
     together: dict[tuple[Any, ...], list[str]] = {}
+    most = _HINTED if hints else _MANY
     for k, (look, a, b) in enumerate(zip(looks, x.tolist(), y.tolist(), strict=True)):
         if not math.isnan(a + b) and look[5] > 0.02:
-            key = look if count > _MANY else (*look, k)
+            key = look if count > most else (*look, k)
             together.setdefault(key, []).append(f"M{short(a)} {short(b)}{symbols.path(look[0], round(float(look[1]) / 2, 1))}")
-    for (symbol, _, fill, edge_colour, width, opacity, *_), parts in together.items():
+    for (symbol, _, fill, edge_colour, width, opacity, *alone), parts in together.items():
         drawn = _ink(str(symbol), str(fill), edge_colour, float(width))
-        add(parent, "path", d="".join(parts), opacity=part(opacity), **drawn)
+        made = add(parent, "path", d="".join(parts), opacity=part(opacity), **drawn)
+        if hints and alone:
+            hint(made, trace, alone[0])
 
 
 def _ink(symbol: str, fill: str, edge: str | None, width: float) -> dict[str, object]:

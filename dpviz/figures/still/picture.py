@@ -1,4 +1,4 @@
-"""A figure as a static picture (SVG): for paper, and for readers without JavaScript.
+"""A figure as a static picture (SVG): for paper, for readers without JavaScript, and for pages that change at every move.
 
 It draws what the figures of dpviz use of plotly: scatter, bar and heat map traces, linear, logarithmic and categorical axes,
 shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so that the declared margins hold here too.
@@ -6,7 +6,8 @@ shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
@@ -47,14 +48,29 @@ def picture(figure: go.Figure, name: str, words: str = "") -> str:
         name: begins the ids inside, unique in the file.
         words: its alternative text.
     """
+    (made,) = pictures(figure, name, words, [WIDTH])
+    return made
+
+
+def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float], *, hints: bool = False) -> list[str]:
+    """The figure as SVG elements of several widths in pixels, of which a page shows one; see `picture`.
+
+    Args:
+        hints: whether bars and points say their values under the pointer; points of one look are one path then.
+    """
     drawn = scales.decoded(figure.to_plotly_json())
+    return [_drawn(drawn, name, words, wide, hints) for wide in widths]
+
+
+def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str:
     traces = [t for t in drawn["data"] if t.get("visible", True) is True]
     layout: Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
     font = layout.get("font") or {}
     ink, size = str(font.get("color", "#111111")), float(font.get("size", 16))
-    box = Box(float(margin["l"]), WIDTH - float(margin["r"]), float(margin["t"]), height - float(margin["b"]))
-    root = Element("svg", {"viewBox": f"0 0 {WIDTH} {short(height)}", "role": "img", "aria-label": words})
+    box = Box(float(margin["l"]), wide - float(margin["r"]), float(margin["t"]), height - float(margin["b"]))
+    root = Element("svg", {"viewBox": f"0 0 {short(wide)} {short(height)}", "role": "img", "aria-label": words})
+    root.set("style", f"background:{layout.get('paper_bgcolor', 'none')}")
     root.set("font-family", str(font.get("family", "sans-serif")))
     cut = add(root, "clipPath", id=f"{name}-cut")
     add(cut, "rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top)
@@ -62,14 +78,14 @@ def picture(figure: go.Figure, name: str, words: str = "") -> str:
     below = add(root, "g", clip_path=f"url(#{name}-cut)")
     _shapes(below, layout, axes, box, behind=True)
     for key, scale in axes.items():
-        _axis(root, below, _settings(layout, key), scale, key, axes, box, ink, size)
+        _axis(root, below, _settings(layout, key), scale, key, axes, wide, ink, size)
     inside, outside = add(root, "g", clip_path=f"url(#{name}-cut)"), add(root, "g")
-    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name))
+    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name, hints))
     _shapes(inside, layout, axes, box, behind=False)
     for note in layout.get("annotations") or ():
         _note(root, note, axes, box, ink, size)
-    legend(root, traces, layout, box.x, box.y, WIDTH, ink, size)
-    colour_bar(root, layout, (box.top, box.bottom), box.right, ink, size, name)
+    legend(root, traces, layout, box.x, box.y, wide, ink, size)
+    colour_bar(root, layout, (box.top, box.bottom), (box.left, box.right), ink, size, name)
     return tostring(root, encoding="unicode")
 
 
@@ -169,7 +185,7 @@ def _square(x: Scale, y: Scale) -> tuple[Scale, Scale]:
 
 
 def _axis(
-    root: Element, below: Element, axis: Trace, scale: Scale, key: str, axes: dict[str, Scale], box: Box, ink: str, size: float
+    root: Element, below: Element, axis: Trace, scale: Scale, key: str, axes: dict[str, Scale], wide: float, ink: str, size: float
 ) -> None:
     """Grid, tick labels and title of an axis."""
     if axis.get("visible") is False:
@@ -187,7 +203,7 @@ def _axis(
         if axis.get("showticklabels", True) is False:
             continue
         half = width(text, small) / 2
-        if across and at - half >= 0 and at + half <= WIDTH:
+        if across and at - half >= 0 and at + half <= wide:
             write(root, text, at, edge + (-7 if top else 7), size=small, colour=colour, down="bottom" if top else "top")
         elif not across:
             write(root, text, edge - 7, at, size=small, colour=colour, across="right")
@@ -205,7 +221,7 @@ def _traces(traces: list[Trace], layout: Trace, axes: dict[str, Scale], canvas: 
     for kind in ("heatmap", "bar", "scatter"):
         for key in dict.fromkeys((t.get("xaxis", "x"), t.get("yaxis", "y")) for t in traces):
             some = [t for t in _on(_on(traces, key[0]), key[1]) if t["type"].removesuffix("gl") == kind]
-            on = Canvas(canvas.inside, canvas.outside, axes[key[0]], axes[key[1]], canvas.ink, canvas.size, canvas.name)
+            on = replace(canvas, x=axes[key[0]], y=axes[key[1]])
             made = _made_bars(some, layout) if kind == "bar" and some else []
             for k, trace in enumerate(some):
                 if kind == "heatmap":

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting, line_losses_of
 from dpviz.models.problem import Problem
@@ -45,7 +45,11 @@ class Prices(TrainingValues):
 
 @dataclass(frozen=True)
 class DPAGD(ProtectsQuery):
-    """Noisy direction, noisy choice of a step length; where no length helps, the same gradient is measured better.
+    """Noisy direction, noisy choice of a step length; where none helps, shorter steps or a better measured gradient.
+
+    Lee and Kifer measure the gradient better whenever no length helps. Where the gradient is clear already, all lengths
+    were too long: that spent the budget of networks on one gradient. Then the lengths shrink instead, which costs nothing,
+    as it follows from the noisy gradient and the noisy choice alone.
 
     Every draw is paid for before it is made and nothing is drawn that the rest of the budget does not cover, so the
     data-dependent number of steps is covered by zCDP's filter (Whitehouse et al. 2023). The choice is report-noisy-max
@@ -93,6 +97,14 @@ class DPAGD(ProtectsQuery):
     )
     candidates: int = knob(10, "Step lengths", "Candidates besides 0, evenly spaced (published: 20).", low=1, high=100)
     longest: float = knob(2.0, "Longest step", "Upper end of the step lengths.", low=0.001, high=100.0, log=True)
+    shrink: float = knob(
+        0.5,
+        "Shrink",
+        "Factor on all step lengths where none helps although noise is less than half of the squared gradient "
+        "(published: 1, never).",
+        low=0.1,
+        high=1.0,
+    )
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,
         "Neighbouring",
@@ -150,7 +162,7 @@ class DPAGD(ProtectsQuery):
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams
         e, n = len(calibrations), problem.n
-        parts = seed_groups(len(streams))
+        parts = seeds_together(problem, len(streams))
         for kind in {precision(problem.setting), np.float32}:
             problem.model.prepare(problem.rows, kind)
 
@@ -185,6 +197,7 @@ class Runs:
         theta: (R, m).
         rho: (R,) budget left; `total` is what it was.
         price: (R,) budget of a gradient, rho_ng.
+        longest: (R,) upper end of the step lengths.
         alive: (R,) runs that can still pay.
         fresh: (R,) runs whose next move is a new gradient.
         updates: (R,) steps taken.
@@ -260,7 +273,8 @@ class Runs:
             return
         problem, knobs, theta = self.problem, self.knobs, self.theta[who]
         direction = self.noisy[who] / problem.n + problem.lam * theta  # the regulariser is public: added after the noise
-        direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-300)
+        length = np.linalg.norm(direction, axis=1)
+        direction /= np.maximum(length, 1e-300)[:, None]
         lengths = self.longest[who, None] * np.linspace(0, 1, knobs.candidates + 1)
         scores = np.empty(lengths.shape)
         few = max(1, _WORK // (problem.n * lengths.shape[1]))
@@ -278,7 +292,12 @@ class Runs:
         moved = index > 0
         self.theta[who] -= step[:, None] * direction
         self._after_steps(who[moved], step[moved])
-        self.measure_better(who[~moved])
+        # noise of standard deviation sigma in m coordinates has squared length m sigma^2, known beforehand; where it is less
+        # than half of the direction's, the steps are too long and a better gradient would not help [ours]
+        noise = math.sqrt(self.theta.shape[1]) * self.gradient_scale[who] / np.sqrt(self.price[who]) / problem.n
+        too_long = ~moved & (length**2 >= 2 * noise**2) & (knobs.shrink < 1)
+        self.longest[who[too_long]] *= knobs.shrink
+        self.measure_better(who[~moved & ~too_long])
 
     def _after_steps(self, who: np.ndarray, step: Floats) -> None:
         self.fresh[who] = True

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
-from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -25,7 +25,7 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -156,18 +156,30 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         return 4 * budget.epsilon**2 / (gaussian_mu(budget) ** 2 * math.log(1 / budget.delta))
 
     def fit(self, training: Training) -> Fit:
-        problem, parts = training.problem, seed_groups(len(training.streams))
+        problem, parts = training.problem, seeds_together(training.problem, len(training.streams))
         problem.model.prepare(problem.rows, precision(problem.setting))
+        alike = self._alike(training)
+        if alike:
+            parts = [slice(0, 1)]
 
         def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
             return self._train(training, parts[g], tick)
 
         trained = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
         theta, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
+        if alike:
+            theta = np.repeat(theta, len(training.streams), axis=1)
         visits = np.full((1, 1, problem.n), float(self.step_count(problem.setting)))
         if not training.record:
             return Fit(theta, NoiseRecord(self.noise_enters, visits=visits))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, gradient_energy=energy, clipped=clipped))
+
+    @staticmethod
+    def _alike(training: Training) -> bool:
+        """Whether all seeds train the same model: there is no noise, each step uses all rows, and all start at one point."""
+        if training.record or training.scales.any():
+            return False
+        return not np.ptp(training.problem.model.initial(training.problem.m, training.streams), axis=0).any()
 
     def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
         """(E, S', m) parameters, (E, S', n) sums of the rows' squared clipped gradient norms, and shares of clipped gradients.
@@ -181,7 +193,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         lengths = np.repeat(training.step_lengths, s)[:, None]
         steps = self.step_count(problem.setting)
-        energy, kind = np.zeros((e * s, n if record else 0), np.float32), precision(problem.setting)
+        energy, kind = np.zeros((n if record else 0, e * s), np.float32).T, precision(problem.setting)
 
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
@@ -167,7 +167,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
     def fit(self, training: Training) -> Fit:
-        problem, record, parts = training.problem, training.record, seed_groups(len(training.streams))
+        problem, record, parts = training.problem, training.record, seeds_together(training.problem, len(training.streams))
         steps = self.step_count(problem.setting)
         problem.model.prepare(problem.rows, precision(problem.setting))
 
@@ -263,9 +263,10 @@ class _Filter:
     def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
         """`slack` is the share of B by which rounding may exceed it; B pays for all gradients of `free` steps."""
         self.budget = budget
-        self.demand = np.zeros((replicas, n))
-        self.visits: NDArray[np.int32] = np.zeros((replicas, n if record else 0), np.int32)
-        self.spent = np.zeros((replicas, n if record else 0)) if leave else self.demand
+        # a row's replicas lie together in memory, as they do in the lengths that `Model.sum_gradient` hands over
+        self.demand = np.zeros((n, replicas)).T
+        self.visits: NDArray[np.int32] = np.zeros((n if record else 0, replicas), np.int32).T
+        self.spent = np.zeros((n if record else 0, replicas)).T if leave else self.demand
         self._leave, self._record, self._slack, self._free = leave, record, slack, free
         self._active = np.zeros(replicas)
 
@@ -284,7 +285,10 @@ class _Filter:
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
             demand += np.minimum(cost, left)
         active = weights > 0
-        self._active += cost.shape[1] if active.size == 1 else count(active)
+        if active.size == 1:
+            self._active += cost.shape[1]
+        else:  # weights of 0 and 1 are added faster than truth values are counted, and as exactly
+            self._active += weights.sum(axis=1) if self._leave else count(active)
         if self._record:
             self.visits[:, block] += active
             if self._leave:

@@ -5,6 +5,7 @@ A reader of DP-SGD, DP-LSSGD or Bassily SGD needs this file, theirs and `base.py
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Batches, generator, poisson_batches, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams, seed_groups
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
@@ -27,6 +28,7 @@ from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.base import Rule
+from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
@@ -44,6 +46,7 @@ ROUNDING: Words = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )
+MOST_IN_STEP = 64  # replicas trained in step: their margins in a block of rows stay in the processor's cache
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
 FULL_ROUNDING: Words = (
     "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
@@ -93,7 +96,7 @@ class ClipCount:
 
     def __init__(self, setting: Setting, clip_norm: float, replicas: int) -> None:
         self.possible = clip_norm * (1 + 1e-9) < setting.G
-        self.count = np.zeros((replicas, setting.n if self.possible else 0), np.int32)
+        self.count = np.zeros((setting.n if self.possible else 0, replicas), np.int32).T
         self._from = clip_norm * (1 - 1e-5)  # a shortened gradient has the clip norm's length up to rounding in single precision
 
     def see(self, rows: slice | NDArray[np.integer], norms: NDArray[np.floating]) -> None:
@@ -131,6 +134,39 @@ class ClipCount:
             return np.asarray(times / np.where(taken > 0, taken, np.nan), np.float32)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of clipped gradients over mini-batches.
+
+    Attributes:
+        precision: of a seed's own products.
+        together: trains seeds in step; None where each seed's batch is gathered.
+        clips: counts of each seed's clipped gradients; empty where nothing is recorded.
+    """
+
+    problem: Problem
+    clip_norm: float
+    precision: type[np.floating]
+    together: ManyBatches | None
+    clips: list[ClipCount]
+
+    def of(self, theta: Floats, batches: list[NDArray[np.intp]], group: slice) -> Floats:
+        """(S, E, m) sums over the batch of each seed of the group, at its parameters theta, (S, E, m)."""
+        rows, clips = self.problem.rows, self.clips[group]
+        if self.together is not None:
+            seen = clips if clips and clips[0].possible else []
+            norms: list[list[NDArray[np.float32]]] = [[] for _ in seen]
+            total = self.together.sums(theta, rows, batches, self.clip_norm, norms if seen else None)
+            for count, index, parts in zip(seen, batches, norms, strict=False):
+                count.see(index, np.concatenate(parts, axis=1))
+            return total
+        index = batches[0]
+        batch = rows if len(index) == len(rows) else rows.batch(index)
+        at: Floats = theta[0].astype(self.precision, copy=False)
+        rule = clips[0].of_batch(np.arange(len(rows)) if batch is rows else index) if clips else None
+        return self.problem.model.sum_gradient(at, batch, clip_norm=self.clip_norm, rule=rule)[None]
+
+
 def train(
     training: Training, plan: Plan, path: Floats | None = None
 ) -> tuple[Floats, NDArray[np.int32] | None, NDArray[np.float32] | None]:
@@ -139,50 +175,65 @@ def train(
     `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
 
     The replicas of a seed share batches and standard draws, so each batch is gathered once and multiplied with the
-    parameters of all budgets. Products of small batches run in single precision; parameters, noise and updates stay in
-    double.
+    parameters of all budgets; or all rows are multiplied with the replicas of many seeds, which are trained in step, where
+    that is faster. Products of small batches run in single precision; parameters, noise and updates stay in double.
     """
     problem, streams, scale = training.problem, training.streams, training.scales
     n, m, e = problem.n, problem.m, len(scale)
     lengths = np.broadcast_to(plan.lengths, (e, plan.steps))
     visits = np.zeros((1, len(streams), n), np.int32) if training.record else None
     clips = [ClipCount(problem.setting, plan.clip_norm, e) for _ in streams] if training.record else []
-    rows = problem.rows
-    everyone = np.arange(n)
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
-    problem.model.prepare(rows, precision)
+    problem.model.prepare(problem.rows, precision)
+    groups = _groups(len(streams), e) if precision is np.float32 else []
+    together = problem.model.many_batches
+    if together is None or not groups or not together.pays(problem.rows, plan.divisor.mean() / n, groups[0].stop, e):
+        together, groups = None, [slice(s, s + 1) for s in range(len(streams))]
 
-    def work(s: int, tick: Monitor) -> Floats:
-        sampling, noise = (generator(part) for part in substreams(streams[s], 2))
-        batches = plan.batches(sampling)
-        theta = np.repeat(problem.model.initial(m, streams[s : s + 1]), e, axis=0)
+    sums = _Sums(problem, plan.clip_norm, precision, together, clips)
+
+    def work(g: int, tick: Monitor) -> Floats:
+        group = groups[g]
+        seeds = range(len(streams))[group]
+        parts = [[generator(part) for part in substreams(streams[s], 2)] for s in seeds]
+        draws = [plan.batches(sampling) for sampling, _ in parts]
+        theta = np.repeat(problem.model.initial(m, streams[group])[:, None], e, axis=1)
         total = np.zeros_like(theta)
         for t in range(plan.steps):
             tick(t / plan.steps)
-            if path is not None and s < path.shape[1]:
-                path[:, s, t] = theta
-            index = batches(t)
-            batch = rows if len(index) == n else rows.batch(index)
-            at: Floats = theta.astype(precision, copy=False)
-            rule = clips[s].of_batch(everyone if batch is rows else index) if clips else None
-            gradient = problem.model.sum_gradient(at, batch, clip_norm=plan.clip_norm, rule=rule) / plan.divisor[t]
-            draw = plan.draw(noise, m)
+            if path is not None:
+                path[:, group, t] = theta[: max(0, path.shape[1] - group.start)].transpose(1, 0, 2)
+            batches = [draw(t) for draw in draws]
+            gradient = sums.of(theta, batches, group) / plan.divisor[t]
+            draw = np.stack([plan.draw(noise, m) for _, noise in parts])[:, None]
             direction = gradient + (plan.noise_factor[t] * scale)[:, None] * draw + problem.lam * theta
-            theta -= lengths[:, t, None] * (direction if plan.smooth is None else plan.smooth(direction))
+            if plan.smooth is not None:
+                direction = plan.smooth(direction.reshape(-1, m)).reshape(theta.shape)
+            theta -= lengths[:, t, None] * direction
             if plan.radius < np.inf:
-                theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=1), plan.radius)[:, None]
+                theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=2, keepdims=True), plan.radius)
             if t >= plan.steps - plan.averaged:
                 total += theta
             if visits is not None:
-                visits[0, s, index] += 1
+                for s, index in zip(seeds, batches, strict=True):
+                    visits[0, s, index] += 1
         return total / plan.averaged
 
     heavy = plan.divisor.mean() * e * m >= THREADS_FROM
-    trained = map_streams(work, len(streams), training.monitor, parallel=bool(heavy))
+    trained = np.concatenate(map_streams(work, len(groups), training.monitor, parallel=bool(heavy)))
+    theta = np.ascontiguousarray(trained.transpose(1, 0, 2))
     if visits is None:
-        return np.stack(trained, axis=1), None, None
+        return theta, None, None
     shares = [count.share(np.broadcast_to(visits[:, s], (e, n))) for s, count in enumerate(clips)]
-    return np.stack(trained, axis=1), visits, np.stack(shares, axis=1)
+    return theta, visits, np.stack(shares, axis=1)
+
+
+def _groups(seeds: int, budgets: int) -> list[slice]:
+    """Seeds that are trained in step, in groups of about equal size and an even number of groups, the largest first."""
+    count = -(-seeds * budgets // MOST_IN_STEP)
+    count = min(seeds, count + count % 2 if count > 1 else 1)
+    ends = [-(-seeds * k // count) for k in range(count + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
@@ -383,6 +434,12 @@ class EqualSteps(PoissonSGD):
 def precision(setting: Setting) -> type[np.floating]:
     """In which precision gradients over all rows are summed, from public facts."""
     return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
+
+
+def seeds_together(problem: Problem, seeds: int) -> list[slice]:
+    """Seeds whose gradients over all rows are computed together."""
+    # BLAS rounds by the number of replicas in a product; products without zeros add up each replica for itself
+    return seed_groups(seeds, same_bits=problem.rows.sparse and problem.setting.linear)
 
 
 def rounding(setting: Setting) -> tuple[Words, ...]:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import THREADS_FROM, map_streams
@@ -37,6 +36,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
+_TOGETHER = 2  # seeds trained in one computation
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
@@ -170,39 +170,45 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
         start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
-        step = training.step_lengths[:, None]
         steps = self.step_count(problem.setting)
         # what all seeds share is made before the workers start, so that they do not make it twice
         noisy.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
+        # seeds in pairs, so that the rows without noise, which they share, are read for both
+        parts = [slice(s, min(s + _TOGETHER, len(streams))) for s in range(0, len(streams), _TOGETHER)]
 
-        def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
-            draws = self._draws(problem, streams[s])  # Algorithm 1, lines 2 to 4
-            current = np.repeat(start[s : s + 1], len(sigma), axis=0)
+        def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
+            own, d = self._draw_shape(problem)
+            draws = np.empty((len(streams[parts[g]]), own, d), np.float32)
+            for stream, draw in zip(streams[parts[g]], draws, strict=True):
+                noisy.prepared(problem.rows, row_draws(stream, own, d, out=draw))  # Algorithm 1, lines 2 to 4
+            scale, step = (np.tile(each, len(draws)) for each in (sigma, training.step_lengths))
+            current = np.repeat(start[parts[g]], len(sigma), axis=0)
             for t in range(steps):
                 tick(t / steps)
                 # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
-                gradient = noisy.noisy_gradient(current, problem.rows, draws, sigma) / n
-                current -= step * (gradient + problem.lam * current)
-            return current, np.sqrt(np.einsum("ij,ij->i", draws, draws))
+                gradient = noisy.noisy_gradient(current, problem.rows, draws, scale) / n
+                current -= step[:, None] * (gradient + problem.lam * current)
+            return current.reshape(len(draws), len(sigma), -1), np.sqrt(np.einsum("sij,sij->si", draws, draws))
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
-        trained, lengths = zip(*map_streams(work, len(streams), training.monitor, parallel=heavy, most=AT_ONCE), strict=True)
-        theta = np.stack(trained, axis=1)
+        most = AT_ONCE // _TOGETHER
+        trained, lengths = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
+        theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         visits = np.full((1, 1, n), float(steps))
         return Fit(
             theta,
-            once_record(self.noise_enters, sigma, n, visits, np.array(lengths))
+            once_record(self.noise_enters, sigma, n, visits, np.concatenate(lengths))
             if training.record
             else NoiseRecord(self.noise_enters),
         )
 
-    def _draws(self, problem: Problem, stream: np.random.SeedSequence) -> NDArray[np.float32]:
+    def _draw_shape(self, problem: Problem) -> tuple[int, int]:
         n, d = problem.rows.X.shape
-        return row_draws(stream, n if self.sharing == "per-record" else 1, d)
+        return (n if self.sharing == "per-record" else 1), d
 
     @classmethod
     def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
         return opposed_pair(model, setting)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
-        return problem.rows.X + calibration.noise_scale * self._draws(problem, stream)
+        return problem.rows.X + calibration.noise_scale * row_draws(stream, *self._draw_shape(problem))

@@ -31,15 +31,17 @@ def steps_knob(what: Words, automatic: Words) -> Any:
     return knob(0, "Steps", help, low=1, high=10_000, log=True, automatic=automatic)
 
 
-def step_size_knob() -> Any:
+BY_NOISE: Words = f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature"
+
+
+def step_size_knob(automatic: Words = BY_NOISE) -> Any:
     """Length of a step on perturbed rows; 0 stands for the rule of `rules.step_size` on their larger curvature."""
-    automatic: Words = f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature"
     return knob(0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=automatic)
 
 
-def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:
-    """(n, d) standard normal draws of one replica, one row per training row."""
-    return generator(stream).standard_normal((n, d), dtype=np.float32)
+def row_draws(stream: np.random.SeedSequence, n: int, d: int, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+    """(n, d) standard normal draws of one replica, one row per training row; written to `out` where that is given."""
+    return generator(stream).standard_normal((n, d), dtype=np.float32, out=out)
 
 
 def same_label_facts(sigma: float, delta: float) -> dict[str, float]:
@@ -95,7 +97,7 @@ def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floa
     )
 
 
-def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, size: int, *, shortest: float = 0.01) -> float:
+def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, size: int) -> float:
     """Step size in units of 1/L on rows with noise N(0, sigma^2 I), by the rule that balances noise and training.
 
     The largest eigenvalue of the mean of z z' over `size` rows of noise is near sigma^2 (1 + sqrt(d/size))^2
@@ -104,8 +106,7 @@ def noisy_rows_step(setting: Setting, steps: int, sigma: float, spread: float, s
     Args:
         spread: what the noise of the rows is on a step's mean gradient, per coordinate, for a slope of 1.
         size: rows in a step.
-        shortest: smallest value of the knob.
     """
     slope = min(1.0, setting.G)
     steeper = 1 + sigma**2 * (1 + math.sqrt(setting.d / size)) ** 2
-    return rules.step_size(setting, steps, slope * spread, shortest=shortest, steeper=steeper)
+    return rules.step_size(setting, steps, slope * spread, steeper=steeper)

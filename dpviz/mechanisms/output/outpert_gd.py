@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import ROUNDING, check_finite, lengths_of, proved_by_gaussian, release
+from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
@@ -158,10 +158,10 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
 
     def fit(self, training: Training) -> Fit:
         problem, steps = training.problem, np.array([c.values(StepCount).steps for c in training.calibrations])
-        # shorter trainings are the beginnings of the longest: they stand still after their last step
-        own: Floats = np.where(np.arange(steps.max()) < steps[:, None], self._step(problem.setting), 0.0)
-        lengths, apart = lengths_of(own)
-        centre = minibatch_descent(problem, lengths, 1, monitor=training.monitor)[..., 0, :]
+        lengths = np.full(steps.max(), self._step(problem.setting))
+        ends = minibatch_descent(problem, lengths, 1, stops=steps.tolist(), monitor=training.monitor)[:, 0]
+        apart = bool((steps != steps[0]).any())
+        centre = ends if apart else ends[0]
         visits = np.broadcast_to(steps[:, None, None].astype(float), (len(steps), 1, problem.n))
         return release(training, centre, NoiseRecord(self.noise_enters, visits=visits), apart=apart)
 

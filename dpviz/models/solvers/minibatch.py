@@ -8,15 +8,18 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.models.problem import Problem
 
 Floats = NDArray[np.float64]
 
 _CHUNK_BYTES = 1 << 26  # permuted copies of the rows held at once
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
+_SPARSE_BLOCK_ROWS = 8192  # the same for rows without their zeros
 _REPORT_SECONDS = 0.1
 
 
@@ -32,6 +35,7 @@ def minibatch_descent(
     orders: NDArray[np.intp] | None = None,
     *,
     average_every: int = 0,
+    stops: Sequence[int] = (),
     monitor: Monitor = silent,
 ) -> Floats:
     """Passes over fixed, balanced batches from 0: w <- w - eta (mean data gradient of the batch + lam w).
@@ -45,27 +49,29 @@ def minibatch_descent(
         orders: (S, n) order of the rows per replica; None is one replica with the rows as they stand.
         average_every: epochs after which the iterate becomes the mean of the iterates since the last averaging
             (Chen 2019, Algorithm 3, line 13); 0 for never.
+        stops: with (T m,) lengths, E numbers of updates after each of which a training ends: the shorter ones are the beginnings
+            of the longest, so that all are one training.
 
     Returns:
         (S, m) parameters, or (E, S, m).
     """
     lengths = np.atleast_2d(steps)
-    signed, count = problem.rows.signed, 1 if orders is None else len(orders)
-    size = max(1, _CHUNK_BYTES // signed.nbytes)
-    out = np.empty((len(lengths), count, problem.m))
-    for start in range(0, count, size):
-        part = slice(start, min(start + size, count))
-        rows = signed[None] if orders is None else signed[orders[part]]
+    count, whole = 1 if orders is None else len(orders), problem.rows.signed_part(np.float64, slice(0, problem.n))
+    signed: Floats | csr_array = problem.rows.signed if whole is None else whole.rows
+    bytes_each = problem.rows.signed.nbytes if whole is None else 12 * whole.rows.nnz
+    size = max(1, _CHUNK_BYTES // bytes_each) if whole is None else 1
 
-        def report(share: float, start: int = start, length: int = part.stop - start) -> None:
-            monitor((start + share * length) / count)
+    def work(g: int, tick: Monitor) -> Floats:
+        part = slice(g * size, min((g + 1) * size, count))
+        if part.stop - part.start > 1 and orders is not None:
+            return _train_many(problem, problem.rows.signed[orders[part]], lengths, batches, average_every, tick)
+        rows = signed if orders is None else signed[orders[part.start]]
+        return _train(problem, rows, lengths, batches, average_every, stops, tick)[:, None]
 
-        if len(rows) == 1:
-            out[:, start] = _train(problem, rows[0], lengths, batches, average_every, report)
-        else:
-            out[:, part] = _train_many(problem, rows, lengths, batches, average_every, report)
+    heavy = problem.n // batches * problem.m * len(lengths) >= THREADS_FROM and bytes_each <= _CHUNK_BYTES
+    out = np.concatenate(map_streams(work, -(-count // size), monitor, parallel=heavy), axis=1)
     monitor(1.0)
-    return out if steps.ndim == 2 else out[0]
+    return out if steps.ndim == 2 or stops else out[0]
 
 
 def _bounds(n: int, batches: int) -> list[int]:
@@ -73,19 +79,29 @@ def _bounds(n: int, batches: int) -> list[int]:
     return [k * small + min(k, larger) for k in range(batches + 1)]
 
 
-def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
+def _train(
+    problem: Problem,
+    rows: Floats | csr_array,
+    steps: Floats,
+    batches: int,
+    average_every: int,
+    stops: Sequence[int],
+    monitor: Monitor,
+) -> Floats:
     """(E, m) one order of the rows: two products an update."""
     slope_inplace = problem.model.loss.slope_inplace
-    bounds, window = _bounds(len(rows), batches), average_every * batches
+    bounds, window = _bounds(problem.n, batches), average_every * batches
+    most = _BLOCK_ROWS if isinstance(rows, np.ndarray) else _SPARSE_BLOCK_ROWS
+    blocks = [[rows[k : min(k + most, b)] for k in range(a, b, most)] for a, b in itertools.pairwise(bounds)]
     parts = [
-        ([rows[k : min(k + _BLOCK_ROWS, b)] for k in range(a, b, _BLOCK_ROWS)], b - a) for a, b in itertools.pairwise(bounds)
+        ([(block, block.T) for block in batch], float(b - a))
+        for batch, (a, b) in zip(blocks, itertools.pairwise(bounds), strict=True)
     ]
+    ends: dict[int, Floats] = {}
     w, total, last = np.zeros((problem.m, len(steps))), np.zeros((problem.m, len(steps))), time.monotonic()
     for t, eta in enumerate(steps.T):
         batch, size = parts[t % batches]
-        gradient = batch[0].T @ slope_inplace(batch[0] @ w)
-        for block in batch[1:]:
-            gradient += block.T @ slope_inplace(block @ w)
+        gradient = sum(turned @ slope_inplace(block @ w) for block, turned in batch)
         gradient *= eta / size
         w *= 1 - eta * problem.lam
         w -= gradient
@@ -93,10 +109,12 @@ def _train(problem: Problem, rows: Floats, steps: Floats, batches: int, average_
             total += w
             if (t + 1) % window == 0:
                 w, total = total / window, np.zeros_like(total)
+        if t + 1 in stops:
+            ends[t + 1] = w[:, 0].copy()
         if time.monotonic() - last > _REPORT_SECONDS:
             monitor(t / steps.shape[1])
             last = time.monotonic()
-    return w.T
+    return np.array([ends[stop] for stop in stops]) if stops else w.T
 
 
 def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:

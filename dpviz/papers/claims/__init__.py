@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor, silent
@@ -69,5 +69,8 @@ def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = s
     chosen = list_claims()[one_of("claim", claim, list_claims())]
     seed = whole("seed", seed, 0, 2**32 - 1)
     begun = time.perf_counter()
-    verdict = chosen.test(Context(full=full, seed=seed, monitor=monitor))
+    context = Context(full=full, seed=seed, monitor=monitor)
+    verdict = chosen.test(context)
+    if context.trained_on:
+        verdict = replace(verdict, numbers=(("Trained on", ", ".join(context.trained_on)), *verdict.numbers))
     return Finding(chosen, verdict, command(claim, full, seed), full, seed, time.perf_counter() - begun, engine_version())

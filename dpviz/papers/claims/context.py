@@ -85,12 +85,14 @@ class Context:
         seed: of all randomness.
         monitor: told of progress; raises to cancel.
         swaps: mechanism id -> what stands in for it, and hook name -> function; tests of the tests plant alternatives.
+        trained_on: names of the datasets that the test has asked for so far, in order; its parts share it.
     """
 
     full: bool = False
     seed: int = 0
     monitor: Monitor = silent
     swaps: Mapping[str, Any] = field(default_factory=dict)
+    trained_on: list[str] = field(default_factory=list, compare=False)
 
     def choose(self, usual: Any, full: Any) -> Any:
         """One of the two, by `full`."""
@@ -119,6 +121,8 @@ class Context:
 
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""
+        if dataset not in self.trained_on:
+            self.trained_on.append(dataset)
         spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam)
         return setup_for(spec), resolve(spec).budget.delta
 

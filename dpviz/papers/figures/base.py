@@ -6,7 +6,6 @@ The papers themselves are in `dpviz.papers.sources`.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,10 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets import canonical_name, rows_of
+from dpviz.datasets import rows_of
 from dpviz.datasets.base import train_size
-from dpviz.experiments.cells import Cell
-from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Knob
 from dpviz.models import MODELS, get_model
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
@@ -36,8 +34,6 @@ FIRST_MANY = 4
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
-#: of the figure of times; five are the fewest that give an interval of a median
-TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -140,32 +136,33 @@ class Figure:
 
 @dataclass(frozen=True)
 class Times:
-    """A figure of processing times over the number of rows; fields as in `Figure`."""
+    """A figure of processing times over the number of rows; fields as in `Figure`.
+
+    Attributes:
+        dataset: the paper's set, of which random rows are taken.
+        instead: what is taken where that is not on this machine.
+        rows: how many.
+    """
 
     paper: str
     number: str
     section: str
+    dataset: str
+    instead: str
     rows: tuple[int, ...]
+    delta: float
     methods: Mapping[str, Mapping[str, Any]]
     names: Mapping[str, str]
     given: tuple[str, ...]
     differs: tuple[str, ...]
     statements: tuple[Statement, ...]
+    epsilon: float = 1.0
+    lam: float = 1e-3
 
     @property
     def source(self) -> Paper:
         """The paper."""
         return PAPERS[self.paper]
-
-    def cells(self) -> list[Cell]:
-        """Trainings of every method that there is at every size, small sizes first, in turns A B A B."""
-        made = []
-        able = {mechanism: knobs for mechanism, knobs in self.methods.items() if mechanism in list_mechanisms()}
-        for n, turn in itertools.product(self.rows, range(TURNS)):
-            for mechanism, knobs in able.items():
-                spec = RunSpec(canonical_name("census", n), mechanism=mechanism, seeds=TURNS, params=_knobs(knobs, train_size(n)))
-                made.append(Cell(spec, (spec.epsilon,), range(turn, turn + 1)))
-        return made
 
 
 @dataclass(frozen=True)
@@ -234,7 +231,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
     elif delta >= 1 / n:
         delta = None
-    chosen = {name: _knobs(knobs, n) for name, knobs in figure.methods.items() if name in able}
+    chosen = {name: with_rows(knobs, n) for name, knobs in figure.methods.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -256,10 +253,14 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     for name, params in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
             if knob in params:
-                rows.append((figure.names[name], str(declared.label), str(params[knob]), GIVEN))
+                rows.append((figure.names[name], str(declared.label), _in_words(declared, params[knob]), GIVEN))
             elif declared.automatic:
                 rows.append((figure.names[name], str(declared.label), str(declared.automatic), SILENT))
     return rows
+
+
+def _in_words(declared: Knob, value: object) -> str:
+    return declared.in_words(value) if isinstance(value, bool) else str(value)
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
@@ -268,7 +269,8 @@ def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
     return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
 
 
-def _knobs(knobs: Mapping[str, Any], n: int) -> dict[str, Any]:
+def with_rows(knobs: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Knobs for n training rows: "1/sqrt(n)" is replaced by its value."""
     return {name: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value for name, value in knobs.items()}
 
 

@@ -40,7 +40,14 @@ def _large(*, small: bool = False) -> dict[str, Panel]:
     return out
 
 
-_DBDP_METHODS: dict[str, dict[str, Any]] = {"dbdp": {}, "dbdp-pi": {}, "dp-sgd": {}, "bolt-on-psgd": {}, "dp-lssgd": {}}
+# Algorithm 1 releases the last iterate
+_DBDP_METHODS: dict[str, dict[str, Any]] = {
+    "dbdp": {"average": False},
+    "dbdp-pi": {},
+    "dp-sgd": {},
+    "bolt-on-psgd": {},
+    "dp-lssgd": {},
+}
 _DBDP_NAMES = {
     "dbdp": "DBDP-ERM",
     "dbdp-pi": "performance improving DBDP-ERM",

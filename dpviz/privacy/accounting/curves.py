@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
@@ -9,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, log_delta
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, only_step
+from dpviz.privacy.accounting.gaussian import total_variation
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.budget import Neighbouring
@@ -16,6 +19,8 @@ from dpviz.privacy.budget import Neighbouring
 Floats = NDArray[np.float64]
 
 _REAL_ORDERS = 1 + np.geomspace(0.05, 1000, 241)
+_NEAR_ZERO = 1e-5  # an epsilon at which (epsilon, delta(epsilon)) says of even guesses what delta(0) does, to 3e-6
+_LOW_RATE = 2e-3
 
 
 def renyi(event: Event) -> tuple[Floats, Floats, Neighbouring]:
@@ -63,6 +68,25 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
     return float(orders[k]), float(values[k])
 
 
+def advantage(event: Event) -> float:
+    """The most by which detections can exceed false alarms, in [0, 1], by the tightest proof under replace-one.
+
+    A total variation distance: exact for one sensitivity and full batches. Otherwise that of (epsilon, delta(epsilon)) at
+    an epsilon near 0, (e^eps - 1 + 2 delta)/(e^eps + 1) (Kairouz, Oh, Viswanath 2015, Theorem 2.1): one delta instead of
+    the many of `detections`, whose curve has its largest distance there.
+    """
+    step = only_step(event)
+    if isinstance(step.event, Gaussian) and step.sampling == "full":
+        return total_variation(step.mu)
+
+    def by(e: float) -> float:
+        return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, tightest(event), e)) / (1 + math.exp(e)))
+
+    most = by(_NEAR_ZERO)
+    # at low rates PLD is loose near 0, and a larger epsilon says more
+    return min(most, by(most / 4)) if step.rate < _LOW_RATE else most
+
+
 def detections(event: Event, false_alarms: Floats) -> Floats:
     """The most that any attacker can detect at each rate of false alarms, 1 - f, by the tightest proof under replace-one.
 
@@ -74,7 +98,7 @@ def detections(event: Event, false_alarms: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return ndtr(ndtri(a) + step.mu)
     top = max(epsilon(event, method, 1e-9), 1e-3)
-    grid = np.geomspace(top * 1e-3, top, 49)
+    grid = np.append(_NEAR_ZERO, np.geomspace(top * 1e-3, top, 49))
     deltas = np.exp([log_delta(event, method, float(e)) for e in grid])
     missed = np.zeros_like(a)
     for e, d in zip(grid, deltas, strict=True):

@@ -94,7 +94,11 @@ def _composed(
     inside += steps * math.sqrt(size) * 2e-16  # rounding of the FFT
     # what the FFT wraps round only adds; what lies above the window is bounded (Chernoff) and added
     end = h * (start + size)
-    exponent = steps * math.log(float(mass @ np.exp(rate * h * (index - index[-1])))) + rate * (steps * h * index[-1] - end)
+    powers = rate * h * (index - index[-1])
+    moment = float(mass @ np.exp(powers))
+    # with few large losses all but the last powers may underflow
+    log_moment = math.log(moment) if moment > 1e-200 else float(logsumexp(powers, b=mass))
+    exponent = steps * log_moment + rate * (steps * h * index[-1] - end)
     outside = math.exp(min(exponent, 0.0) - theta * max(end - epsilon, 0.0))
     result = steps * log_scale - theta * epsilon + math.log(inside + outside)
     return min(0.0, float(np.logaddexp(result, math.log(steps) + lost))), falls / inside, blur

@@ -179,7 +179,8 @@ class Attack:
 def attack(event: Event, delta: float) -> Attack:
     """The trade-off between false alarms and detections that no attacker can beat."""
     budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget)])
+    most = curves.advantage(event)
+    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget), (1 - most) / 2])
     detections = curves.detections(event, alarms)
     table = pd.DataFrame(
         {"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
@@ -189,7 +190,7 @@ def attack(event: Event, delta: float) -> Attack:
         table,
         budget,
         (float(alarms[k]), float(detections[k])),
-        float(0.5 + (detections[k] - alarms[k]) / 2),
+        0.5 + most / 2,
         attack_accuracy(budget),
     )
 

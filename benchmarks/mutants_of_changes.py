@@ -1,0 +1,156 @@
+"""Plants mistakes in the functions that were just changed, and fails where no test notices one: a bounded step of the gate.
+
+    python -m benchmarks.mutants_of_changes                    at most 40 mutants and 150 seconds
+    python -m benchmarks.mutants_of_changes --since COMMIT     functions that differ from that commit
+
+Without --since it is the last commit that HEAD~1, main and origin/main have in common. A function counts as changed where its
+code differs, not its comments or its place. What the limits leave out is said and is no failure: a slow machine tries fewer
+mutants. So is what cannot be tried at all: no history in a shallow clone, or no mutmut. A mutant of a changed line that survives
+fails the step unless `equivalent_mutants.txt` says why it changes nothing; survivors on other lines of a changed function are
+older than the change, and are shown. `python -m benchmarks.mutants` tries whole modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import mutants
+from benchmarks.mutants import ROOT, Mutant
+
+
+def functions(source: str) -> dict[str, str]:
+    """The code of every function of a module and method of its classes, by "function" or "Class.method".
+
+    Functions inside a function belong to it. Decorators, comments, docstrings and white space are left out.
+    """
+    found = {}
+
+    def look(body: list[ast.stmt], above: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                look(node.body, f"{above}{node.name}.")
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                documented = ast.get_docstring(node) is not None
+                code = ast.Module(node.body[documented:], [])
+                found[above + node.name] = f"{ast.dump(node.args)} {ast.dump(code)}"
+
+    look(ast.parse(source).body, "")
+    return found
+
+
+def changed_functions(before: str, after: str) -> list[str]:
+    """Names of functions of a module that are new or whose code differs; `before` is "" for a new module."""
+    old = functions(before)
+    return [name for name, code in functions(after).items() if old.get(name) != code]
+
+
+def git(*arguments: str) -> str | None:
+    """What git says; None where it fails or is not there."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def base() -> str | None:
+    """The last commit that HEAD~1, main and origin/main have in common; None without history."""
+    names = ("HEAD~1", "main", "origin/main")
+    there = [name for name in names if git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") is not None]
+    if "HEAD~1" not in there:
+        return None
+    found = git("merge-base", "--octopus", *there)
+    return None if found is None else found.strip()
+
+
+def changes(since: str) -> dict[str, list[str]]:
+    """Privacy-critical modules -> names of their functions that differ from a commit."""
+    found = {}
+    for module in mutants.critical(mutants.changed(since)):
+        names = changed_functions(git("show", f"{since}:{module}") or "", (ROOT / module).read_text(encoding="utf-8"))
+        if names:
+            found[module] = names
+    return found
+
+
+def added_lines(since: str, modules: Iterable[str]) -> set[str]:
+    """Lines of modules that a commit does not have, without their indentation."""
+    said = (git("diff", "--unified=0", since, "--", *modules) or "").splitlines()
+    return {line[1:].strip() for line in said if line[:1] == "+" and line[:3] != "+++"} - {""}
+
+
+def on_changed_line(mutant: Mutant, added: set[str]) -> bool:
+    """Whether a mutant changes a line that is new."""
+    return any(line[1:].strip() in added for line in mutant.change if line[:1] == "-")
+
+
+def try_changes(found: dict[str, list[str]], most: int, seconds: float, children: int) -> tuple[list[Mutant], list[str]]:
+    """(mutants that were tried, what the limits left out in words)."""
+    tried, left_out, end = list[Mutant](), list[str](), time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for k, (module, names) in enumerate(found.items()):
+            # what is left is shared by the modules that are left
+            sample = (most - len(tried)) // (len(found) - k)
+            left = (end - time.monotonic()) / (len(found) - k)
+            if sample < 1 or left < 1:
+                left_out.append(f"{module}: all mutants of {', '.join(names)}")
+                continue
+            prefix = module.removesuffix(".py").replace("/", ".")
+            only = tuple(f"{prefix}.{name}" for name in names)
+            try:
+                made = mutants.run(module, children, Path(folder), sample, only=only, seconds=left)
+            except subprocess.CalledProcessError as error:  # its tests fail without a mutant, which is the other steps' to say
+                left_out.append(f"{module}: {error}")
+                continue
+            made = [m for m in made if m.function in only]
+            done = [m for m in made if m.outcome not in mutants.NOT_TRIED]
+            tried += done
+            if len(done) < len(made):
+                left_out.append(f"{module}: {len(made) - len(done)} of {len(made)} mutants of {', '.join(names)}")
+    return tried, left_out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--since", metavar="COMMIT", help="functions that differ from it")
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="mutants that are tried (default: 40)")
+    parser.add_argument("--seconds", type=float, default=150.0, help="when to stop (default: 150)")
+    parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
+    options = parser.parse_args()
+    since = options.since or base()
+    if since is None:
+        print("Mutants of what changed: skipped, for there is no earlier commit here (a shallow clone, or no git).")
+        return 0
+    if importlib.util.find_spec("mutmut") is None:
+        print("Mutants of what changed: skipped, for mutmut is not installed: pip install 'dpviz[mutation]'.")
+        return 0
+    found = changes(since)
+    if not found:
+        print(f"Mutants of what changed: no function of a privacy-critical module differs from {since[:12]}.")
+        return 0
+    tried, left_out = try_changes(found, options.most, options.seconds, options.children)
+    equivalent = mutants.equivalent()
+    survived = [m for m in tried if m.kind(equivalent) == "survived"]
+    added = added_lines(since, found)
+    new = [m for m in survived if on_changed_line(m, added)]
+    for mutant in survived:
+        print("survived, " + ("on a changed line:" if mutant in new else "on a line that did not change:"))
+        print(" ## ".join(mutant.place), *mutant.change, sep="\n    ")
+    for line in left_out:
+        print(f"not reached: {line}")
+    print(
+        f"Mutants of what differs from {since[:12]}: {len(tried)} tried, {len(survived)} survived, {len(new)} on changed lines."
+    )
+    return 1 if new else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Products with rows: short sums in single precision, and rows that are mostly zeros, as one-hot encoded tables are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+_MOST_FILLED = 0.2  # share of non-zero entries up to which sparse products are faster than dense ones
+_LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
+SINGLE_ROWS = 64  # rows summed in single precision before the sum goes on in double
+_LONGER = 4  # times longer are the groups of columns with few entries, or its square
+
+
+def worth_it(table: NDArray[np.floating]) -> bool:
+    """Whether products with this table are faster when its zeros are left out."""
+    return table.size >= _LEAST_ENTRIES and bool(np.count_nonzero(table) <= _MOST_FILLED * table.size)
+
+
+#: rows as columns, of which each group has a place of its own, and (columns, groups, first place) of those of one length
+Groups = tuple[csc_array, list[tuple[NDArray[np.intp], int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """b rows of which only the non-zero entries are kept, for a model's two products.
+
+    Attributes:
+        rows: (b, d), in single or double precision.
+    """
+
+    rows: csr_array
+    _grouped: dict[int, Groups] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: NDArray[np.floating]) -> SparseRows:
+        """From a dense (b, d) table; products are in its precision."""
+        return cls(csr_array(table))
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def take(self, index: NDArray[np.intp] | slice) -> SparseRows:
+        """Some of the rows, copied."""
+        return SparseRows(self.rows[index])
+
+    def margins(self, theta: NDArray[np.floating]) -> NDArray[np.floating]:
+        """(R, b) products of theta (R, d) with the rows; rows lie together in memory, as `sum` wants them."""
+        return np.asarray(self.rows @ theta.T).T
+
+    def sum(self, weights: NDArray[np.floating], most: int = SINGLE_ROWS) -> NDArray[np.float64]:
+        """(R, d) sums of the rows times weights (R, b); in single precision at most `most` entries a sum, then in double."""
+        if self.rows.dtype != np.float32:
+            return np.asarray(self.rows.T @ weights.T).T
+        if most not in self._grouped:
+            self._grouped[most] = self._groups(most)
+        table, kinds = self._grouped[most]
+        parts, total = np.asarray(table @ weights.T), np.empty((self.rows.shape[1], len(weights)))
+        for columns, groups, place in kinds:
+            part = parts[place : place + groups * len(columns)].reshape(groups, len(columns), len(weights))
+            total[columns] = part.sum(axis=0, dtype=np.float64)
+        return total.T
+
+    def _groups(self, most: int) -> Groups:
+        """The rows as columns whose entries are shifted to the place of their group, so that one product sums all groups.
+
+        A group holds at most `most` entries of a column: where a column has few entries, its groups are longer. Fewer groups
+        mean less to write and to add up.
+        """
+        (b, d), indices = self.rows.shape, self.rows.indices
+        row = np.repeat(np.arange(b), np.diff(self.rows.indptr))
+        left, shifted, kinds, place = np.ones(d, bool), np.empty_like(indices), [], 0
+        for length in (most * _LONGER**2, most * _LONGER, most):
+            groups = -(-b // length)
+            entries = np.bincount(row // length * d + indices, minlength=groups * d).reshape(groups, d)
+            columns = np.flatnonzero(left & ((entries.max(axis=0, initial=0) <= most) | (length == most)))
+            left[columns] = False
+            rank = np.full(d, -1)
+            rank[columns] = np.arange(len(columns))
+            here = rank[indices] >= 0
+            shifted[here] = place + row[here] // length * len(columns) + rank[indices[here]]
+            kinds.append((columns, groups, place))
+            place += groups * len(columns)
+        return csc_array((self.rows.data, shifted, self.rows.indptr), shape=(place, b)), kinds
+
+
+def short_sums(weights: NDArray[np.floating], rows: NDArray[np.floating], most: int = SINGLE_ROWS) -> NDArray[np.floating]:
+    """weights @ rows; in single precision sums stay short, so that rounding is far below what one row contributes.
+
+    Args:
+        most: rows summed in single precision.
+    """
+    if weights.dtype != np.float32:
+        return weights @ rows
+    whole = len(rows) - len(rows) % most
+    parts = weights[:, :whole].reshape(len(weights), -1, most).transpose(1, 0, 2)
+    total = (parts @ rows[:whole].reshape(-1, most, rows.shape[1])).sum(axis=0, dtype=np.float64)
+    return total + weights[:, whole:] @ rows[whole:]

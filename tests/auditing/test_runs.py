@@ -1,0 +1,103 @@
+"""Audits that start from a run, and the survey of all mechanisms: they attack what they say, with the run's own numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
+from dpviz.auditing.pairs import Pair, differing_row, most_influential
+from dpviz.auditing.result import NO_VIOLATION
+from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
+from dpviz.auditing.survey import Surveyed, survey, table
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.setup import setup_for
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget
+
+SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", lam=0.1, seed=3, seeds=4)
+SHARED = setup_for(SPEC)
+IDS = SHARED.split.train
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind", ["without", "label-flip", "two-rows"])
+def test_the_pair_of_a_run_changes_the_row_that_was_asked_for(kind: str, named: bool) -> None:
+    at, by = (7, 4) if named else (0, 1)  # the first and the second training row where none is named
+    pair = pair_of(SPEC, kind, row=int(IDS[at]), other=int(IDS[by])) if named else pair_of(SPEC, kind)
+    rows = SHARED.problem.rows
+    assert differing_row(pair.first, pair.second) == at
+    np.testing.assert_array_equal(pair.first.rows.X, rows.X)
+    x, y = {
+        "without": (np.zeros(rows.X.shape[1]), rows.y[at]),
+        "label-flip": (rows.X[at], -rows.y[at]),
+        "two-rows": (rows.X[by], rows.y[by]),
+    }[kind]
+    np.testing.assert_array_equal(pair.second.rows.X[at], x)
+    assert pair.second.rows.y[at] == y
+    assert f"ow {IDS[at]}" in pair.why
+    assert kind != "two-rows" or f"row {IDS[by]}" in pair.why
+
+
+def test_the_most_influential_row_is_named_by_its_id() -> None:
+    pair, found = pair_of(SPEC, "most-influential"), most_influential(SHARED.problem)
+    at = differing_row(found.first, found.second)
+    assert differing_row(pair.first, pair.second) == at
+    assert f"Row {IDS[at]}," in pair.why
+
+
+def test_what_is_no_training_row_is_refused() -> None:
+    missing = int(SHARED.split.test[0])
+    for kind, asked in (("label-flip", {"row": missing}), ("two-rows", {"row": int(IDS[0]), "other": missing})):
+        with pytest.raises(InvalidInput, match="not a training row") as refused:
+            pair_of(SPEC, kind, **asked)
+        assert refused.value.field == list(asked)[-1]
+    with pytest.raises(InvalidInput, match="pair"):
+        pair_of(SPEC, "nothing")
+
+
+def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:
+    pair, budget = pair_of(SPEC), dpviz.resolve(SPEC).budget
+    assert (pair.first.n, pair.first.rows.X.shape[1], pair.first.lam) == (1000, 2, 0.1)
+    *_, (shown, last) = watch_run(SPEC, runs=120, confidence=0.9, looks=2)
+    by_hand = audit(SPEC.build(), pair.first, pair.second, budget, 120, SPEC.seed, confidence=0.9)
+    assert isinstance(shown, Pair)
+    for result in (last, audit_run(SPEC, runs=120, confidence=0.9)):
+        assert (result.seed, result.confidence, result.runs, result.score) == (3, 0.9, 120, by_hand.score)
+        assert result.counts == by_hand.counts
+        assert result.calibration == by_hand.calibration
+    assert audit_run(SPEC, runs=120, score="gradient").score == "gradient"
+    canaries, one = one_run_of(SPEC, 60)
+    assert (one.seed, one.calibration.budget) == (3, budget)
+    assert len(canaries.positions) == 60
+
+
+def test_a_survey_audits_every_mechanism_on_its_worst_pair() -> None:
+    model, budget, seen = get_model("svm"), Budget(1.0, 1e-5), list[float]()
+    few = {name: dpviz.list_mechanisms()[name] for name in ("output-gaussian", "input-perturbation", "non-private")}
+    rows = list(survey(model, budget, mechanisms=few, runs=200, lam=1e-6, monitor=seen.append))
+    assert [row.mechanism for row in rows] == list(few)
+    proved, claimed, nothing = rows
+    pair = worst_case(few["output-gaussian"](), model, budget, n=60, d=2, lam=0.01)  # with less lambda it would be far out
+    alone = audit(few["output-gaussian"](), pair.first, pair.second, budget, 200, 0, confidence=0.99)
+    assert (proved.claimed, proved.proved, proved.audited) == (1.0, 1.0, alone.epsilon_lower)
+    assert proved.gaussian == alone.measured_epsilon_lower
+    assert (proved.verdict, proved.by, proved.exceeded) == (NO_VIOLATION, "", False)
+    assert (claimed.claimed, math.isnan(claimed.proved), claimed.verdict, claimed.exceeded) == (1.0, True, EXCEEDED, True)
+    assert claimed.by
+    assert (math.isnan(nothing.claimed), math.isnan(nothing.proved), nothing.verdict) == (True, True, NO_CLAIM)
+    assert seen == sorted(seen)
+    assert 0 < seen[-1] <= 1
+    assert list(table(rows)["mechanism"]) == list(few)
+
+
+def test_a_survey_says_who_refuses() -> None:
+    few = {"cms-output": dpviz.list_mechanisms()["cms-output"]}
+    (row,) = survey(get_model("mlp-2"), Budget(1.0, 1e-5), mechanisms=few)
+    assert isinstance(row, Surveyed)
+    assert "strongly convex" in row.verdict
+    assert "\n" not in row.verdict
+    assert math.isnan(row.audited)

@@ -1,0 +1,151 @@
+"""Files as programs and people write them: each is read as it was meant, with a note, or refused with what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support_tables import made
+
+from dpviz.cli.own_file import DELIMITER_NAMES
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.table.delimiters import DELIMITERS
+from dpviz.datasets.table.spec import TableSpec
+
+ROWS = 60
+_RNG = np.random.default_rng(0)
+AGE = _RNG.integers(18, 90, ROWS)
+PAY = _RNG.integers(900, 99_000, ROWS)
+JOB = _RNG.choice(["clerk", "cook", "smith"], ROWS)
+Y = np.where(PAY > 40_000, "yes", "no")
+
+
+def text(names: str, row: str, *, before: str = "", after: str = "", end: str = "\n") -> bytes:
+    """A file with one line per row, in which {age}, {pay}, {job}, {y} and {k} stand for values."""
+    lines = [row.format(age=AGE[k], pay=PAY[k], job=JOB[k], y=Y[k], k=k) for k in range(ROWS)]
+    return (before + end.join([*([names] if names else []), *lines]) + after).encode()
+
+
+ARFF = "% mine\n\n@RELATION mine\n@ATTRIBUTE age NUMERIC\n@attribute 'job' {clerk, cook}\n@ATTRIBUTE y {no,yes}\n\n@DATA\n"
+PLAIN = made(text("age,job,y", "{age},{job},{y}")).dataset
+PAID = made(text("age,pay,y", "{age},{pay},{y}")).dataset
+
+#: bytes of the same table as `PLAIN`, and what is noted
+SAME: dict[str, tuple[bytes, str]] = {
+    "Excel's mark and separator": (text("age;job;y", "{age};{job};{y}", before="\ufeffsep=;\r\n", end="\r\n"), "Excel's first"),
+    "delimiters at the ends of all lines": (text("age,job,y,", "{age},{job},{y},"), "ends with the sign"),
+    "delimiters at the ends of rows": (text("age,job,y", "{age},{job},{y},"), "ends with the sign"),
+    "tabs at the ends of rows": (text("age\tjob\ty", "{age}\t{job}\t{y}\t"), "ends with the sign"),
+    "remarks": (text("age,job,y", "{age},{job},{y}", before="# made in May, by me\n# v1\n"), "2 lines above the table"),
+    "a remark as wide as the table": (text("age,job,y", "{age},{job},{y}", before="# May, by me, v1\n"), "One line above"),
+    "remarks with percent signs": (text("age,job,y", "{age},{job},{y}", before="% made in May\n\n"), "One line above"),
+    "sixty remarks": (text("age;job;y", "{age};{job};{y}", before="# and so on\n" * 60), "60 lines above"),
+    "Weka's own format": (
+        text(
+            "",
+            "{age},{job},{y}",
+            before=ARFF,
+        ),
+        "ARFF",
+    ),
+    "the numbers of rows, as pandas writes them": (text(",age,job,y", "{k},{age},{job},{y}"), "first column has no name"),
+    "the numbers of rows, as R writes them": (
+        text('"","age","job","y"', '"{k}",{age},"{job}","{y}"'),
+        "first column has no name",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_it_is_the_same_table(name: str) -> None:
+    content, note = SAME[name]
+    dataset = made(content).dataset
+    assert dataset.sha256 == PLAIN.sha256
+    assert any(note in said for said in dataset.notes)
+
+
+def numbers(names: str, row: str, to: str) -> bytes:
+    """A table in which the numbers of `pay` are written by `to`, a format."""
+    lines = [row.format(age=AGE[k], y=Y[k], pay=to.format(int(PAY[k]), PAY[k] * 1000 + 1)) for k in range(ROWS)]
+    return "\n".join([names, *lines]).encode()
+
+
+#: how the column is written, and by which factor and offset it differs from that of `PAID`
+WRITTEN: dict[str, tuple[bytes, float, float]] = {
+    "$1,234.50": (numbers("age,pay,y", '{age},"{pay}",{y}', "${0:,}.50"), 1, 0.5),
+    "1,234,567": (numbers("age,pay,y", '{age},"{pay}",{y}', "{1:,}"), 1000, 1),
+    "12 %": (numbers("age,pay,y", "{age},{pay},{y}", "{0} %"), 1, 0),
+    "12,5%": (numbers("age;pay;y", "{age};{pay};{y}", "{0},5%"), 1, 0.5),
+    "1'234'567": (numbers("age,pay,y", "{age},{pay},{y}", "{1:_}").replace(b"_", b"'"), 1000, 1),
+    "1 234 567": (numbers("age,pay,y", "{age},{pay},{y}", "{1:_}").replace(b"_", "\u00a0".encode()), 1000, 1),
+    "1.234.567": (numbers("age;pay;y", "{age};{pay};{y}", "{1:_}").replace(b"_", b"."), 1000, 1),
+    "1.234,50": (numbers("age;pay;y", "{age};{pay};{y}", "{0:_},50").replace(b"_", b"."), 1, 0.5),
+    '"12,5"': (numbers("age,pay,y", '{age},"{pay}",{y}', "{0},5"), 1, 0.5),
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_numbers_that_can_be_read_in_one_way_only_are_read(how: str) -> None:
+    content, factor, offset = WRITTEN[how]
+    dataset = made(content).dataset
+    np.testing.assert_allclose(dataset.frame["pay"], factor * PAID.frame["pay"] + offset)
+    assert any("pay" in note for note in dataset.notes)
+
+
+def test_a_number_that_can_be_read_in_two_ways_leaves_its_column_out() -> None:
+    """1,234 alone is one thousand or one and a bit."""
+    content = numbers("age,pay,y", '{age},"{pay}",{y}', "{0:_}").replace(b"_", b",").replace(b'"9', b'"1,9')
+    assert "numbers with other signs" in made(content).left_out["pay"]
+
+
+#: bytes that nobody can read surely, the field and what the error says: cause and what to do
+REFUSED: dict[str, tuple[bytes, str, str]] = {
+    "a name is missing in the middle": (text("age,,y", "{age},{job},{y}"), "header", "column 2 has no name.*Name every column"),
+    "one row has more": (
+        text("age,job,y", "{age},{job},{y},", after="\n30,cook,yes,no"),
+        "file",
+        "line 2 has 4 values where line 1 has 3",
+    ),
+    "thousands without quotes": (text("age,job,y", "{age},0,{job},{y}"), "file", "line 2 has 4 values where line 1 has 3"),
+    "the label stands first": (text("y,job,age", "{y},{job},{age}"), "target", "the last column, 'age', takes.*--target"),
+    "three classes": (text("age,pay,job", "{age},{pay},{job}"), "target", "takes 3 values .*positive"),
+    "LIBSVM": (text("", "1 1:{age} 2:{pay}"), "file", "LIBSVM.*load_svmlight_file"),
+    "sparse Weka": (b"@relation a\n@attribute b numeric\n@attribute c numeric\n@data\n{0 1}\n", "file", "line 5 lists only"),
+    "Weka without rows": (b"@relation a\n@attribute b numeric\n@attribute c numeric\n", "file", "without @data"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_error_says_what_to_do(name: str) -> None:
+    content, field, said = REFUSED[name]
+    with pytest.raises(InvalidInput, match=f"(?s){said}") as problem:
+        made(content)
+    assert problem.value.field == field
+
+
+def test_names_may_begin_with_a_hash() -> None:
+    assert made(text("#age,job,y", "{age},{job},{y}")).dataset.feature_names[0] == "#age"
+
+
+def test_labels_with_a_point_at_the_end_and_the_remark_of_adult_test() -> None:
+    dataset = made(text("age,job,y", "{age}, {job}, {y}.", before="|1x3 Cross validator\n")).dataset
+    assert dataset.label_names == ("no.", "yes.")
+    assert dataset.n == ROWS
+
+
+def test_line_breaks_in_quotes_belong_to_the_value() -> None:
+    dataset = made(text("age,job,y", '{age},"{job}\nin town",{y}')).dataset
+    assert (dataset.n, dataset.d) == (ROWS, PLAIN.d)
+
+
+def test_a_label_that_stands_first_can_be_named() -> None:
+    assert made(text("y,job,age", "{y},{job},{age}"), TableSpec("y")).dataset.label_names == ("no", "yes")
+
+
+def test_dates_and_yes_or_no() -> None:
+    prepared = made(text("day,flag,age,y", "2020-01-{k:02},yes,{age},{y}", after="\n2020-02-01,no,33,yes"))
+    assert "dates or times" in prepared.left_out["day"]
+    assert {"flag=no", "flag=yes"} <= set(prepared.dataset.feature_names)
+
+
+def test_the_command_line_names_the_delimiters() -> None:
+    assert tuple(DELIMITERS.values()) == DELIMITER_NAMES

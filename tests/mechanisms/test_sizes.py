@@ -1,0 +1,107 @@
+"""How many rows, steps, seeds, budgets or threads are worked on at once changes no model.
+
+Tests of the noise use few rows and one budget: a mistake beyond one block, or at the smaller of two budgets, would not be seen.
+Here every size at which work is cut is made so small that few rows are cut, too, and every budget is trained alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms.test_noise_law import options
+from support import make_problem
+from support_noise_recipes import RECIPES
+
+import dpviz
+from dpviz.common.random import spawn
+from dpviz.mechanisms import Training
+from dpviz.models import Model, get_model
+from dpviz.privacy.budget import Budget
+
+ALL = dpviz.list_mechanisms()
+MECHANISMS, MODELS = "dpviz.mechanisms.", "dpviz.models."
+#: (module, name of the size, what it is made), for results that stay up to rounding
+SIZES: list[tuple[str, str, int]] = [
+    (MECHANISMS + "gradient.bassily_sgd", "_CHUNK", 7),
+    (MECHANISMS + "gradient.dp_agd", "_WORK", 1),
+    (MECHANISMS + "local.shared", "_BLOCK", 40),
+    (MODELS + "rows", "BLOCK_ROWS", 1),  # 256 at least
+    (MODELS + "linear", "_LINE_ELEMENTS", 1),
+    (MODELS + "solvers.minibatch", "_BLOCK_ROWS", 5),
+    (MODELS + "solvers.minibatch", "_CHUNK_BYTES", 1),
+    (MODELS + "solvers.lbfgs", "_BLOCK_ROWS", 100),
+    (MODELS + "solvers.many", "_REPLICAS", 1),
+    (MODELS + "solvers.many", "_SAMPLE", 100),
+    ("dpviz.common.threads", "THREADS_FROM", 1),
+    ("dpviz.common.threads", "_GROUPS", 2),
+]
+#: the same for how sums are made: all in double, full gradients in single, and without the zeros of the rows
+SUMS: list[tuple[str, str, int]] = [
+    (MECHANISMS + "gradient.shared", "SINGLE_ROWS", 0),
+    (MECHANISMS + "gradient.shared", "_SINGLE_FROM", 0),
+    (MODELS + "sparse", "_LEAST_ENTRIES", 0),
+    (MODELS + "sparse", "_MOST_FILLED", 2),
+]
+#: reports of blocks are drawn one after the other, so that other blocks are other draws
+OTHER_DRAWS = {"ldp-duchi": "_BLOCK"}
+
+
+def released(name: str, params: dict[str, Any], *, alone: bool = False) -> np.ndarray:
+    """(E, S, m) parameters, or (E, S, 1) labels, of two budgets and three seeds, trained together or budget by budget."""
+    few = params.get("mode") == "faithful"
+    problem = make_problem(n=40 if few else 300, d=4)
+    built = ALL[name].from_params(RECIPES[name][1] | params)
+    calibrations = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (1.0, 8.0)]
+    together = [[one] for one in calibrations] if alone else [calibrations]
+    fits = [built.fit(Training(problem, part, spawn(5, 3), record=False)) for part in together]
+    return np.concatenate([f.theta if f.constant_label is None else f.constant_label[:, :, None] for f in fits])
+
+
+def shrink(patch: pytest.MonkeyPatch, sizes: list[tuple[str, str, int]]) -> None:
+    """Sets sizes where they are declared and wherever they were imported."""
+    for place, size, value in sizes:
+        before = getattr(importlib.import_module(place), size)
+        for key, module in list(sys.modules.items()):
+            if key == place or (key.startswith("dpviz") and not size.startswith("_") and getattr(module, size, None) == before):
+                patch.setattr(module, size, value)
+    threads = importlib.import_module("dpviz.common.threads")
+    patch.setattr(threads, "processors", lambda: 3)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_neither_sizes_of_blocks_nor_other_budgets_change_a_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for params in options(name):
+        whole = released(name, params)
+        with monkeypatch.context() as patch:
+            shrink(patch, [size for size in SIZES if size[1] != OTHER_DRAWS.get(name)])
+            alone = released(name, params, alone=True)
+            np.testing.assert_allclose(alone, whole, rtol=1e-4, atol=1e-4, err_msg=str(params))
+        if ALL[name].family == "gradient":
+            with monkeypatch.context() as patch:
+                shrink(patch, SUMS)
+                np.testing.assert_allclose(released(name, params), whole, rtol=1e-3, atol=1e-3, err_msg=str(params))
+
+
+def test_a_rule_sees_every_block_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that takes every second row out, beyond the first block as in it."""
+    for model_id in dpviz.list_models():
+        model: Model = get_model(model_id)
+        problem = make_problem(n=600, d=4, model=model_id)
+        theta = np.random.default_rng(0).standard_normal((2, problem.m))
+        half = (np.arange(600) % 2).astype(float)
+        seen = np.zeros(600)
+
+        def rule(block: slice, norms: np.ndarray, seen: np.ndarray = seen, half: np.ndarray = half) -> np.ndarray:
+            seen[block] += 1
+            return half[None, block].astype(norms.dtype)
+
+        with monkeypatch.context() as patch:
+            shrink(patch, SIZES)
+            ours = model.sum_gradient(theta, problem.rows, clip_norm=0.3, rule=rule)
+        assert (seen == 1).all()
+        expected = model.sum_gradient(theta, problem.rows, clip_norm=0.3, weights=np.repeat(half[:, None], 2, axis=1))
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,33 @@
+"""What a page tells the browser of its controls replaces what a reader is just choosing, so it tells only what is news."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support_pages import PAGES, opened
+
+QUERY = {"Influence_and_noise": {"mechanism": "outpert-gd"}, "": {"model": "mlp-12", "metric": "recall-at-precision-50"}}
+KINDS = ("number_input", "text_input", "slider", "select_slider", "selectbox", "radio", "multiselect", "toggle", "checkbox")
+QUICK = ("", "Trade-off", "Influence_and_noise")
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in PAGES if name not in (*QUICK, "Lessons")]  # those open from others
+
+
+def controls(page: AppTest) -> Iterator[Any]:
+    for kind in KINDS:
+        yield from page.get(kind)
+
+
+def told(page: AppTest) -> list[str]:
+    return [one.key for one in controls(page) if one.proto.set_value]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *LONG])
+def test_a_page_that_is_drawn_again_tells_nothing_of_its_controls(name: str) -> None:
+    page = opened(name, **QUERY.get(name, {}))
+    assert told(page)  # the first time, of those that the address sets
+    page.run()
+    assert list(controls(page))
+    assert not told(page)
