@@ -176,14 +176,23 @@ class Reader:
             raise AssertionError(f"no picture; the page says {shown!r}, the console {self.errors}") from late
         self.quiet()
 
+    def unfold(self, name: str) -> None:
+        """Opens a fold by its words and waits until it is open."""
+        self.page.get_by_text(name, exact=True).last.click()
+        self.quiet()
+
     def quiet(self) -> None:
-        """Waits for script and run to have finished, and for all pictures to be drawn."""
+        """Waits for script and run to have finished, for all pictures to be drawn, and for nothing to slide any more.
+
+        A fold slides open for half a second; a click on a link in it may begin on the link and end beside it.
+        """
         self.page.wait_for_function(
             "() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')"
             " && !document.querySelector('[class*=st-key-working-] [data-testid=stProgress], [class*=st-key-first-]')"
             " && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]"
             ".every(e => !e.offsetParent || e.querySelector('.main-svg'))"
             " && [...document.querySelectorAll('.dpviz-picture')].every(e => e.firstChild)"
+            " && document.getAnimations().every(a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"
         )
 
     @property

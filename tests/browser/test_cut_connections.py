@@ -124,7 +124,7 @@ def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(reader: Callable[.
     one = reader()
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
-    one.page.get_by_text("Advanced", exact=True).click()
+    one.unfold("Advanced")
     box = one.page.get_by_role("textbox", name="ε, exactly")
     box.fill("0.37")
     box.press("Enter")
