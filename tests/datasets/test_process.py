@@ -20,7 +20,9 @@ pytestmark = pytest.mark.reader_process
 TABLE = b"a,y\n" + b"1,0\n2,1\n" * 20
 
 
-def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
+def test_a_reader_that_is_killed_is_said_to_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_TICK", 0.01)  # a reader may be done before the first of the usual looks at it
+
     def kill(state: str) -> None:
         if state == "reading":
             for child in list(reading._children):
@@ -32,7 +34,8 @@ def test_a_reader_that_is_killed_is_said_to_be_killed() -> None:
     assert not reading._children
 
 
-def test_a_reader_that_is_killed_once_has_a_successor() -> None:
+def test_a_reader_that_is_killed_once_has_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_TICK", 0.01)
     victims: list[int] = []
 
     def kill(state: str) -> None:
