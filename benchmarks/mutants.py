@@ -29,13 +29,11 @@ import fnmatch
 import hashlib
 import io
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tokenize
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +45,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 ENOUGH = 0.95
 
 P, M = "tests/privacy/test_", "tests/mechanisms/test_"
-_LAW = (
+LAW = (
     *(f"{M}noise_law.py", f"{M}noise_by_hand.py", f"{M}protected_training.py"),
     *(f"{P}declared_events.py", f"{M}sizes.py", "tests/test_contract.py"),
 )
@@ -65,6 +63,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/division.py": (f"{P}division.py",),
     "dpviz/privacy/accounting/selection.py": (f"{P}division.py", "tests/experiments/test_grid.py"),
     "dpviz/privacy/accounting/tables.py": (f"{P}accounting_tables.py", f"{P}new_accountant.py"),
+    "dpviz/privacy/accounting/curves.py": (f"{P}curves.py", f"{P}accounting.py", f"{P}accounting_tables.py", f"{P}events.py"),
     "dpviz/privacy/accounting/side_by_side.py": (f"{P}accounting_extremes.py", f"{P}new_accountant.py", f"{P}accounting.py"),
     "dpviz/privacy/accounting/accountants/hockey_stick.py": (f"{P}mixture.py", f"{P}events.py", f"{P}accounting_extremes.py"),
     "dpviz/privacy/accounting/*.py": (
@@ -80,29 +79,29 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/individual.py": (f"{M}individual.py",),
     "dpviz/privacy/utility_bounds.py": ("tests/papers/test_rates.py", f"{M}output_mechanisms.py"),
     "dpviz/privacy/*.py": (P.removesuffix("/test_"),),
-    "dpviz/mechanisms/output/*.py": (*_LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
-    "dpviz/mechanisms/objective/*.py": (*_LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),
-    "dpviz/mechanisms/input/dbdp_pi.py": (*_LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
-    "dpviz/mechanisms/input/*.py": (*_LAW, f"{M}input.py"),
-    "dpviz/mechanisms/local/*.py": (*_LAW, f"{M}local.py"),
-    "dpviz/mechanisms/gradient/dp_agd.py": (*_LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py"),
-    "dpviz/mechanisms/gradient/dp_svrg.py": (*_LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual.py"),
-    "dpviz/mechanisms/gradient/renyi_filter.py": (*_LAW, f"{M}renyi_filter.py", f"{M}individual.py", f"{M}clipped_shares.py"),
-    "dpviz/mechanisms/gradient/pidp*.py": (*_LAW, f"{M}passing_rules.py", f"{P}published_noise.py"),
+    "dpviz/mechanisms/output/*.py": (*LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
+    "dpviz/mechanisms/objective/*.py": (*LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),
+    "dpviz/mechanisms/input/dbdp_pi.py": (*LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
+    "dpviz/mechanisms/input/*.py": (*LAW, f"{M}input.py"),
+    "dpviz/mechanisms/local/*.py": (*LAW, f"{M}local.py"),
+    "dpviz/mechanisms/gradient/dp_agd.py": (*LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/dp_svrg.py": (*LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual.py"),
+    "dpviz/mechanisms/gradient/renyi_filter.py": (*LAW, f"{M}renyi_filter.py", f"{M}individual.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/pidp*.py": (*LAW, f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/gradient/*.py": (
-        *_LAW,
+        *LAW,
         *(f"{M}{name}.py" for name in ("noisy_sgd", "individual", "clipped_shares", "rules", "streams")),
         *("tests/models/test_many_batches.py", "tests/models/test_sparse.py"),
     ),
-    "dpviz/mechanisms/reference/*.py": _LAW,
-    "dpviz/mechanisms/single_record.py": (*_LAW, f"{M}passing_rules.py", f"{M}input.py"),
+    "dpviz/mechanisms/reference/*.py": LAW,
+    "dpviz/mechanisms/single_record.py": (*LAW, f"{M}passing_rules.py", f"{M}input.py"),
     "dpviz/mechanisms/attack.py": (f"{M}attack.py",),
     "dpviz/mechanisms/conditions.py": (f"{M}conditions.py",),
     "dpviz/mechanisms/individual.py": (f"{M}individual.py",),
     "dpviz/mechanisms/knobs.py": (f"{M}knobs.py",),
     "dpviz/mechanisms/registry.py": (f"{M}registry.py",),
     "dpviz/mechanisms/rules.py": (f"{M}rules.py",),
-    "dpviz/mechanisms/*.py": (*_LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
+    "dpviz/mechanisms/*.py": (*LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
     "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py"),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
@@ -253,8 +252,8 @@ def about(module: str) -> str:
 
     A file shared by a family concerns the family, one of base classes beside the families their subclasses.
     """
-    place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in _LAW]
-    if not set(_LAW) & set(tests_of(module)):
+    place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in LAW]
+    if not set(LAW) & set(tests_of(module)):
         return ""
     classes, dotted = dpviz.list_mechanisms().items(), ".".join(place.with_suffix("").parts)
     if place.parent.name == "mechanisms":  # base classes of some mechanisms, or what all of them use
@@ -265,22 +264,49 @@ def about(module: str) -> str:
     return " or ".join([*ids, *own])
 
 
-def configuration(module: str) -> str:
+def arguments(module: str) -> list[str]:
+    """What pytest takes, beside the tests of a module, to end at the first that notices a mistake in it."""
+    found = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q", "-o", PLAIN_NAMES]
+    return found + (["-k", about(module)] if about(module) else [])
+
+
+def configuration(modules: Sequence[str], **more: list[str]) -> str:
     """The section of pyproject.toml that mutmut reads."""
-    arguments = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q", "-o", PLAIN_NAMES]
-    arguments += ["-k", about(module)] if about(module) else []
     values = {
         "source_paths": ["dpviz"],
-        "only_mutate": [module],
+        "only_mutate": list(modules),
         "do_not_mutate_patterns": list(NOT_MUTATED),
         "also_copy": list(COPIED),
-        "pytest_add_cli_args": arguments,
-        "pytest_add_cli_args_test_selection": list(tests_of(module)),
-    }
+    } | more
     lines = [f"{key} = [" + ", ".join(f"'{v}'" for v in value) + "]" for key, value in values.items()]
     # a fresh server, as mutmut's own process has run the tests: a mutant would be given what functions with a cache remember
     lines += ['process_isolation = "forkserver"', "use_git_change_detection = false", "track_dependencies = false"]
     return "\n".join(["", "[tool.mutmut]", *lines, ""])
+
+
+def copy_with(copy: Path, modules: Sequence[str], **more: list[str]) -> None:
+    """Copies the project, with a configuration for mutants of these modules."""
+    ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
+    shutil.copytree(ROOT, copy, ignore=ignore)
+    with (copy / "pyproject.toml").open("a") as file:
+        file.write(configuration(modules, **more))
+
+
+def prepare(
+    copy: Path,
+    sample: int = 0,
+    noticed: tuple[str, ...] = (),
+    only: tuple[str, ...] | None = None,
+    other_than: tuple[str, ...] = (),
+) -> None:
+    """Writes the mutants into a copy without trying them.
+
+    Args:
+        sample, noticed, other_than: as in `run`.
+        only: functions whose mutants are to be tried; None: all.
+    """
+    wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than}
+    _mutmut(copy, "-c", _PREPARE, json.dumps(wanted))
 
 
 def run(
@@ -289,8 +315,6 @@ def run(
     unfinished: Path,
     sample: int = 0,
     noticed: tuple[str, ...] = (),
-    only: tuple[str, ...] | None = None,
-    seconds: float | None = None,
     other_than: tuple[str, ...] = (),
 ) -> list[Mutant]:
     """Tries mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on.
@@ -298,27 +322,22 @@ def run(
     Args:
         sample: how many are tried, chosen with a fixed seed; 0: all.
         noticed: names of those that count as noticed without being tried.
-        only: functions whose mutants are tried; None: all.
-        seconds: after which it stops; mutants that were not reached are "not checked".
         other_than: names of those that are left out of the sample.
     """
     place = unfinished / module.removesuffix(".py").replace("/", ".")
     copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
     if not (copy / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)  # of another source, or half made
-        ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
-        shutil.copytree(ROOT, copy, ignore=ignore)
-        with (copy / "pyproject.toml").open("a") as file:
-            file.write(configuration(module))
-        wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than}
-        _mutmut(copy, "-c", _PREPARE, json.dumps(wanted))
+        tests = {"pytest_add_cli_args": arguments(module), "pytest_add_cli_args_test_selection": list(tests_of(module))}
+        copy_with(copy, [module], **tests)
+        prepare(copy, sample, noticed, other_than=other_than)
         (copy / "complete").touch()
     prepared = _outcomes(copy)
     if all(mutant.outcome != "not checked" for mutant in prepared):  # mutmut takes nothing to do for a failure
         shutil.rmtree(place)
         return prepared
-    in_time = _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children), seconds=seconds)
-    if in_time and "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
+    _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children))
+    if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
         raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
     found = _outcomes(copy)
     shutil.rmtree(place)
@@ -331,27 +350,12 @@ def _outcomes(copy: Path) -> list[Mutant]:
     return [Mutant(name, outcome, tuple(change)) for name, (outcome, change) in json.loads(answer).items()]
 
 
-def _mutmut(copy: Path, *arguments: str, seconds: float | None = None) -> bool:
-    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed.
-
-    Returns:
-        Whether it ended before so many seconds; otherwise it and its children were ended.
-    """
-    command = [sys.executable, *arguments]
-    with subprocess.Popen(
-        command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=seconds is not None
-    ) as started:
-        try:
-            said, _ = started.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            started.kill()  # first, so that it takes no child for one that a mutant killed
-            with suppress(ProcessLookupError):
-                os.killpg(started.pid, signal.SIGKILL)
-            return False
-    if started.returncode:
-        print(said[-3000:], file=sys.stderr)
-        raise subprocess.CalledProcessError(started.returncode, command)
-    return True
+def _mutmut(copy: Path, *arguments: str) -> None:
+    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed."""
+    done = subprocess.run([sys.executable, *arguments], cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        print(done.stdout[-3000:], file=sys.stderr)
+        raise subprocess.CalledProcessError(done.returncode, [sys.executable, *arguments])
 
 
 def state(module: str) -> str:

@@ -7,7 +7,7 @@ Without --since it is the last commit that HEAD~1, main and origin/main have in 
 code differs, not its comments or its place. What the limits leave out is said and is no failure: a slow machine tries fewer
 mutants. So is what cannot be tried at all: no history in a shallow clone, or no mutmut. A mutant of a changed line that survives
 fails the step unless `equivalent_mutants.txt` says why it changes nothing; survivors on other lines of a changed function are
-older than the change, and are shown. `python -m benchmarks.mutants` tries whole modules.
+older than the change, and are shown. Mutants of changed lines come first. `python -m benchmarks.mutants` tries whole modules.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import random
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import mutants
+from benchmarks import mutants, planted
 from benchmarks.mutants import ROOT, Mutant
 
 
@@ -92,30 +93,33 @@ def on_changed_line(mutant: Mutant, added: set[str]) -> bool:
     return any(line[1:].strip() in added for line in mutant.change if line[:1] == "-")
 
 
-def try_changes(found: dict[str, list[str]], most: int, seconds: float, children: int) -> tuple[list[Mutant], list[str]]:
-    """(mutants that were tried, what the limits left out in words)."""
-    tried, left_out, end = list[Mutant](), list[str](), time.monotonic() + seconds
+def try_changes(
+    found: dict[str, list[str]], added: set[str], most: int, seconds: float, children: int
+) -> tuple[list[Mutant], list[str]]:
+    """(mutants that were tried, what the limits left out in words).
+
+    Args:
+        found: what `changes` found.
+        added: what `added_lines` found; mutants of these lines come first.
+    """
+    end, only = time.monotonic() + seconds, dotted(found)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for k, (module, names) in enumerate(found.items()):
-            # what is left is shared by the modules that are left
-            sample = (most - len(tried)) // (len(found) - k)
-            left = (end - time.monotonic()) / (len(found) - k)
-            if sample < 1 or left < 1:
-                left_out.append(f"{module}: all mutants of {', '.join(names)}")
-                continue
-            prefix = module.removesuffix(".py").replace("/", ".")
-            only = tuple(f"{prefix}.{name}" for name in names)
-            try:
-                made = mutants.run(module, children, Path(folder), sample, only=only, seconds=left)
-            except subprocess.CalledProcessError as error:  # its tests fail without a mutant, which is the other steps' to say
-                left_out.append(f"{module}: {error}")
-                continue
-            made = [m for m in made if m.function in only]
-            done = [m for m in made if m.outcome not in mutants.NOT_TRIED]
-            tried += done
-            if len(done) < len(made):
-                left_out.append(f"{module}: {len(made) - len(done)} of {len(made)} mutants of {', '.join(names)}")
-    return tried, left_out
+        try:
+            tree = planted.Tree(Path(folder), list(found), only)
+            made = tree.mutants(tree.names)
+        except subprocess.CalledProcessError as error:
+            return [], [f"all mutants, which could not be written: {error}"]
+        random.Random(0).shuffle(made)  # no module is left out because its name comes late
+        made.sort(key=lambda mutant: not on_changed_line(mutant, added))
+        tried = tree.try_all(made[:most], children, end, lambda mutant: None)
+    done = [m for m in tried if m.outcome not in mutants.NOT_TRIED]
+    counts = {name: [m.function for m in made].count(name) - [m.function for m in done].count(name) for name in only}
+    return done, [f"{name}: {count} mutants" for name, count in counts.items() if count]
+
+
+def dotted(found: dict[str, list[str]]) -> list[str]:
+    """Functions with their modules."""
+    return [f"{module.removesuffix('.py').replace('/', '.')}.{name}" for module, names in found.items() for name in names]
 
 
 def main() -> int:
@@ -136,10 +140,10 @@ def main() -> int:
     if not found:
         print(f"Mutants of what changed: no function of a privacy-critical module differs from {since[:12]}.")
         return 0
-    tried, left_out = try_changes(found, options.most, options.seconds, options.children)
+    added = added_lines(since, found)
+    tried, left_out = try_changes(found, added, options.most, options.seconds, options.children)
     equivalent = mutants.equivalent()
     survived = [m for m in tried if m.kind(equivalent) == "survived"]
-    added = added_lines(since, found)
     new = [m for m in survived if on_changed_line(m, added)]
     for mutant in survived:
         print("survived, " + ("on a changed line:" if mutant in new else "on a line that did not change:"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from benchmarks import mutants, mutants_of_changes
+from benchmarks import mutants, mutants_of_changes, planted
 from benchmarks.mutants import Mutant
 
 BEFORE = '''
@@ -107,27 +108,62 @@ def test_changes_since_main_or_the_last_commit(repository: Path, capsys: pytest.
     assert mutants_of_changes.changes(second) == {"dpviz/privacy/audit_bounds.py": ["third"]}
 
 
-def test_limits_are_shared_and_what_they_leave_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+class Planted:
+    """Stands in for a copy with mistakes: five mutants of one function, and the order in which they are asked for."""
 
-    def run(module: str, children: int, folder: Path, sample: int, *, only: tuple[str, ...], seconds: float) -> list[Mutant]:
-        asked.append(sample)
-        assert 0 < seconds <= 100
-        if module == "dpviz/b.py":
-            raise subprocess.CalledProcessError(1, "mutmut")
-        states = ["survived", "killed", "skipped", "not checked"]
-        made = [Mutant(f"dpviz.{module[6]}.x_f__mutmut_{k}", state, ()) for k, state in enumerate(states)]
-        return [*made, Mutant("dpviz.a.x_unchanged__mutmut_1", "survived", ())]
+    asked: ClassVar[list[str]] = []
 
-    monkeypatch.setattr(mutants, "run", run)
-    found = {f"dpviz/{name}.py": ["f"] for name in "abc"}
-    tried, left_out = mutants_of_changes.try_changes(found, most=9, seconds=100.0, children=1)
-    assert asked == [3, 3, 7]
-    assert [(m.function, m.outcome) for m in tried] == [(f"dpviz.{m}.f", o) for m in "ac" for o in ("survived", "killed")]
-    assert [line.partition(":")[0] for line in left_out] == ["dpviz/a.py", "dpviz/b.py", "dpviz/c.py"]
-    assert "2 of 4 mutants of f" in left_out[0]
-    tried, left_out = mutants_of_changes.try_changes(found, most=9, seconds=0.0, children=1)
-    assert (tried, len(left_out)) == ([], 3), "no time left"
+    def __init__(self, folder: Path, modules: list[str], only: list[str]) -> None:
+        assert modules == ["dpviz/a.py"]
+        assert only == ["dpviz.a.f", "dpviz.a.g"]
+        self.names = [f"dpviz.a.x_f__mutmut_{k}" for k in range(5)]
+
+    def mutants(self, names: list[str]) -> list[Mutant]:
+        return [Mutant(name, "not checked", (f"-    return {k}", "+    return 9")) for k, name in enumerate(names)]
+
+    def try_all(self, wanted: list[Mutant], children: int, end: float, told: Any) -> list[Mutant]:
+        self.asked[:] = [mutant.name[-1] for mutant in wanted]
+        return [replace(mutant, outcome="killed") if k != 1 else mutant for k, mutant in enumerate(wanted)]
+
+
+def test_changed_lines_come_first_and_what_limits_leave_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planted, "Tree", Planted)
+    found = {"dpviz/a.py": ["f", "g"]}
+    tried, left_out = mutants_of_changes.try_changes(found, {"return 3", "return 4"}, most=3, seconds=100.0, children=1)
+    assert len(Planted.asked) == 3
+    assert set(Planted.asked[:2]) == {"3", "4"}
+    assert [m.outcome for m in tried] == ["killed", "killed"], "one was given up"
+    assert left_out == ["dpviz.a.f: 3 mutants"]
+
+
+def test_a_mutant_is_judged_by_the_tests_of_its_module(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A copy with mistakes, which mutmut writes and a pytest tries: one that is noticed, one that is not, one too slow."""
+    pytest.importorskip("mutmut", reason="mutmut is not installed")
+    module = "dpviz/privacy/audit_bounds.py"
+    source = "def f(x):\n    return x + 1\n\ndef g(x):\n    return x - 1\n\ndef h(x):\n    return x\n"
+    git(repository, "init", "-q", "-b", "main")
+    commit(repository, source)
+    for folder in ("dpviz", "dpviz/privacy"):
+        (repository / folder / "__init__.py").write_text("")
+    (repository / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ''\n")
+    test = "from dpviz.privacy.audit_bounds import f, g\n\ndef test_f():\n    g(1)\n    assert f(1) == 2\n"
+    (repository / "tests" / "privacy" / "test_audit_bounds.py").write_text(test)
+    tree = planted.Tree(
+        tmp_path_factory.mktemp("tree"), [module], ["dpviz.privacy.audit_bounds.f", "dpviz.privacy.audit_bounds.g"]
+    )
+    made = tree.mutants(tree.names)
+    assert {m.function[-1] for m in made} == {"f", "g"}
+    assert all(m.change for m in made)
+    for mutant, known in zip(made, tree.try_all(made, 2, float("inf"), lambda mutant: None), strict=True):
+        assert known.outcome == ("killed" if mutant.function[-1] == "f" else "survived")
+    assert tree.tried(made[0], 0.001).outcome == "not checked"
+    assert tree.try_all(made, 1, 0.0, lambda mutant: None) == made, "no time left"
+
+
+def test_the_interval_of_a_draw() -> None:
+    assert planted.interval(76, 4) == pytest.approx((0.8769, 0.9862), abs=1e-4)
+    assert planted.interval(10, 0) == pytest.approx((0.6915, 1.0), abs=1e-4)
+    assert planted.interval(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +216,7 @@ def test_a_module_without_mutants_to_try_is_not_given_to_mutmut(
     commit(repository, BEFORE)
     (repository / "pyproject.toml").write_text("")
     started: list[str] = []
-    monkeypatch.setattr(mutants, "_mutmut", lambda copy, *arguments, seconds=None: bool(started.append(arguments[0])) or True)
+    monkeypatch.setattr(mutants, "_mutmut", lambda copy, *arguments: started.append(arguments[0]))
     for made in ([], [Mutant("dpviz.a.x_f__mutmut_1", "skipped", ())]):
         monkeypatch.setattr(mutants, "_outcomes", lambda copy, made=made: made)
         assert mutants.run("dpviz/privacy/audit_bounds.py", 1, tmp_path_factory.mktemp("unfinished")) == made
@@ -191,6 +227,7 @@ def test_a_module_without_mutants_to_try_is_not_given_to_mutmut(
 def test_a_sample_is_drawn_from_what_other_runs_left(tmp_path: Path) -> None:
     """The script that marks mutants, with a stand-in for mutmut: two of five were tried, and two of the others are drawn."""
     stand_in = {
+        **dict.fromkeys(("__init__.py", "utils/__init__.py", "mutation/__init__.py"), ""),
         "__main__.py": "set_mutant_under_test = create_mutants = lambda _: None\ncopy_also_copy_files = lambda: None",
         "utils/file_utils.py": "copy_src_dir = setup_source_paths = lambda: None\nwalk_mutatable_files = lambda: ['a.py']",
         "mutation/data.py": """

@@ -19,6 +19,7 @@ from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
+from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.mechanisms.gradient.shared import ROUNDING
@@ -569,3 +570,21 @@ def test_blas_threads_are_given_back() -> None:
     with one_blas_thread(), one_blas_thread():
         assert set(threads()) <= {1}
     assert threads() == before
+
+
+def test_what_descent_foretells_is_the_recursion_of_its_steps() -> None:
+    """One step leaves 1 - mu eta (2 - L eta) of the excess and adds L eta^2 d scale^2/2: the bound after T of them."""
+    setting, built = make_problem(n=500, d=4, lam=0.1).setting, DPGD(steps=7, step_size=0.5)
+    eta, start, left, scale = 0.5 * setting.unit_step, 0.4, 0.4, 0.02
+    bound = start
+    for _ in range(7):
+        bound *= 1 - setting.mu * eta * (2 - setting.L * eta)
+        left *= 1 - setting.mu * eta * (2 - setting.L * eta)
+        bound += setting.L * eta**2 * setting.m * scale**2 / 2
+    theory = built.excess_theory(setting, scale, start, np.full(setting.m, setting.L))
+    assert theory["bound"] == pytest.approx(bound, rel=1e-12)
+    assert theory["of the bound, start not yet forgotten"] == pytest.approx(left, rel=1e-12)
+    r = 1 - eta * setting.L  # along curvature L in every direction
+    variance = (eta * scale) ** 2 * (1 - r**14) / (1 - r**2)
+    assert theory["near the minimum"] == pytest.approx(setting.m * setting.L * variance / 2, rel=1e-12)
+    assert DPGD(steps=7, step_size=0.5, clip_norm=setting.G / 2).excess_theory(setting, scale, start, np.ones(setting.m)) == {}

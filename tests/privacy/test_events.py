@@ -170,6 +170,15 @@ def test_different_kinds_are_added_up_by_rdp() -> None:
             account.log_delta(event, Method(other), 1.0)
 
 
+def test_a_mixture_has_the_delta_of_joint_convexity_and_a_floor() -> None:
+    sensitivities, weights, sigma = (1.0, 2.0), (0.25, 0.75), 1.5
+    event = Mixture(sensitivities, weights, sigma)
+    parts = [w * math.exp(log_gaussian_delta(0.7, s / sigma)) for s, w in zip(sensitivities, weights, strict=True)]
+    assert account.log_delta(event, HOCKEY_STICK, 0.7) == pytest.approx(math.log(sum(parts)), rel=1e-9)
+    assert account.log_delta(scaled(event, 1.05), HOCKEY_STICK, 0.7) < math.log(sum(parts)) - 0.01
+    assert -math.inf < account.log_delta(event, HOCKEY_STICK, 500.0) < math.log(1e-100), "a delta that underflows"
+
+
 @pytest.mark.parametrize(
     ("event", "method"),
     [

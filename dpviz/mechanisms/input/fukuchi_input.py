@@ -88,7 +88,6 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
                 "local_noise_scale": local,
                 "local_mu": sensitivity / local,
                 "local_epsilon": float(gaussian_epsilon(budget.delta, sensitivity / local)),
-                "quadratic_slope": a,
                 "quadratic_curvature": k,
             },
         )

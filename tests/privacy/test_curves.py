@@ -1,0 +1,46 @@
+"""The largest distance between detections and false alarms: by its formula, beside the truth, and at low rates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from support import noisy_sums
+
+from dpviz.privacy.accounting import curves
+from dpviz.privacy.accounting.account import log_delta
+from dpviz.privacy.accounting.methods import tightest
+
+
+def by_formula(event: curves.Event, e: float) -> float:
+    """Kairouz, Oh, Viswanath 2015, Theorem 2.1."""
+    delta = math.exp(log_delta(event, tightest(event), e))
+    return (math.exp(e) - 1 + 2 * delta) / (math.exp(e) + 1)
+
+
+@pytest.mark.parametrize(("rate", "count"), [(0.3, 1), (0.01, 40), (1e-3, 1), (1e-3, 200)])
+def test_the_advantage_is_that_of_one_epsilon(rate: float, count: int) -> None:
+    event = noisy_sums(0.7, rate, count)
+    near = by_formula(event, 1e-5)
+    expected = min(near, by_formula(event, near / 4)) if rate < 2e-3 else near
+    assert curves.advantage(event) == pytest.approx(expected, rel=1e-9)
+    alarms = np.linspace(0.0, 1.0, 2001)
+    largest = float((curves.detections(event, alarms) - alarms).max())
+    assert curves.advantage(event) == pytest.approx(largest, rel=2e-3), "the curve's largest distance"
+
+
+@pytest.mark.parametrize("rate", [0.3, 1e-3])
+def test_the_advantage_over_one_batch_lies_between_the_truth_and_two_hops(rate: float) -> None:
+    """A row is in the batch with probability q: q N(m) + (1 - q) N(0) and the same with m' differ by q TV(N(m), N(m')).
+
+    One row for another moves a sum by twice what a row more or less does, and by as much in each of two hops.
+    """
+
+    def distance(mu: float) -> float:
+        return rate * (2 * float(norm.cdf(mu / 2)) - 1)
+
+    found = curves.advantage(noisy_sums(0.7, rate))
+    assert distance(2 / 0.7) < found
+    assert 2 * distance(1 / 0.7) <= found <= 2.01 * distance(1 / 0.7)
