@@ -15,11 +15,11 @@ tests have not changed since is not tried again, and one that was stopped half-w
 are left. --again supposes that tests were added and none was made weaker: what they noticed before counts as noticed.
 
 A mutant counts in one of four ways. Noticed: a test fails, crashes or takes 15 times as long. Words: only a text for people
-differs (a string with a space in it, a formatted one, or the name of an argument that an error gives). Equivalent: it changes
-nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed code ## reason, with * for all of
-a function that promises nothing, such as the guess at which a search starts. Survived: all others, which are listed with what
-they change. The score is noticed/(noticed + survived). mutmut changes the bodies of functions; decorated functions such as
-properties, and constants of modules and classes, stay as they are.
+differs (a string with a space in it, a formatted one, or the name of an argument that an error gives), or whether zip compares
+lengths. Equivalent: it changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed code
+## reason, with * for all of a function that promises nothing, such as the guess at which a search starts. Survived: all others,
+which are listed with what they change. The score is noticed/(noticed + survived). mutmut changes the bodies of functions; decorated
+functions such as properties, and constants of modules and classes, stay as they are.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import fnmatch
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -146,7 +147,7 @@ Path("mutants").mkdir(exist_ok=True)
 copy_src_dir()
 mutmut.copy_also_copy_files()
 setup_source_paths()
-mutmut.create_mutants(1)
+mutmut.create_mutants(wanted["children"])
 for path in walk_mutatable_files():
     data = SourceFileMutationData(path=path)
     data.load()
@@ -219,6 +220,7 @@ def without_words(code: str) -> list[str] | None:
         for token in tokenize.generate_tokens(io.StringIO(code.strip()).readline):
             text = token.type == tokenize.STRING and (" " in token.string or token.string[:1] in "fr")
             text = text or (len(found) > 1 and found[-1] == "(" and found[-2] in VALIDATORS)
+            text = text or found[-2:] == ["strict", "="]  # of zip: a check, which no caller may rely on
             found.append("text" if text else token.string)
     except (tokenize.TokenError, IndentationError):
         pass  # the piece ends inside a bracket: what was read up to there is compared
@@ -305,7 +307,7 @@ def prepare(
         sample, noticed, other_than: as in `run`.
         only: functions whose mutants are to be tried; None: all.
     """
-    wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than}
+    wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than, "children": os.cpu_count() or 1}
     _mutmut(copy, "-c", _PREPARE, json.dumps(wanted))
 
 

@@ -119,7 +119,7 @@ class Planted:
         self.names = [f"dpviz.a.x_f__mutmut_{k}" for k in range(5)]
 
     def mutants(self, names: list[str]) -> list[Mutant]:
-        return [Mutant(name, "not checked", (f"-    return {k}", "+    return 9")) for k, name in enumerate(names)]
+        return [Mutant(name, "not checked", (f"-    return {name[-1]}", "+    return 9")) for name in names]
 
     def try_all(self, wanted: list[Mutant], children: int, end: float, told: Any) -> list[Mutant]:
         self.asked[:] = [mutant.name[-1] for mutant in wanted]
@@ -133,7 +133,7 @@ def test_changed_lines_come_first_and_what_limits_leave_out_is_said(monkeypatch:
     assert len(Planted.asked) == 3
     assert set(Planted.asked[:2]) == {"3", "4"}
     assert [m.outcome for m in tried] == ["killed", "killed"], "one was given up"
-    assert left_out == ["dpviz.a.f: 3 mutants"]
+    assert left_out == ["dpviz.a.f: 3 mutants"], "one was given up and two were not begun"
 
 
 def test_a_mutant_is_judged_by_the_tests_of_its_module(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -167,23 +167,35 @@ def test_the_interval_of_a_draw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "line", "code"),
-    [("survived", "return 1", 1), ("no tests", "return 1", 1), ("survived", "return 7", 0), ("killed", "return 1", 0)],
+    ("outcomes", "line", "complete", "code"),
+    [
+        ("s", "return 1", True, 1),
+        ("n", "return 1", True, 1),
+        ("s", "return 1", False, 0),  # one of many: nothing can be said of the share
+        ("s", "return 7", True, 0),
+        ("k", "return 1", True, 0),
+        ("kkkkkkkkkkkkkks", "return 1", False, 0),
+        ("kkkkkkkkkkkkkks", "return 1", True, 1),
+        ("kkkkkkkkkkkssss", "return 1", False, 1),
+        ("kkkkkkkkkkkssss", "return 7", False, 0),
+    ],
 )
-def test_only_a_survivor_on_a_changed_line_fails(
-    outcome: str, line: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
+def test_survivors_on_changed_lines_fail_where_they_are_too_many(
+    outcomes: str, line: str, complete: bool, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    mutant = Mutant("dpviz.a.x_f__mutmut_1", outcome, ("-    return 1", "+    return 2"))
+    names = {"s": "survived", "n": "no tests", "k": "killed"}
+    change = ("-    return 1", "+    return 2")
+    made = [Mutant(f"dpviz.a.x_f__mutmut_{k}", names[outcome], change) for k, outcome in enumerate(outcomes)]
     monkeypatch.setattr(mutants_of_changes, "changes", lambda since: {"dpviz/a.py": ["f"]})
     monkeypatch.setattr(mutants_of_changes, "added_lines", lambda since, modules: {line})
-    monkeypatch.setattr(mutants_of_changes, "try_changes", lambda *args: ([mutant], ["dpviz/b.py: all"]))
+    monkeypatch.setattr(mutants_of_changes, "try_changes", lambda *args: (made, [] if complete else ["dpviz/b.py: all"]))
     monkeypatch.setattr(mutants_of_changes.importlib.util, "find_spec", lambda name: mutants)
     monkeypatch.setattr("sys.argv", ["mutants_of_changes", "--since", "abc"])
     assert mutants_of_changes.main() == code
     said = capsys.readouterr().out
-    assert ("dpviz.a.f ## return 2" in said) == (outcome != "killed")
-    assert ("on a changed line" in said) == bool(code)
-    assert "not reached: dpviz/b.py: all" in said
+    assert ("dpviz.a.f ## return 2" in said) == (outcomes != "k")
+    assert ("survived, on a changed line" in said) == (outcomes != "k" and line == "return 1")
+    assert ("not reached: dpviz/b.py: all" in said) == (not complete)
     monkeypatch.setattr(mutants_of_changes.importlib.util, "find_spec", lambda name: None)
     assert mutants_of_changes.main() == 0
     assert "mutmut is not installed" in capsys.readouterr().out
@@ -243,7 +255,7 @@ class SourceFileMutationData:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     tried = ["a.x_f__mutmut_0", "a.x_f__mutmut_3"]
-    wanted = {"sample": 2, "noticed": [], "only": None, "other_than": tried}
+    wanted = {"sample": 2, "noticed": [], "only": None, "other_than": tried, "children": 1}
     command = [sys.executable, "-c", mutants._PREPARE, json.dumps(wanted)]
     marks = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
     drawn = {name for name, mark in marks.items() if mark is None}
