@@ -16,10 +16,10 @@ are left. --again supposes that tests were added and none was made weaker: what 
 
 A mutant counts in one of four ways. Noticed: a test fails, crashes or takes 15 times as long. Words: only a text for people
 differs (a string with a space in it, a formatted one, or the name of an argument that an error gives), or whether zip compares
-lengths. Equivalent: it changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed code
-## reason, with * for all of a function that promises nothing, such as the guess at which a search starts. Survived: all others,
-which are listed with what they change. The score is noticed/(noticed + survived). mutmut changes the bodies of functions; decorated
-functions such as properties, and constants of modules and classes, stay as they are.
+lengths. Equivalent: it changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed
+code ## reason, with * for all of a function that promises nothing, such as the guess at which a search starts. Survived: all
+others, which are listed with what they change. The score is noticed/(noticed + survived). mutmut changes the bodies of
+functions; decorated functions such as properties, and constants of modules and classes, stay as they are.
 """
 
 from __future__ import annotations

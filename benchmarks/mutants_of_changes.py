@@ -5,10 +5,10 @@
 
 Without --since it is the last commit that HEAD~1, main and origin/main have in common. A function counts as changed where its
 code differs, not its comments or its place. What the limits leave out is said and is no failure: a slow machine tries fewer
-mutants. So is what cannot be tried at all: no history in a shallow clone, or no mutmut. Mutants of changed lines come first. All
-survivors are shown, unless `equivalent_mutants.txt` says why they change nothing. The step fails where less than 95 % of the
-mutants of changed lines were noticed; where not all were tried, where their 95 % interval lies below. `python -m benchmarks.mutants`
-tries whole modules.
+mutants. So is what cannot be tried at all: no history in a shallow clone, or no mutmut. Mutants of changed lines come first.
+All survivors are shown, unless `equivalent_mutants.txt` says why they change nothing. The step fails where less than 95 % of
+the mutants of changed lines were noticed; where not all were tried, where their 95 % interval lies below. `python -m
+benchmarks.mutants` tries whole modules.
 """
 
 from __future__ import annotations
