@@ -18,7 +18,7 @@ from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.papers import numbers, timing
 from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules
-from dpviz.papers.claims.context import Context
+from dpviz.papers.claims.context import Context, Measured
 from dpviz.papers.numbers import difference
 from dpviz.papers.sentences import PIDP_AHEAD
 from dpviz.papers.verdict import Comparison, Scope, combine
@@ -261,6 +261,29 @@ def test_alike_and_not_beaten_can_hold_and_fail() -> None:
         is Outcome.HOLDS
     )
     assert planted("averaging-raises-accuracy", rsgd_ar=good, rsgd=good).outcome is Outcome.FAILS
+
+
+def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same models with other numbers: leads of 0.2 and 2 points, and all within a point of majority."""
+
+    def measured(lead: float, best: float) -> Callable[..., Any]:
+        def best_of(self: Context, mechanism: str, grid: Any, name: str, budgets: Any, seeds: int, **more: Any) -> Any:
+            level = 0.70 + lead * (mechanism == "rsgd-ar" and "averaging" not in grid[0])
+            accuracy = np.full((len(budgets), seeds), level)
+            gap = np.zeros_like(accuracy)
+            made = Measured(accuracy, gap, 0.5, name, "logistic", np.array(budgets), non_private=best, majority=0.70)
+            return made, [grid[0]] * len(budgets)
+
+        return best_of
+
+    for lead, best, outcome in (
+        (0.02, 0.8, Outcome.HOLDS),
+        (0.002, 0.8, Outcome.FAILS),
+        (0.002, 0.705, Outcome.CANNOT_TELL),
+        (0.02, 0.705, Outcome.HOLDS),
+    ):
+        monkeypatch.setattr(Context, "best", measured(lead, best))
+        assert planted("averaging-raises-accuracy").outcome is outcome
 
 
 def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:

@@ -13,13 +13,20 @@ TEST = list_claims()["small-groups-lose-more"].test
 
 
 @pytest.mark.parametrize(
-    ("extra", "spread", "outcome"),
-    [(0.05, 0.01, Outcome.HOLDS), (-0.05, 0.01, Outcome.FAILS), (0.0, 0.05, Outcome.CANNOT_TELL)],
+    ("cost", "extra", "spread", "outcome"),
+    [
+        (0.1, 0.05, 0.01, Outcome.HOLDS),
+        (0.1, -0.05, 0.01, Outcome.FAILS),
+        (0.1, 0.005, 0.05, Outcome.CANNOT_TELL),
+        (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, told apart from 0: no size that counts
+        (0.0, 0.002, 1e-4, Outcome.CANNOT_TELL),  # neither loses anything
+        (0.0, 0.0, 0.0, Outcome.CANNOT_TELL),
+    ],
 )
-def test_the_verdict_follows_planted_losses(extra: float, spread: float, outcome: Outcome) -> None:
+def test_the_verdict_follows_planted_losses(cost: float, extra: float, spread: float, outcome: Outcome) -> None:
     def planted(context: Context, dataset: str, budgets: tuple[float, ...], seeds: int) -> list[Pair]:
         rng = np.random.default_rng(1)
-        lost = 0.1 + spread * rng.standard_normal((2, len(budgets), seeds))
+        lost = cost + spread * rng.standard_normal((2, len(budgets), seeds))
         lost[0] += extra
         return [Pair(column, "few", "many", (40, 900), lost, (0.8, 0.9)) for column in ("sex", "race")]
 

@@ -111,7 +111,7 @@ def _markdown(evaluations: list[rates.Evaluated]) -> str:
             if formula is None:
                 cells.append(_cell("not given", grey))
             elif formula.value is None:
-                cells.append("not readable")
+                cells.append(_cell("as printed:", grey) + f" ${formula.latex}$")
             else:
                 latex = rf"\color{{gray}}{{{formula.latex}}}" if grey else formula.latex
                 cells.append(_cell(f"**{words.three(number)}**", grey) + f" ${latex}$")

@@ -13,6 +13,7 @@ from dpviz.common.random import spawn
 from dpviz.experiments.groups import SMALL, Grouping, by_group, columns, group
 from dpviz.experiments.measure import train
 from dpviz.mechanisms import Training, get_mechanism
+from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Claim, Context
 from dpviz.papers.claims.tables import lines, span
 from dpviz.papers.numbers import LEVEL, paired
@@ -93,7 +94,9 @@ def small_groups_lose_more(context: Context) -> Verdict:
                 lead = paired(more[e])
                 way = f"{100 * abs(lead.mean):.2f} points {'more' if lead.mean >= 0 else 'less'}"
                 said = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
-                comparisons.append(Comparison(f"{pair.column} on {name}", lead.leads(0.0), said, -lead.mean))
+                lost = bool(np.abs(pair.lost[:, e].mean(axis=1)).max() >= NOTHING)
+                said += "" if lost else ", where neither loses anything"
+                comparisons.append(Comparison(f"{pair.column} on {name}", lead.leads(MARGIN) if lost else None, said, -lead.mean))
             title = f"{pair.column} on {name}: “{pair.small}” ({pair.sizes[0]:,} test rows), “{pair.large}” ({pair.sizes[1]:,})"
             numbers.append((f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])))
             before = " and ".join(f"{100 * share:.1f} %" for share in pair.non_private)
@@ -105,8 +108,9 @@ def small_groups_lose_more(context: Context) -> Verdict:
         combine(comparisons, Scope.MOST),
         f"{summary(comparisons, Scope.MOST)} The loss is to the non-private optimum of the same linear model; the publication "
         "trains deep networks, whose small groups need more updates.",
-        f"Both groups are measured on the same models. More means that the {LEVEL:.0%} interval of the mean difference of the "
-        "losses (paired, over noise draws and not over test rows) lies above 0, not more that it lies at 0 or below. Of every "
+        f"Both groups are measured on the same models. More means by at least {100 * MARGIN:g} points, told apart from 0 by the "
+        f"{LEVEL:.0%} interval of the mean difference of the losses (paired, over noise draws and not over test rows); not more "
+        f"that the interval lies below {100 * MARGIN:g} points. Undecided where both lose less than {100 * NOTHING:g} point. Of every "
         f"column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses more in "
         f"most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters. {_clipping()}",
         tuple(numbers),

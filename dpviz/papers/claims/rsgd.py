@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
-from dpviz.papers.checks import Check
+from dpviz.papers.checks import MARGIN, NOTHING, Check
 from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, leads
 from dpviz.papers.claims.context import Context, Measured, Test
 from dpviz.papers.numbers import LEVEL, difference
@@ -108,16 +108,20 @@ def averaging_helps(context: Context) -> Verdict:
         for words, (_, theirs) in list(sides.items())[1:]:
             for e, epsilon in enumerate(budgets):
                 lead = difference(mine.accuracy[e], theirs.accuracy[e])
-                said = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}"
-                comparisons.append(Comparison(f"{words} on {name}", lead.leads(0.0), said, -lead.mean))
+                means = [mine.accuracy[e].mean(), theirs.accuracy[e].mean(), mine.non_private, mine.majority]
+                told = max(means) - min(means) >= NOTHING
+                said = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}" + ("" if told else ", where there is nothing to gain")
+                comparisons.append(Comparison(f"{words} on {name}", lead.leads(MARGIN) if told else None, said, -lead.mean))
             numbers.append((f"Averaging minus {words} on {name}", leads(mine, theirs)))
         tables.append(accuracy_lines(name, sides))
     return Verdict(
         combine(comparisons),
         f"{summary(comparisons)} Averaging lowers the noise that restarts cost; whether it also beats plain decay depends on how "
         "much noise is added at all.",
-        f"Better means that the {LEVEL:.0%} interval of the difference in mean test accuracy (Welch, over noise draws) lies "
-        "above 0, no better that it lies at 0 or below. Holds if better at every budget beside both, fails if no better at one. "
+        f"Better means by at least {100 * MARGIN:g} points of mean test accuracy, told apart from 0 by the {LEVEL:.0%} interval "
+        f"(Welch, over noise draws); no better that the interval lies below {100 * MARGIN:g} points. Undecided where both, "
+        f"majority and the non-private model lie within {100 * NOTHING:g} point. Holds if better at every budget beside both, fails if no "
+        "better at one. "
         f"{TUNED}",
         tuple(numbers),
         "",

@@ -202,9 +202,13 @@ INPUT: tuple[Row, ...] = (
         "reports",
         "Laplace",
         Formula(r"p\,n\,\varepsilon^2", None, "noise variance, reports"),
-        Formula(r"\text{unreadable}", None, RISK),
+        Formula(r"\frac{\sqrt p}{(\sqrt n\,\varepsilon)^{L+2p}}", None, RISK),
         assumes=("local privacy", "smoothness of high order"),
-        remarks=(UNREADABLE, "The noise bound as printed, pnε², would grow with ε."),
+        remarks=(
+            UNREADABLE,
+            "The noise bound as printed, pnε², would grow with ε.",
+            "The risk as printed would fall the faster the more features there are; the exponent is likely to have lost a fraction.",
+        ),
     ),
     Row(
         "input",
