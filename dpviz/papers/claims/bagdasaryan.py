@@ -110,9 +110,10 @@ def small_groups_lose_more(context: Context) -> Verdict:
         "trains deep networks, whose small groups need more updates.",
         f"Both groups are measured on the same models. More means by at least {100 * MARGIN:g} points, told apart from 0 by the "
         f"{LEVEL:.0%} interval of the mean difference of the losses (paired, over noise draws and not over test rows); not more "
-        f"that the interval lies below {100 * MARGIN:g} points. Undecided where both lose less than {100 * NOTHING:g} point. Of every "
-        f"column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses more in "
-        f"most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters. {_clipping()}",
+        f"that the interval lies below {100 * MARGIN:g} points. Undecided where both lose less than {100 * NOTHING:g} point. "
+        f"Of every column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses "
+        "more in most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters. "
+        f"{_clipping()}",
         tuple(numbers),
         "",
         pd.concat(tables) if tables else pd.DataFrame(),

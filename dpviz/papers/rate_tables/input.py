@@ -207,7 +207,7 @@ INPUT: tuple[Row, ...] = (
         remarks=(
             UNREADABLE,
             "The noise bound as printed, pnε², would grow with ε.",
-            "The risk as printed would fall the faster the more features there are; the exponent is likely to have lost a fraction.",
+            "The risk as printed falls the faster the more features there are; its exponent is likely to have lost a fraction.",
         ),
     ),
     Row(
