@@ -37,6 +37,7 @@ def test_strong_regularisation_and_large_tables_take_fewer_steps() -> None:
     assert rules.full_steps(SETTING) == 200
     assert rules.full_steps(get_model("logistic").setting(39_073, 108, 0.1)) == math.ceil(30 * 0.35 / 1.9)
     assert rules.full_steps(get_model("logistic").setting(400_000, 120, 1e-3)) == 50
+    assert rules.full_steps(get_model("mlp").setting(400_000, 120, 1e-3)) == 200
 
 
 @pytest.mark.parametrize("model", ["logistic", "svm"])

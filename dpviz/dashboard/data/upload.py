@@ -26,7 +26,8 @@ from dpviz.datasets.table.proposals import outside, round_range
 from dpviz.datasets.table.spec import TableSpec
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
-_HIDDEN = ("round low", "round high", "left out because")  # of the form's columns; the page says these in other places
+#: columns of the form, what most people decide first; the page says in other places what else `describe` finds
+_SHOWN = ("use", "column", "kind", "rows with gaps", "round range", "it clips", "confirm", "low", "high", "categories")
 _HEADERS = {"find out": None, "names": True, "data": False}
 _SEPARATOR = "|"
 _FEW = 20
@@ -156,7 +157,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         width="stretch",
         key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}.{confirm}",
         disabled=["column", "kind", "rows with gaps", "round range", "it clips"],
-        column_order=[name for name in described if name not in _HIDDEN],
+        column_order=[*_SHOWN, *(() if missing == "drop" else ("gap value",))],
         column_config=_cells(),
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
@@ -178,16 +179,17 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
 def _cells() -> dict[str, Any]:
     """How the columns of the form are shown: wide enough for what they hold."""
     return {
-        "use": st.column_config.CheckboxColumn("use", width=70),
-        "kind": st.column_config.TextColumn("kind", width=75),
-        "rows with gaps": st.column_config.NumberColumn("rows with gaps", width=115),
+        "use": st.column_config.CheckboxColumn("use", width=65, pinned=True),
+        "column": st.column_config.TextColumn("column", width=110, pinned=True),
+        "kind": st.column_config.TextColumn("kind", width=70),
+        "rows with gaps": st.column_config.NumberColumn("gaps", help="Rows with a gap in this column.", width=65),
+        "round range": st.column_config.TextColumn("round range", width=145),
+        "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range.", width=70),
+        "confirm": st.column_config.CheckboxColumn(
+            "confirm", help="Takes the round range where low and high are empty.", width=85
+        ),
         "low": st.column_config.NumberColumn("low", width=80),
         "high": st.column_config.NumberColumn("high", width=80),
-        "round range": st.column_config.TextColumn("round range", width=160),
-        "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range.", width=80),
-        "confirm": st.column_config.CheckboxColumn(
-            "confirm it", help="Takes the round range where low and high are empty.", width=95
-        ),
         "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}", width=200),
         "gap value": st.column_config.TextColumn("value for gaps", width=120),
     }
