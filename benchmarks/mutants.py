@@ -263,7 +263,7 @@ def about(module: str) -> str:
         return " or ".join([*ids, *own]) if 0 < len(ids) < len(classes) else ""
     ids = [name for name, kind in classes if kind.__module__ == dotted]
     ids = ids or [name for name, kind in classes if kind.__module__.startswith(".".join(place.parent.parts) + ".")]
-    return " or ".join([*ids, *own])
+    return " or ".join([*ids, *own]) if ids else ""  # what models do concerns all mechanisms
 
 
 def arguments(module: str) -> list[str]:

@@ -39,9 +39,6 @@ class SparseRows:
         """From a dense (b, d) table; products are in its precision."""
         return cls(csr_array(table))
 
-    def __len__(self) -> int:
-        return int(self.rows.shape[0])
-
     def take(self, index: NDArray[np.intp] | slice) -> SparseRows:
         """Some of the rows, copied."""
         return SparseRows(self.rows[index])
