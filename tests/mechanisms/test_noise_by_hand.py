@@ -73,7 +73,8 @@ def _mu(epsilon: float, delta: float) -> float:
 
 
 def dp_agd(cal: Calibration, v: dict[str, Any]) -> float:
-    choice = min((EPS / 2 / v["splits"]) ** 2 / 2, RHO / v["splits"])  # Lee, Kifer 2018, in the authors' code
+    splits = v["splits"] or 30  # the rule for linear models
+    choice = min((EPS / 2 / splits) ** 2 / 2, RHO / splits)  # Lee, Kifer 2018, in the authors' code
     assert cal.details["rho_total"] == pytest.approx(RHO)
     assert cal.details["rho_nmax"] == pytest.approx(choice)
     # a choice is (eps')-bounded range: eps'^2/8-zCDP

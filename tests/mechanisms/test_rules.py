@@ -38,6 +38,8 @@ def test_strong_regularisation_and_large_tables_take_fewer_steps() -> None:
     assert rules.full_steps(get_model("logistic").setting(39_073, 108, 0.1)) == math.ceil(30 * 0.35 / 1.9)
     assert rules.full_steps(get_model("logistic").setting(400_000, 120, 1e-3)) == 50
     assert rules.full_steps(get_model("mlp").setting(400_000, 120, 1e-3)) == 200
+    for model, n, expected in (("logistic", 400_000, 30), ("mlp", 9_999, 30), ("mlp", 10_000, 100)):
+        assert rules.splits(get_model(model).setting(n, 120, 1e-3)) == expected
 
 
 @pytest.mark.parametrize("model", ["logistic", "svm"])

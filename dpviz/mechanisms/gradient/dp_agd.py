@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
@@ -72,11 +73,12 @@ class DPAGD(ProtectsQuery):
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     splits: int = knob(
-        30,
+        0,
         "Splits",
         "Sets the first price of a choice and of a gradient, and so how many there are (published: 60).",
         low=2,
         high=100,
+        automatic=rules.SPLITS,
     )
     gamma: float = knob(
         1.0,
@@ -112,15 +114,19 @@ class DPAGD(ProtectsQuery):
         options=tuple(r.value for r in Neighbouring),
     )
 
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return rules.splits(setting)
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        splits = int(self.value("splits", setting))
         replace_one = self.relation == Neighbouring.REPLACE_ONE
         rho = zcdp_rho(budget)
         # Lee & Kifer 2018, in the form of the authors' code: eps_nmax = (eps/2)/splits, rho_nmax = eps_nmax^2/2,
         # rho_ng = C^2/(2 sigma^2) with sigma = C sqrt(2 ln(1.25/delta))/eps_nmax
-        epsilon_choice = budget.epsilon / 2 / self.splits
+        epsilon_choice = budget.epsilon / 2 / splits
         published = epsilon_choice**2 / 2
         # eps^2 outgrows rho ~ eps: beyond eps ~ ln(1/delta) the published price would use up rho in a few choices
-        rho_choice = min(published, rho / self.splits)
+        rho_choice = min(published, rho / splits)
         rho_gradient = rho_choice / (2 * math.log(1.25 / budget.delta))
         bound = min(self.clip_norm, setting.G)
         sensitivity = (2 if replace_one else 1) * bound
@@ -147,7 +153,7 @@ class DPAGD(ProtectsQuery):
                 "The noise scale is that of the first gradient; later ones are measured better where no step length helped.",
                 "Gumbel noise replaces the exponential noise of the authors' code, whose noisy max is not private as priced.",
                 *(
-                    (f"The price of a choice is capped at ρ/{self.splits}: the published one would leave too few of them.",)
+                    (f"The price of a choice is capped at ρ/{splits}: the published one would leave too few of them.",)
                     if published > rho_choice
                     else ()
                 ),
