@@ -588,3 +588,35 @@ def test_what_descent_foretells_is_the_recursion_of_its_steps() -> None:
     variance = (eta * scale) ** 2 * (1 - r**14) / (1 - r**2)
     assert theory["near the minimum"] == pytest.approx(setting.m * setting.L * variance / 2, rel=1e-12)
     assert DPGD(steps=7, step_size=0.5, clip_norm=setting.G / 2).excess_theory(setting, scale, start, np.ones(setting.m)) == {}
+
+
+def test_without_noise_every_seed_of_descent_gets_the_one_model_there_is() -> None:
+    problem, built = make_problem(n=60, d=3, lam=0.1), DPGD(steps=5, step_size=0.5)
+    quiet = [built.calibrate(problem.setting, Budget(e, 1e-5)).noiseless() for e in (1.0, 5.0)]
+    theta = built.fit(Training(problem, quiet, spawn(4, 3), record=False)).theta
+    assert theta.shape == (2, 3, problem.m)
+    assert (theta == theta[:1, :1]).all()
+    here = np.zeros((1, problem.m))
+    for _ in range(5):
+        slope = problem.model.sum_gradient(here, problem.rows) / problem.n + 0.1 * here
+        here = here - 0.5 * problem.setting.unit_step * slope
+    np.testing.assert_allclose(theta[0, 0], here[0], rtol=1e-9)
+
+
+def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
+    """Of 65,536 lower halves those below `fine` are in the batch, and no more: the chance is never above the rate."""
+    rate = 0.3
+    coarse, fine = divmod(int(rate * 2**32), 2**16)
+
+    class Drawn:
+        """A generator of which every row ties, and whose second draws are just below, at and just above the limit."""
+
+        bit_generator = property(lambda self: self)
+
+        def random_raw(self, count: int) -> np.ndarray:
+            return np.full(4 * count, coarse, np.uint16).view(np.uint64)
+
+        def integers(self, low: int, high: int, count: int) -> np.ndarray:
+            return np.array([fine - 1, fine, fine + 1])
+
+    assert poisson_batches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]

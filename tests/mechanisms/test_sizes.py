@@ -43,6 +43,7 @@ SIZES: list[tuple[str, str, int]] = [
 SUMS: list[tuple[str, str, int]] = [
     (MECHANISMS + "gradient.shared", "SINGLE_ROWS", 0),
     (MECHANISMS + "gradient.shared", "_SINGLE_FROM", 0),
+    (MODELS + "linear_derivatives", "_SINGLE_FROM", 0),
     (MODELS + "sparse", "_LEAST_ENTRIES", 0),
     (MODELS + "sparse", "_MOST_FILLED", 2),
 ]
@@ -80,7 +81,7 @@ def test_neither_sizes_of_blocks_nor_other_budgets_change_a_model(name: str, mon
             shrink(patch, [size for size in SIZES if size[1] != OTHER_DRAWS.get(name)])
             alone = released(name, params, alone=True)
             np.testing.assert_allclose(alone, whole, rtol=1e-4, atol=1e-4, err_msg=str(params))
-        if ALL[name].family == "gradient":
+        if ALL[name].family in ("gradient", "input"):
             with monkeypatch.context() as patch:
                 shrink(patch, SUMS)
                 np.testing.assert_allclose(released(name, params), whole, rtol=1e-3, atol=1e-3, err_msg=str(params))

@@ -10,7 +10,8 @@ from dpviz.common import threads
 from dpviz.common.random import spawn
 from dpviz.mechanisms.base import Training
 from dpviz.mechanisms.gradient import shared
-from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, linear, linear_derivatives, sparse
+from dpviz.models import rows as models_rows
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.privacy.budget import Budget
@@ -94,6 +95,38 @@ def test_noise_on_features_and_line_losses_are_the_same(tables: tuple[Problem, P
     for clip in (np.inf, 0.8):
         got, expected = (line_losses_of(p.model)(theta, direction, reach, 6, p.rows, clip=clip) for p in (thin, dense))
         np.testing.assert_allclose(got, expected, rtol=2e-6)
+
+
+def test_small_blocks_hold_their_rows_and_give_the_same_sums(
+    tables: tuple[Problem, Problem], model_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of the tests are one block: a mistake beyond the first, or in a block of another size, would not be seen."""
+    dense, thin = tables
+    for module in (models_rows, linear):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 233)  # the last block has one row
+    for block in (slice(0, N), slice(0, 233), slice(233, 466), slice(699, N), slice(3, 50), slice(640, N)):
+        for kind in (np.float32, np.float64):
+            part = thin.rows.signed_part(kind, block)
+            assert part is not None
+            np.testing.assert_array_equal(part.rows.toarray(), dense.rows.signed[block].astype(kind))
+    rng = np.random.default_rng(5)
+    theta, direction = rng.standard_normal((2, R, D))
+    for clip in (np.inf, 0.8):
+        got, expected = (line_losses_of(p.model)(theta, direction, np.full(R, 0.7), 6, p.rows, clip=clip) for p in (thin, dense))
+        np.testing.assert_allclose(got, expected, rtol=2e-6)
+
+
+def test_noise_on_features_in_single_precision(tables: tuple[Problem, Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    theta, noise, scale = rng.standard_normal((R, D)), rng.standard_normal((N, D)), rng.random(R)
+    found = {}
+    for single in (False, True):
+        monkeypatch.setattr(linear_derivatives, "_SINGLE_FROM", 0 if single else 1 << 40)
+        for name, problem in zip(("dense", "thin"), tables, strict=True):
+            own = feature_noise_of(problem.model)
+            found[name, single] = own.noisy_gradient(theta, problem.rows, own.prepared(problem.rows, noise.copy()), scale)
+    for name, single in found:
+        np.testing.assert_allclose(found[name, single], found["dense", False], rtol=0, atol=N * 3e-6 if single else 1e-10)
 
 
 def test_training_in_batches_is_the_same(tables: tuple[Problem, Problem]) -> None:
