@@ -227,6 +227,16 @@ def without_words(code: str) -> list[str] | None:
     return found
 
 
+def dotted_name(module: str) -> str:
+    """ "dpviz/a/b.py" is "dpviz.a.b"."""
+    return module.removesuffix(".py").replace("/", ".")
+
+
+def everything() -> list[str]:
+    """All files of the engine and the app, relative to the project."""
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "dpviz").rglob("*.py"))]
+
+
 def changed(since: str) -> list[str]:
     """Files that differ from a commit."""
     command = ["git", "diff", "--name-only", since, "--", "dpviz"]
@@ -257,7 +267,7 @@ def about(module: str) -> str:
     place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in LAW]
     if not set(LAW) & set(tests_of(module)):
         return ""
-    classes, dotted = dpviz.list_mechanisms().items(), ".".join(place.with_suffix("").parts)
+    classes, dotted = dpviz.list_mechanisms().items(), dotted_name(module)
     if place.parent.name == "mechanisms":  # base classes of some mechanisms, or what all of them use
         ids = [name for name, kind in classes if any(base.__module__ == dotted for base in kind.__mro__)]
         return " or ".join([*ids, *own]) if 0 < len(ids) < len(classes) else ""
@@ -326,7 +336,7 @@ def run(
         noticed: names of those that count as noticed without being tried.
         other_than: names of those that are left out of the sample.
     """
-    place = unfinished / module.removesuffix(".py").replace("/", ".")
+    place = unfinished / dotted_name(module)
     copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
     if not (copy / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)  # of another source, or half made
@@ -373,7 +383,7 @@ def source(module: str) -> str:
 
 def kept(results: Path, module: str) -> Path:
     """Where the mutants of a module are kept."""
-    return results / (module.removesuffix(".py").replace("/", ".") + ".json")
+    return results / f"{dotted_name(module)}.json"
 
 
 @dataclass(frozen=True)
@@ -485,9 +495,8 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="only mutants that nobody noticed, where tests alone have changed")
     parser.add_argument("--report", action="store_true", help="only show what was found before")
     options = parser.parse_args()
-    everything = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "dpviz").rglob("*.py"))]
     whole = options.all or (options.report and not options.modules)
-    modules = critical(everything if whole else options.modules or changed(options.since))
+    modules = critical(everything() if whole else options.modules or changed(options.since))
     if not modules:
         print("Nothing privacy-critical to plant mistakes in.")
         return 0

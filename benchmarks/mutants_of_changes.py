@@ -106,7 +106,8 @@ def try_changes(
         found: what `changes` found.
         added: what `added_lines` found; mutants of these lines come first.
     """
-    end, only = time.monotonic() + seconds, dotted(found)
+    end = time.monotonic() + seconds
+    only = [f"{mutants.dotted_name(module)}.{name}" for module, names in found.items() for name in names]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             tree = planted.Tree(Path(folder), list(found), only)
@@ -119,11 +120,6 @@ def try_changes(
     done = [m for m in tried if m.outcome not in mutants.NOT_TRIED]
     left = Counter(Mutant(name, "", ()).function for name in names) - Counter(m.function for m in done)
     return done, [f"{name}: {left[name]} mutants" for name in only if left[name]]
-
-
-def dotted(found: dict[str, list[str]]) -> list[str]:
-    """Functions with their modules."""
-    return [f"{module.removesuffix('.py').replace('/', '.')}.{name}" for module, names in found.items() for name in names]
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ from pathlib import Path
 from scipy.stats import beta
 
 from benchmarks import mutants
-from benchmarks.mutants import NOT_TRIED, ROOT, Mutant
+from benchmarks.mutants import NOT_TRIED, Mutant
 
 TOO_LONG = 120.0  # seconds after which a mutant is given up; its tests take 15 to 25 on an idle core
 OUTCOMES = {0: "survived", 5: "no tests"}
@@ -62,15 +62,11 @@ class Tree:
         self._copy = folder / "dpviz"
         mutants.copy_with(self._copy, modules)
         mutants.prepare(self._copy, only=None if only is None else tuple(only))
-        self.modules = {self._dotted(module): module for module in modules}
+        self.modules = {mutants.dotted_name(module): module for module in modules}
         self.names: list[str] = []
         for module in modules:
             kept = json.loads((self._copy / "mutants" / f"{module}.meta").read_text())["exit_code_by_key"]
             self.names += [name for name, code in kept.items() if code is None]
-
-    @staticmethod
-    def _dotted(module: str) -> str:
-        return module.removesuffix(".py").replace("/", ".")
 
     def module_of(self, name: str) -> str:
         """The file of a mutant."""
@@ -135,8 +131,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
     options = parser.parse_args()
-    every = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "dpviz").rglob("*.py"))]
-    modules, harmless = mutants.critical(options.modules or every), mutants.equivalent()
+    modules, harmless = mutants.critical(options.modules or mutants.everything()), mutants.equivalent()
 
     def told(mutant: Mutant) -> None:
         kind = mutant.outcome if mutant.outcome in NOT_TRIED else mutant.kind(harmless)
