@@ -135,7 +135,7 @@ def server_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[[str], tuple[s
 
 
 #: the page's first sentence, in which some spaces break no line
-SENTENCE = "document.querySelector('.st-key-headline').innerText.replaceAll('\u00a0', ' ')"
+SENTENCE = "document.querySelector('.st-key-headline')?.innerText.replaceAll('\u00a0', ' ')"
 
 
 class Reader:
@@ -197,7 +197,7 @@ class Reader:
 
     @property
     def sentence(self) -> str:
-        return str(self.page.evaluate(SENTENCE))
+        return str(self.page.wait_for_function(SENTENCE).json_value())
 
     def waits_for(self, sentence: str) -> None:
         """Until the first sentence is this one."""
@@ -205,7 +205,7 @@ class Reader:
 
     def waits_for_another(self, sentence: str) -> None:
         """Until the first sentence is another one."""
-        self.page.wait_for_function(f"t => {SENTENCE} !== t", arg=sentence)
+        self.page.wait_for_function(f"t => ![undefined, t].includes({SENTENCE})", arg=sentence)
 
     def press(self, key: str, times: int = 1) -> None:
         """Presses a key on the ε slider and waits for a new sentence."""
