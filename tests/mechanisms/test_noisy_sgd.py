@@ -22,7 +22,7 @@ from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
-from dpviz.mechanisms.gradient.shared import ROUNDING
+from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem

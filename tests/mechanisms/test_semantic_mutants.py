@@ -36,7 +36,7 @@ from dpviz.mechanisms import DeclaresEvent, Mechanism, ProtectsQuery
 from dpviz.mechanisms.gradient import dp_agd, renyi_filter
 from dpviz.mechanisms.gradient.dp_agd import DPAGD
 from dpviz.mechanisms.gradient.dp_svrg import DPSVRG
-from dpviz.mechanisms.gradient.shared import PoissonSGD
+from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.mechanisms.output.shared import Permuted

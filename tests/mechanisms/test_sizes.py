@@ -41,7 +41,7 @@ SIZES: list[tuple[str, str, int]] = [
 ]
 #: the same for how sums are made: all in double, full gradients in single, and without the zeros of the rows
 SUMS: list[tuple[str, str, int]] = [
-    (MECHANISMS + "gradient.shared", "SINGLE_ROWS", 0),
+    (MECHANISMS + "gradient.noisy_sgd", "SINGLE_ROWS", 0),
     (MECHANISMS + "gradient.shared", "_SINGLE_FROM", 0),
     (MODELS + "linear_derivatives", "_SINGLE_FROM", 0),
     (MODELS + "sparse", "_LEAST_ENTRIES", 0),

@@ -96,7 +96,7 @@ def test_a_stream_that_depends_on_another_is_noticed(monkeypatch: pytest.MonkeyP
     def careless(stream: np.random.SeedSequence) -> np.random.Generator:
         return shared if len(stream.spawn_key) == 2 and stream.spawn_key[1] == 1_000_001 else original(stream)
 
-    module = sys.modules["dpviz.mechanisms.gradient.shared"]
+    module = sys.modules["dpviz.mechanisms.gradient.noisy_sgd"]
     with monkeypatch.context() as patch:
         patch.setattr(module, "generator", careless)
         mechanism = ALL["dp-sgd"].from_params(RECIPES["dp-sgd"][1])

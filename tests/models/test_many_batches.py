@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.common.random import generator, poisson_batches, spawn
 from dpviz.mechanisms import Training, get_mechanism
-from dpviz.mechanisms.gradient import shared
+from dpviz.mechanisms.gradient import noisy_sgd
 from dpviz.models import Rows, get_model
 from dpviz.models import sparse as sparse_products
 from dpviz.models.many_batches import ManyBatches
@@ -74,7 +74,7 @@ def test_training_in_step_gives_the_models_of_training_one_by_one(
     problem = Problem(table(sparse=True), get_model("logistic"), 0.01)
     built = get_mechanism(mechanism).from_params(params)
     training = Training(problem, [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)], spawn(0, 41))
-    monkeypatch.setattr(shared, "MOST_IN_STEP", 30)
+    monkeypatch.setattr(noisy_sgd, "MOST_IN_STEP", 30)
     asked: list[int] = []
 
     def pays(rows: Rows, share: float, seeds: int, budgets: int) -> bool:
@@ -115,6 +115,6 @@ def test_it_pays_where_many_seeds_have_large_batches() -> None:
 
 def test_groups_depend_on_nothing_but_the_numbers() -> None:
     for seeds, budgets in ((1, 1), (64, 1), (100, 1), (7, 10), (130, 3), (2, 500)):
-        groups = shared._groups(seeds, budgets)
+        groups = noisy_sgd._groups(seeds, budgets)
         assert [i for part in groups for i in range(seeds)[part]] == list(range(seeds))
-    assert [part.stop - part.start for part in shared._groups(100, 1)] == [50, 50]
+    assert [part.stop - part.start for part in noisy_sgd._groups(100, 1)] == [50, 50]

@@ -12,7 +12,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import Plan, PoissonSGD
+from dpviz.mechanisms.gradient.noisy_sgd import Plan
+from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account

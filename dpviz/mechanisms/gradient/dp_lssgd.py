@@ -10,7 +10,8 @@ import numpy as np
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import LONGEST_STEP, EqualSteps, Plan
+from dpviz.mechanisms.gradient.noisy_sgd import Plan
+from dpviz.mechanisms.gradient.poisson_sgd import LONGEST_STEP, EqualSteps
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 

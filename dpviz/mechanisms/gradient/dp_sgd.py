@@ -19,7 +19,8 @@ from dpviz.common.random import Batches, shuffled_batches
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ROUNDING, EqualSteps, Plan
+from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan
+from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated

@@ -1,0 +1,221 @@
+"""Noisy SGD on Poisson-sampled batches: its knobs, calibration and protected query."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.common.random import Batches, generator, poisson_batches, substreams
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
+from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, gaussian_draw, train
+from dpviz.mechanisms.individual import along_path, room_for_path
+from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
+from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
+from dpviz.privacy.accounting.methods import Method
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
+from dpviz.privacy.sensitivity.bound import Bound
+
+MOST_STEPS = 200_000
+_ACCOUNTANTS = tuple(name for name, known in reversed(list_accountants().items()) if "poisson" in known.samplings)
+LONGEST_STEP = 10.0  # that may be set, in units of 1/L
+
+
+@dataclass(frozen=True)
+class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
+    """What the Poisson-sampled forms share: knobs, calibration and the protected query."""
+
+    family = "gradient"
+    noise_enters = (
+        "The mean gradient of every mini-batch: each step adds one Gaussian draw to it. "
+        "No noise is put on a row of its own, so rows count as visited and not as receiving noise."
+    )
+
+    sampling_rate: float = knob(
+        0.1,
+        "Sampling rate",
+        "Chance of a row to be in a batch; the mean batch is this times the number of rows.",
+        low=1e-4,
+        high=1.0,
+        log=True,
+    )
+    epochs: float = knob(
+        20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
+    )
+    clip_norm: float = clip_norm_knob()
+    accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is tighter than rdp.", options=_ACCOUNTANTS)
+    relation: str = knob(
+        Neighbouring.REPLACE_ONE.value,
+        "Neighbouring",
+        "replace-one follows from add-remove by two hops and needs more noise.",
+        options=tuple(r.value for r in Neighbouring),
+    )
+
+    @property
+    def steps(self) -> int:
+        """T, the number of steps that is nearest to the epochs asked for."""
+        return max(1, round(self.epochs / self.sampling_rate))
+
+    @property
+    def batch_share(self) -> float:
+        """q, the share of the rows that a batch holds on average."""
+        return self.sampling_rate
+
+    def drawing(self, n: int) -> Batches:
+        """How the batches are drawn from n rows."""
+        return poisson_batches(n, self.batch_share)
+
+    def noise_multiplier(self, budget: Budget) -> float:
+        """z, the noise on a batch's sum over what one row contributes to it."""
+        return account.noise_for(self.noisy_sums(1.0), self.method, budget)
+
+    def noise_scale(self, setting: Setting, budget: Budget) -> float:
+        """Standard deviation per coordinate of the noise on a batch's mean gradient."""
+        return self.noise_multiplier(budget) * min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
+
+    @property
+    def method(self) -> Method:
+        """How the steps are accounted for."""
+        relation = Neighbouring(self.relation)
+        return Method(self.accountant, relation, "two-hop" if relation is Neighbouring.REPLACE_ONE else "none")
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        if self.steps > MOST_STEPS:
+            raise InvalidInput(
+                "epochs",
+                f"{self.epochs:g} epochs at sampling rate {self.sampling_rate:g} are {self.steps:,} steps",
+                f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
+            )
+        bound = min(self.clip_norm, setting.G)
+        sigma = self.noise_scale(setting, budget)
+        replace_one = self.method.relation is Neighbouring.REPLACE_ONE
+        one_row = bound / (self.batch_share * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
+        full = self.batch_share == 1
+        how = "the whole batch counts twice a removal, exactly" if full else "two hops: remove one row, add another"
+        return Calibration.proved(
+            budget,
+            sensitivity=(2 if replace_one else 1) * one_row,
+            query="the sum of clipped gradients of one Poisson batch, divided by qn",
+            sensitivity_source=(
+                "a row contributes at most min(C, G)/(qn), a replaced one moves the sum by at most twice that"
+                if replace_one
+                else "a row contributes at most min(C, G)/(qn)"
+            ),
+            noise_scale=sigma,
+            neighbouring=self.method.relation,
+            accountant=self.method.words,
+            conversion=get_accountant(self.accountant).conversion_words,
+            notes=(
+                *((f"Replace-one: {how}.",) if replace_one else ("Add-remove: the divisor qn stays at its public value.",)),
+                "Every iterate may be published.",
+                ROUNDING,
+            ),
+            details={
+                "noise_multiplier": sigma / one_row,
+                "sampling_rate": self.batch_share,
+                "steps": float(self.steps),
+                "mean_batch": self.batch_share * setting.n,
+            },
+        )
+
+    def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
+        bound = min(self.clip_norm, setting.G)
+        value = 2 * bound / (self.batch_share * setting.n)
+        return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
+
+    def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
+        """All steps: noisy sums of Poisson batches to which one row contributes at most `contribution`."""
+        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.batch_share), self.steps)
+
+    def releases(self, setting: Setting) -> Event | None:
+        if self.method.relation is not Neighbouring.REPLACE_ONE:
+            return None
+        return self.noisy_sums(self.sensitivity_bounds(setting)[0].value / 2)
+
+    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        if calibration.noise_scale <= 0:
+            return None
+        contribution = min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
+        return self.noisy_sums(contribution, calibration.noise_scale)
+
+    def step_count(self, setting: Setting) -> int:
+        return self.steps
+
+    @abstractmethod
+    def plan(self, training: Training) -> Plan:
+        """How this method trains."""
+
+    def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
+        """A plan with this method's batches and the given step lengths."""
+        return Plan(
+            batches=self.drawing(problem.n),
+            divisor=np.full(self.steps, self.batch_share * problem.n),
+            lengths=lengths,
+            draw=gaussian_draw,
+            noise_factor=np.ones(self.steps),
+            clip_norm=self.clip_norm,
+            **more,  # type: ignore[arg-type]
+        )
+
+    def fit(self, training: Training) -> Fit:
+        plan = self.plan(training)
+        path = room_for_path(training, plan.steps) if training.record else None
+        theta, visits, clipped = train(training, plan, path)
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        if record.path is None or calibration.noise_scale <= 0:
+            return None
+        bound = min(self.clip_norm, problem.setting.G)
+        z = calibration.noise_scale * self.batch_share * problem.n / bound
+        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.batch_share))
+
+        def divergence(norms: Floats, path: Floats) -> Floats:
+            return one_row.divergence(np.minimum(norms, bound) / bound)
+
+        worst = account.epsilon(self.noisy_sums(1.0, z), Method(self.accountant), calibration.budget.delta)
+        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        draw = self.drawing(problem.n)
+        out = np.empty_like(theta)
+        for r, stream in enumerate(streams):
+            batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
+            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
+        return out / (self.batch_share * problem.n)
+
+
+@dataclass(frozen=True)
+class EqualSteps(PoissonSGD):
+    """Poisson-sampled SGD whose steps all have one length, which follows from the noise where it is automatic."""
+
+    step_size: float = knob(
+        0.0, "Step size", "Length of a step.", low=0.01, high=LONGEST_STEP, log=True, unit="1/L", automatic=rules.STEP_SIZE
+    )
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return self.by_noise(setting, 0.0 if budget is None else self.noise_scale(setting, budget))
+
+    def by_noise(self, setting: Setting, noise_scale: float) -> float:
+        """The rule's step size for this noise, in units of 1/L."""
+        return rules.step_size(setting, self.steps, noise_scale)
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        base = super().calibrate(setting, budget)
+        return replace(base, for_training=StepSize(self.step_size or self.by_noise(setting, base.noise_scale)))
+
+    def equal_lengths(self, training: Training) -> Floats:
+        """(E, T) step lengths."""
+        return np.repeat(training.step_lengths[:, None], self.steps, axis=1)
