@@ -122,7 +122,7 @@ def prob_positive(family: str, scale: float, dim: int, margin: Floats, norm: Flo
     spread = scale * np.asarray(norm, float)
     still = spread <= 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(still, np.where(np.asarray(margin) >= 0, np.inf, -np.inf), margin / np.where(still, 1.0, spread))
+        z = np.where(still, np.where(np.asarray(margin) >= 0, np.inf, -np.inf), margin / spread)
     if family == "gaussian":
         return ndtr(z)
     if family == "gamma-sphere":

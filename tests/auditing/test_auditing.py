@@ -33,7 +33,7 @@ from dpviz.auditing.pairs import differing_row, make
 from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE, NO_VIOLATION
 from dpviz.auditing.scores import Distributions, fitters
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Fit, HasWorstPair, Mechanism, OutputNoise, Training
+from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
@@ -275,25 +275,6 @@ def test_pairs_are_neighbours_in_the_unit_ball(name: str, n: int, d: int, model_
         assert set(problem.rows.y) <= {-1.0, 1.0}
         if name in ("quiet", "presence", "opposed"):  # as many of either label, so that none is learnt for its number
             assert abs(problem.rows.y[:-1].sum()) <= 1
-
-
-@pytest.mark.parametrize("name", [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, HasWorstPair)])
-def test_pairs_that_mechanisms_declare_are_neighbours_in_the_unit_ball(name: str, model_id: str) -> None:
-    cls, model = dpviz.list_mechanisms()[name], get_model(model_id)
-    assert issubclass(cls, HasWorstPair)
-    assert cls.worst_pair(model, model.setting(3, 2, 0.1)) is None
-    assert cls.worst_pair(model, model.setting(4, 1, 0.1)) is None
-    for n, d in ((4, 2), (31, 7)):
-        pair = cls.worst_pair(model, model.setting(n, d, 0.1))
-        assert pair is not None
-        assert differing_row(*pair) == n - 1
-        along = [float(p.rows.y[-1] * p.rows.signed[0] @ p.rows.X[-1]) for p in pair]
-        assert along[0] == along[1] <= 0, "the others teach neither form"
-        for problem in pair:
-            assert (problem.n, problem.lam) == (n, 0.1)
-            assert problem.rows.norms.max() <= 1 + 1e-12
-            assert problem.rows.norms[-1] == pytest.approx(1.0), "a short row differs by less"
-            assert set(problem.rows.y) <= {-1.0, 1.0}
 
 
 def test_the_worst_case_is_the_declared_pair_or_the_opposed_one_for_noise_on_rows() -> None:

@@ -104,7 +104,7 @@ def test_rows_outside_are_clipped_with_a_warning() -> None:
         warnings.simplefilter("error", PrivacyWarning)
         within = PrivateClassifier(random_state=0).fit(short, y)
     for options in ({}, {"ranges": (-1, 1)}):
-        with pytest.warns(PrivacyWarning, match="clipped"):
+        with pytest.warns(PrivacyWarning, match=f"outside {'ranges' if options else 'data_norm'} were clipped"):
             clipped = PrivateClassifier(random_state=0, **options).fit(long, y)
         if not options:
             np.testing.assert_allclose(clipped.coef_, within.coef_, atol=1e-9)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.common.validate import InvalidInput, one_of
+from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.knobs import (
     AUTOMATIC,
     Choice,
@@ -81,6 +82,17 @@ def test_what_a_knob_writes_it_reads_back(kind: Knob, values: st.SearchStrategy[
 def test_bad_text_is_refused_by_name(kind: Knob, text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^steps: "):
         kind.parse("steps", text)
+    with pytest.raises(InvalidInput, match=r"^steps: "):
+        kind.check("steps", (text,))
+
+
+@pytest.mark.parametrize("default", [True, 3, 3.0, "three"], ids=str)
+def test_a_declared_knob_has_its_words(default: Any) -> None:
+    options = ("three", "four") if isinstance(default, str) else ()
+    kind = knob(default, "Label", "Help.", low=1, high=9, unit="steps", options=options).metadata["knob"]
+    assert (kind.label, kind.help, kind.unit) == ("Label", "Help.", "steps")
+    if isinstance(kind, Number):
+        assert (kind.low, kind.high, kind.log, kind.automatic) == (1, 9, False, "")
 
 
 @pytest.mark.parametrize(
@@ -181,3 +193,10 @@ def test_constants_that_publications_leave_open_may_be_anything_within_reason() 
         assert (declared.default, kind.low, kind.high, kind.log) == (1.0, low, high, True)
         assert kind.label
         assert kind.help
+
+
+@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms().values(), ids=lambda cls: cls.id)
+def test_ranges_over_many_orders_go_by_factors(mechanism: type[Mechanism]) -> None:
+    for name, kind in mechanism.knobs().items():
+        if isinstance(kind, Number) and kind.low > 0 and kind.high >= 1000 * kind.low:
+            assert kind.log, name

@@ -120,7 +120,8 @@ def permuted(name: str) -> Scale:
         built = ALL[name].from_params(v).settled(SETTING, cal.budget)
         sizes, weights = built.position_sensitivities(SETTING), built.batches(SETTING)[2]  # type: ignore[attr-defined]
         conversion = "mironov" if v["accounting"] == "published" else "improved"
-        reached = mixture_rdp_epsilon(DELTA, sizes, weights, cal.noise_scale, conversion)[0]
+        reached, order = mixture_rdp_epsilon(DELTA, sizes, weights, cal.noise_scale, conversion)
+        assert cal.details["alpha"] == pytest.approx(order)
         return cal.noise_scale if reached == pytest.approx(EPS, rel=1e-6) else 2 * cal.noise_scale
 
     return scale

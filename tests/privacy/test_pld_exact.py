@@ -20,7 +20,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from support import mostly_long, noisy_sums
 
-from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting import account, pld
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
@@ -103,6 +103,16 @@ def test_delta_is_never_below_the_integral_and_within_a_2000th_of_epsilon(
     assert log_delta(Pair(direction, q, 1 / (0.95 * z)), count, epsilon, FLOOR) > most + 1e-3
     assert log_delta(Pair(direction, q, 1 / z), count, epsilon * 1.001, FLOOR) < truth - 1e-8
     assert log_delta(Pair(direction, q, 1 / z), count, epsilon * 0.999, FLOOR) > most
+
+
+@pytest.mark.parametrize(("q", "epsilon"), [(1e-4, 0.05), (3e-4, 0.05), (1e-3, 0.3)])
+def test_at_low_rates_the_grid_is_fine_enough_too(q: float, epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the integral would take hours, a grid many times as fine stands in for it: the error falls with the cells."""
+    found = log_delta(Pair("remove", q, 2.0), 20, epsilon, FLOOR)
+    for name, times in (("_FINE", 64), ("_FINEST_GRID", 16), ("_LARGEST_GRID", 16)):
+        monkeypatch.setattr(pld, name, getattr(pld, name) * times)
+    finer, most = (log_delta(Pair("remove", q, 2.0), 20, epsilon * factor, FLOOR) for factor in (1, 1 - 5e-4))
+    assert finer <= found <= most
 
 
 @pytest.mark.parametrize("case", [CASES[0], *(pytest.param(case, marks=pytest.mark.long) for case in CASES[3::3])])
