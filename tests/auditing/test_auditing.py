@@ -327,6 +327,16 @@ def test_the_cut_of_two_gaussians_promises_the_largest_bound(mu: float) -> None:
     assert few == 0.0, "no cut of two runs promises anything: the one half way between both sides"
 
 
+@pytest.mark.parametrize("scales", [(1.5, 1.5), (1.5, 2.0)])
+def test_the_ratio_is_that_of_the_declared_densities(scales: tuple[float, float]) -> None:
+    at = np.linspace(-7, 9, 33)
+    laws = {"gaussian": stats.norm, "gamma-sphere": stats.laplace}  # in one dimension
+    for family, law in laws.items():
+        sides = [OutputNoise(np.array([c]), np.array([s]), family) for c, s in zip((0.0, 2.0), scales, strict=True)]
+        expected = law.logpdf(at, 2.0, scales[1]) - law.logpdf(at, 0.0, scales[0])
+        np.testing.assert_allclose(Distributions(*sides).log_ratio(at[:, None]), expected, atol=1e-12)
+
+
 def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_else() -> None:
     rng, at = np.random.default_rng(3), (np.zeros(3), np.array([3.0, 0.0, 4.0]))
     first, second = (centre + 2.0 * rng.standard_normal((2000, 3)) for centre in at)
