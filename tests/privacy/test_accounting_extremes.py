@@ -90,6 +90,13 @@ def test_every_line_of_the_comparison_says_what_it_is_and_where_it_comes_from(ev
         assert math.isnan(option.sigma) <= bool(option.note), "and so does one without a number"
 
 
+def test_a_comparison_without_sampling_is_that_of_full_steps() -> None:
+    ignored, *others = side_by_side.options(noisy_sums(3.0, 0.01, 10), Budget(1.0, 1e-5))
+    full = {o.name: o.sigma for o in side_by_side.options(Repeated(Gaussian.of_rows(3.0), 10), Budget(1.0, 1e-5))}
+    assert ignored.sigma == pytest.approx(full["Exact Gaussian"])
+    assert all(not option.sigma > ignored.sigma for option in others)
+
+
 def test_a_law_of_runs_that_does_not_exist_is_named() -> None:
     with pytest.raises(InvalidInput, match="eta"):
         random_search(1.0, -1.0)
