@@ -228,6 +228,8 @@ def test_outputs_are_drawn_along_the_declared_direction_and_across_it() -> None:
         np.testing.assert_allclose(cloud["u"], (both - means[0]) @ along, atol=1e-9)
         np.testing.assert_allclose(np.abs(cloud["v"]), np.abs((both - means[0]) @ (along[::-1] * [1, -1])), atol=1e-9)
         np.testing.assert_array_equal(cloud["side"], np.repeat([0, 1], n))
+    alike = Distributions(known.first, dataclasses.replace(known.second, centre=known.first.centre))
+    assert np.isfinite(judge(game, *outputs, alike).cloud).all(axis=None), "no direction, and still a picture"
 
 
 @pytest.mark.parametrize("name", ["lda", "qda"])

@@ -91,7 +91,7 @@ def test_every_line_of_the_comparison_says_what_it_is_and_where_it_comes_from(ev
 
 
 def test_a_comparison_without_sampling_is_that_of_full_steps() -> None:
-    ignored, *others = side_by_side.options(noisy_sums(3.0, 0.01, 10), Budget(1.0, 1e-5))
+    ignored, *others = side_by_side.options(Repeated(Sampled(Gaussian.of_rows(3.0), 0.01), 10), Budget(1.0, 1e-5))
     full = {o.name: o.sigma for o in side_by_side.options(Repeated(Gaussian.of_rows(3.0), 10), Budget(1.0, 1e-5))}
     assert ignored.sigma == pytest.approx(full["Exact Gaussian"])
     assert all(not option.sigma > ignored.sigma for option in others)

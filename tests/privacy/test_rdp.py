@@ -84,6 +84,15 @@ def test_divergences_rise_with_the_order_and_fall_with_noise(q: float) -> None:
         assert (quieter < louder).any()
 
 
+@pytest.mark.parametrize("z", [0.3, 1.0, 20.0])
+def test_a_rate_of_one_is_the_whole_batch(z: float) -> None:
+    """In the orders that were asked for, and as the limit of rates below 1."""
+    orders = (1.5, 2.0, 7.0)
+    whole = rdp.sampled_gaussian(1.0, z, orders)
+    np.testing.assert_allclose(whole, np.array(orders) / (2 * z**2), rtol=1e-12)
+    np.testing.assert_allclose(rdp.sampled_gaussian(1 - 1e-9, z, orders), whole, rtol=1e-6)
+
+
 def theirs(q: float, z: float, count: int) -> RdpAccountant:
     accountant = RdpAccountant(neighboring_relation=da.NeighboringRelation.ADD_OR_REMOVE_ONE)
     return accountant.compose(da.PoissonSampledDpEvent(q, da.GaussianDpEvent(z)), count)
