@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.mechanisms.knobs import Choice, Switch
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
@@ -82,3 +83,15 @@ def neighbour(problem: Problem, rng: np.random.Generator) -> Problem:
     if rng.random() < 0.5:
         return problem.replace_row(index, problem.rows.X[index], -problem.rows.y[index])
     return problem.replace_row(index, direction, float(rng.choice([-1.0, 1.0])))
+
+
+def forms() -> list[Any]:
+    """Every mechanism with its defaults, and with every other option of every choice and switch."""
+    out = []
+    for name, cls in dpviz.list_mechanisms().items():
+        options: list[dict[str, Any]] = [{}]
+        for knob, declared in cls.knobs().items():
+            values = declared.options if isinstance(declared, Choice) else (False, True) if isinstance(declared, Switch) else ()
+            options += [{knob: value} for value in values if value != cls.defaults()[knob]]
+        out += [pytest.param(name, o, id=" ".join([name, *(f"{k}={v}" for k, v in o.items())])) for o in options]
+    return out

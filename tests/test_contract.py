@@ -6,10 +6,11 @@ import itertools
 import math
 import re
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
-from support import ONE_OF_EACH_FAMILY, make_problem, neighbour
+from support import ONE_OF_EACH_FAMILY, forms, make_problem, neighbour
 
 import dpviz
 from dpviz.common.random import spawn
@@ -201,6 +202,16 @@ def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: st
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
     if cal.noise_family == "gaussian":
         assert all(b is None or b.delta > 0 for b in (cal.claimed_budget, cal.proved_budget))
+
+
+@pytest.mark.parametrize(("name", "params"), forms())
+def test_without_delta_a_budget_is_refused_or_met_without_gaussian_noise(name: str, params: dict[str, Any]) -> None:
+    try:
+        cal = ALL[name].from_params(params).calibrate(make_problem(n=400).setting, Budget(1.0, 0.0))
+    except dpviz.InvalidInput:
+        return
+    assert cal.noise_family != "gaussian" or cal.noise_scale == 0
+    assert math.isfinite(cal.noise_scale)
 
 
 @each

@@ -277,7 +277,7 @@ def along_by_hand(
     return np.array(out)
 
 
-@pytest.mark.parametrize(("mechanism", "params"), mostly_long(POISSON, POISSON[1], POISSON[-1]))
+@pytest.mark.parametrize(("mechanism", "params"), mostly_long(POISSON, POISSON[1], POISSON[6], POISSON[-1]))
 def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, params: dict[str, object]) -> None:
     problem = make_problem(n=12, d=3, lam=0.05, seed=3)
     built = dpviz.list_mechanisms()[mechanism].from_params(params)

@@ -7,32 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import forms, make_problem
 from support_noise_recipes import RECIPES
 
 import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.knobs import Choice, Switch
 from dpviz.privacy.budget import Budget
 
 Key = tuple[int, ...]
 ALL = dpviz.list_mechanisms()
 #: how much one stream is asked for depends on what another drew: steps are taken until the budget is spent
 ADAPTIVE = {"dp-agd"}
-
-
-def forms() -> list[Any]:
-    """Every mechanism with its defaults, and with every other option of every choice and switch."""
-    out = []
-    for name, cls in ALL.items():
-        options: list[dict[str, Any]] = [{}]
-        for knob, declared in cls.knobs().items():
-            values = declared.options if isinstance(declared, Choice) else (False, True) if isinstance(declared, Switch) else ()
-            options += [{knob: value} for value in values if value != cls.defaults()[knob]]
-        out += [pytest.param(name, o, id=" ".join([name, *(f"{k}={v}" for k, v in o.items())])) for o in options]
-    return out
 
 
 def trained(
