@@ -22,7 +22,7 @@ import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.knobs import Choice, Number, Switch
+from dpviz.mechanisms.knobs import Choice, Number, Switch, Whole
 from dpviz.privacy.budget import Budget
 
 ALL = dpviz.list_mechanisms()
@@ -54,6 +54,13 @@ def numbers(name: str) -> Iterator[dict[str, Any]]:
             chosen[knob] = (beyond or tried)[0]
         if chosen:
             yield chosen
+
+
+def ends(name: str) -> Iterator[dict[str, Any]]:
+    """Every number whose range lies within one order, a share for example, on its own at either end of it."""
+    for knob, declared in ALL[name].knobs().items():
+        if isinstance(declared, Number) and not isinstance(declared, Whole) and not declared.log:
+            yield from ({knob: end} for end in (declared.low, declared.high))
 
 
 def combinations(name: str) -> Iterator[dict[str, Any]]:
@@ -147,6 +154,11 @@ def test_so_it_is_at_other_numbers(name: str, params: dict[str, Any]) -> None:
     test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(
         name, {k: v for k, v in params.items() if k not in short}
     )
+
+
+@pytest.mark.parametrize(("name", "params"), cases(ends))
+def test_so_it_is_at_either_end_of_a_share(name: str, params: dict[str, Any]) -> None:
+    test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name, params)
 
 
 def test_a_pure_count_has_noise_of_its_sensitivity_over_epsilon() -> None:
