@@ -182,9 +182,10 @@ class Reader:
         self.quiet()
 
     def quiet(self) -> None:
-        """Waits for script and run to have finished, for all pictures to be drawn, and for nothing to slide any more.
+        """Waits for script and run to have finished, for all controls and pictures to be drawn, and for nothing to slide any more.
 
-        A fold slides open for half a second; a click on a link in it may begin on the link and end beside it.
+        Controls are loaded after the page that holds them, and a fold slides open for half a second: a click may begin on what
+        it is meant for and end beside it.
         """
         self.page.wait_for_function(
             "() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')"
@@ -192,6 +193,7 @@ class Reader:
             " && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]"
             ".every(e => !e.offsetParent || e.querySelector('.main-svg'))"
             " && [...document.querySelectorAll('.dpviz-picture')].every(e => e.firstChild)"
+            " && ![...document.querySelectorAll('[data-testid=stSkeleton]')].some(e => e.checkVisibility())"
             " && document.getAnimations().every(a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"
         )
 

@@ -19,6 +19,7 @@ from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import BoundsSensitivity
 from dpviz.mechanisms.knobs import Choice, Switch
+from dpviz.mechanisms.output.shared import proved_by_gaussian
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
@@ -145,6 +146,17 @@ def test_published_noise_proves_its_epsilon_from_the_needed_noise_on(name: str, 
     assert cal.proved_budget is not None
     assert reached <= cal.proved_budget.epsilon * (1 + 1e-7)
     assert name != "dp-gd" or (reached > budget.epsilon) == (share < 1)
+
+
+def test_noise_a_little_below_what_is_needed_proves_less() -> None:
+    budget = Budget(2.0, 1e-6)
+    needed = 3.0 / gaussian_mu(budget)
+    for share in (1.0, 1.001, 2.0):
+        assert proved_by_gaussian(budget, share * needed, needed, 3.0) == budget
+    for share in (0.5, 0.99, 0.9999):
+        proved = proved_by_gaussian(budget, share * needed, needed, 3.0)
+        assert proved.epsilon == pytest.approx(gaussian_epsilon(budget.delta, gaussian_mu(budget) / share))
+        assert proved.epsilon > budget.epsilon
 
 
 def test_pure_noise_of_bolt_on() -> None:

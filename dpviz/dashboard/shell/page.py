@@ -33,6 +33,7 @@ background: PAPER; border-radius: .5rem}
 .stMainBlockContainer button p {white-space: normal}
 .stApp :focus-visible:not(input) {outline: 2px solid INK; outline-offset: 1px} .stMain:focus-visible {outline-offset: -3px}
 [data-testid="stSliderTickBar"] {display: none}
+[data-testid="stSkeleton"] {min-height: 4.25rem} .st-key-pages [data-testid="stSkeleton"] {min-height: 0; height: 2rem}
 .stApp .stMultiSelect [data-tag] {background: transparent; color: INK; border: 1px solid currentColor; max-width: 100%;
 height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor}
 .stApp .stMultiSelect [data-tag] span {max-width: none; white-space: normal}

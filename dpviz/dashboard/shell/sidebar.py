@@ -93,7 +93,7 @@ class Sidebar:
             with self._place:
                 self._budget()
         with st.sidebar:
-            with st.container(gap="xxsmall"):
+            with st.container(gap="xxsmall", key="pages"):
                 links.links(self._query)
             run["dataset"].draw(on_change=_dataset_typed)
             with st.container():
