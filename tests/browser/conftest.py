@@ -182,7 +182,7 @@ class Reader:
         self.quiet()
 
     def quiet(self) -> None:
-        """Waits for script and run to have finished, for all controls and pictures to be drawn, and for nothing to slide any more.
+        """Waits for script and run to have finished, all controls and pictures to be drawn, and nothing to slide any more.
 
         Controls are loaded after the page that holds them, and a fold slides open for half a second: a click may begin on what
         it is meant for and end beside it.

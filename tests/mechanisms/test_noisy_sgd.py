@@ -298,6 +298,7 @@ def test_calibration_names_its_relation_and_meets_it(relation: Neighbouring) -> 
     assert 1 - 1e-3 < account.epsilon(mechanism.noisy_sums(1.0, cal.details["noise_multiplier"]), mechanism.method, 1e-5) <= 1.0
     # a batch factor or half the noise would be seen here
     assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.1 * 500))
+    assert cal.details["mean_batch"] == pytest.approx(0.1 * 500)
     assert cal.sensitivity == pytest.approx((2 if relation is Neighbouring.REPLACE_ONE else 1) / 50)
 
 
