@@ -232,6 +232,11 @@ def test_seeds_trained_in_chunks_are_the_same(monkeypatch: pytest.MonkeyPatch) -
     )
     assert done == sorted(done)
     assert done[-1] == 1.0
+    monkeypatch.setattr(minibatch, "_CHUNK_BYTES", 1)
+    as_they_stand = minibatch.minibatch_descent(problem, np.full(12, 0.5), 3)
+    in_order = minibatch.minibatch_descent(problem, np.full(12, 0.5), 3, np.arange(problem.n)[None])
+    np.testing.assert_array_equal(as_they_stand, in_order)
+    assert as_they_stand.shape == (1, problem.m)
 
 
 def test_training_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
