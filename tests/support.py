@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +85,21 @@ def neighbour(problem: Problem, rng: np.random.Generator) -> Problem:
     return problem.replace_row(index, direction, float(rng.choice([-1.0, 1.0])))
 
 
-def forms() -> list[Any]:
-    """Every mechanism with its defaults, and with every other option of every choice and switch."""
-    out = []
-    for name, cls in dpviz.list_mechanisms().items():
-        options: list[dict[str, Any]] = [{}]
-        for knob, declared in cls.knobs().items():
-            values = declared.options if isinstance(declared, Choice) else (False, True) if isinstance(declared, Switch) else ()
-            options += [{knob: value} for value in values if value != cls.defaults()[knob]]
-        out += [pytest.param(name, o, id=" ".join([name, *(f"{k}={v}" for k, v in o.items())])) for o in options]
-    return out
+def options(name: str) -> Iterator[dict[str, Any]]:
+    """The defaults, and every other option of every choice and switch on its own."""
+    yield {}
+    for knob, declared in dpviz.list_mechanisms()[name].knobs().items():
+        default = dpviz.list_mechanisms()[name].defaults()[knob]
+        if isinstance(declared, Choice):
+            yield from ({knob: option} for option in declared.options if option != default)
+        elif isinstance(declared, Switch):
+            yield {knob: not default}
+
+
+def cases(choose: Callable[[str], Iterator[dict[str, Any]]]) -> list[Any]:
+    """One test case per mechanism and set of options."""
+    return [
+        pytest.param(name, params, id=" ".join([name, *(f"{k}={v}" for k, v in params.items())]))
+        for name in dpviz.list_mechanisms()
+        for params in choose(name)
+    ]

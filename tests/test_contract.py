@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import ONE_OF_EACH_FAMILY, forms, make_problem, neighbour
+from support import ONE_OF_EACH_FAMILY, cases, make_problem, neighbour, options
 
 import dpviz
 from dpviz.common.random import spawn
@@ -204,7 +204,7 @@ def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: st
         assert all(b is None or b.delta > 0 for b in (cal.claimed_budget, cal.proved_budget))
 
 
-@pytest.mark.parametrize(("name", "params"), forms())
+@pytest.mark.parametrize(("name", "params"), cases(options))
 def test_without_delta_a_budget_is_refused_or_met_without_gaussian_noise(name: str, params: dict[str, Any]) -> None:
     try:
         cal = ALL[name].from_params(params).calibrate(make_problem(n=400).setting, Budget(1.0, 0.0))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import cases, make_problem, options
 from support_noise import Trial, blank, filled, normal
 from support_noise_recipes import RECIPES
 
@@ -28,17 +28,6 @@ from dpviz.privacy.budget import Budget
 ALL = dpviz.list_mechanisms()
 #: seeds where the default number does not tell 5 %: lengths of draws that are not Gaussian, rows that pass
 MORE = dict.fromkeys(("cms-output", "bolt-on-psgd", "cms-objective", "song-sgd", "pidp-sgd"), 1200)
-
-
-def options(name: str) -> Iterator[dict[str, Any]]:
-    """The defaults, and every other option of every choice and switch on its own."""
-    yield {}
-    for knob, declared in ALL[name].knobs().items():
-        default = ALL[name].defaults()[knob]
-        if isinstance(declared, Choice):
-            yield from ({knob: option} for option in declared.options if option != default)
-        elif isinstance(declared, Switch):
-            yield {knob: not default}
 
 
 def numbers(name: str) -> Iterator[dict[str, Any]]:
@@ -71,15 +60,6 @@ def combinations(name: str) -> Iterator[dict[str, Any]]:
         changed = {k: v for k, v in zip(knobs, chosen, strict=True) if v != ALL[name].defaults()[k]}
         if len(changed) > 1:
             yield changed
-
-
-def cases(choose: Callable[[str], Iterator[dict[str, Any]]]) -> list[Any]:
-    """One test case per mechanism and set of options."""
-    return [
-        pytest.param(name, params, id=" ".join([name, *(f"{k}={v}" for k, v in params.items())]))
-        for name in ALL
-        for params in choose(name)
-    ]
 
 
 def trial(name: str, params: dict[str, Any], share: float = 1.0) -> Trial:

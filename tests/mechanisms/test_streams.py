@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import forms, make_problem
+from support import cases, make_problem, options
 from support_noise_recipes import RECIPES
 
 import dpviz
@@ -51,7 +51,7 @@ def trained(
     return released, {key: rng.bit_generator.state for key, rng in made.items()}
 
 
-@pytest.mark.parametrize(("name", "params"), forms())
+@pytest.mark.parametrize(("name", "params"), cases(options))
 def test_a_stream_that_is_exchanged_moves_its_own_replica_and_no_other_stream(
     name: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
