@@ -12,12 +12,14 @@ from scipy.sparse import csr_array
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.models.problem import Problem
 
 Floats = NDArray[np.float64]
 
 _CHUNK_BYTES = 1 << 26  # permuted copies of the rows held at once
+_FEW = 512  # rows of a batch x budgets: up to here replicas are faster together, above it one after the other without zeros
+_GATHERED_BYTES = 1 << 22  # batches of all replicas that are gathered for one update
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
 _SPARSE_BLOCK_ROWS = 8192  # the same for rows without their zeros
 _REPORT_SECONDS = 0.1
@@ -55,21 +57,29 @@ def minibatch_descent(
     Returns:
         (S, m) parameters, or (E, S, m).
     """
-    lengths = np.atleast_2d(steps)
-    count, whole = 1 if orders is None else len(orders), problem.rows.signed_part(np.float64, slice(0, problem.n))
-    signed: Floats | csr_array = problem.rows.signed if whole is None else whole.rows
-    bytes_each = problem.rows.signed.nbytes if whole is None else 12 * whole.rows.nnz
-    size = max(1, _CHUNK_BYTES // bytes_each) if whole is None else 1
+    lengths, rows = np.atleast_2d(steps), problem.rows
+    count, most = 1 if orders is None else len(orders), -(-problem.n // batches)  # rows in a batch
+    table = rows.X.nbytes
+    size = 1 if rows.sparse else _CHUNK_BYTES // table
+    few = most * len(lengths) <= _FEW
+    if few and size < count:
+        size = _GATHERED_BYTES // (most * table // problem.n)
+    heavy = most * problem.m * len(lengths) >= THREADS_FROM
+    size = max(1, min(size, -(-count // processors()) if heavy else count))
+    together = orders is not None and not stops and (size > 1 or few)
+    whole = None if together else rows.signed_part(np.float64, slice(0, problem.n))
 
     def work(g: int, tick: Monitor) -> Floats:
         part = slice(g * size, min((g + 1) * size, count))
-        if part.stop - part.start > 1 and orders is not None:
-            return _train_many(problem, problem.rows.signed[orders[part]], lengths, batches, average_every, tick)
-        rows = signed if orders is None else signed[orders[part.start]]
-        return _train(problem, rows, lengths, batches, average_every, stops, tick)[:, None]
+        if together and orders is not None:
+            return _train_many(problem, orders[part], lengths, batches, average_every, tick)
+        signed: Floats | csr_array = rows.signed if whole is None else whole.rows
+        own = signed if orders is None else signed[orders[part.start]]
+        return _train(problem, own, lengths, batches, average_every, stops, tick)[:, None]
 
-    heavy = problem.n // batches * problem.m * len(lengths) >= THREADS_FROM and bytes_each <= _CHUNK_BYTES
-    out = np.concatenate(map_streams(work, -(-count // size), monitor, parallel=heavy), axis=1)
+    copied = 0 if together else table if whole is None else 12 * whole.rows.nnz
+    parallel = heavy and copied <= _CHUNK_BYTES
+    out = np.concatenate(map_streams(work, -(-count // size), monitor, parallel=parallel), axis=1)
     monitor(1.0)
     return out if steps.ndim == 2 or stops else out[0]
 
@@ -117,19 +127,29 @@ def _train(
     return np.array([ends[stop] for stop in stops]) if stops else w.T
 
 
-def _train_many(problem: Problem, rows: Floats, steps: Floats, batches: int, average_every: int, monitor: Monitor) -> Floats:
-    """(E, R, m) replicas with their own rows, (R, n, d), in step."""
-    slope_inplace = problem.model.loss.slope_inplace
-    bounds, window = _bounds(rows.shape[1], batches), average_every * batches
-    parts = [(rows[:, a:b], float(b - a)) for a, b in itertools.pairwise(bounds)]
-    w, total = np.zeros((len(rows), problem.m, len(steps))), np.zeros((len(rows), problem.m, len(steps)))
+def _train_many(
+    problem: Problem, orders: NDArray[np.intp], steps: Floats, batches: int, average_every: int, monitor: Monitor
+) -> Floats:
+    """(E, R, m) replicas with their own orders of the rows, (R, n), in step."""
+    slope_inplace, rows = problem.model.loss.slope_inplace, problem.rows
+    bounds, window = _bounds(problem.n, batches), average_every * batches
+
+    def gather(k: int) -> Floats:
+        index = orders[:, bounds[k] : bounds[k + 1]]
+        batch = rows.X.take(index, axis=0)
+        batch *= rows.y.take(index)[:, :, None]
+        return batch
+
+    fits = len(orders) * rows.X.size * rows.X.itemsize <= _CHUNK_BYTES
+    kept = [gather(k) for k in range(batches)] if fits else []
+    w, total = np.zeros((len(orders), problem.m, len(steps))), np.zeros((len(orders), problem.m, len(steps)))
     last = time.monotonic()
     for t, eta in enumerate(steps.T):
-        batch, size = parts[t % batches]
+        batch = kept[t % batches] if kept else gather(t % batches)
         slope = slope_inplace(batch @ w)
         gradient = slope.transpose(0, 2, 1) @ batch
         w *= 1 - eta * problem.lam
-        w -= eta / size * gradient.transpose(0, 2, 1)
+        w -= eta / batch.shape[1] * gradient.transpose(0, 2, 1)
         if window:
             total += w
             if (t + 1) % window == 0:
