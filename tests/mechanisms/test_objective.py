@@ -163,6 +163,15 @@ def test_amp_adds_output_noise_of_its_own() -> None:
     assert stats.pearsonr(draw, linear).pvalue > ALPHA
 
 
+def test_amp_refuses_a_minimum_that_rounding_keeps_from_its_gradient_norm() -> None:
+    problem = make_problem(n=40, d=5, lam=1e-2)
+    built, (cal,) = calibrated("amp", problem, 1.0, stop_power=2.5)
+    loud = dataclasses.replace(cal, noise_scale=1e16)  # the gradient of so long a term is rounded to about 0.1
+    with pytest.raises(NotConverged):
+        built.fit(Training(problem, [loud], spawn(0, 20)))
+    built.fit(Training(problem, [cal], spawn(0, 20)))
+
+
 def test_amp_stops_at_a_gradient_norm_that_depends_on_n_alone() -> None:
     problem = make_problem(n=9000, d=10, lam=1e-2)
     for power in (1.0, 2.0):
@@ -211,7 +220,7 @@ def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
     problem = make_problem(n=60)
     for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
         built, (cal,) = calibrated(name, problem, 1.0)
-        fit = built.fit(Training(problem, [cal], spawn(0, 2)))
+        fit = built.fit(Training(problem, [cal], spawn(0, 20)))
         assert isinstance(built, IndividualBudget) is known
         if isinstance(built, IndividualBudget):
             found = built.individual(problem, cal, fit.theta[0], fit.record)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 
@@ -115,6 +116,16 @@ def test_an_entry_point_that_is_no_mechanism_is_named(tmp_path: Path) -> None:
     said = run(tmp_path, "import dpviz; dpviz.list_mechanisms()").stderr.strip().splitlines()[-1]
     assert "strange_methods.rounding:knob" in said
     assert "neither a mechanism nor a module" in said
+
+
+@pytest.mark.parametrize(
+    "target", ["unittest:TestCase", "dpviz.mechanisms.base:Mechanism", "dpviz.mechanisms.base:knob", "dpviz:list_mechanisms"]
+)
+def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a TestCase has an id, and is none
+    with pytest.raises(dpviz.InvalidInput, match="neither a mechanism nor a module"):
+        list(registry._of_entry_point(EntryPoint("strange", target, GROUP)))
+    good = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP)
+    assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
 
 
 def test_every_mechanism_lies_in_the_folder_of_its_family() -> None:
