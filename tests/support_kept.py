@@ -1,0 +1,94 @@
+"""Numbers that are kept from version to version: what of a value is kept, and when two of them are the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.common.validate import InvalidInput
+
+PRECISION = 1e-6  # relative; training on other processors differs by about 1e-12
+LONG = 12  # numbers of an array that are kept one by one; of longer ones, two weighted sums
+WORDS = (
+    "query",
+    "sensitivity_source",
+    "accountant",
+    "conversion",
+    "where",
+    "timeline_counts",
+    "words",
+    "formula",
+    "notes",
+    "label",
+)
+
+Numbers = list[Any]
+
+
+def numbers(value: Any) -> Numbers:
+    """All numbers and names in a value, in order; of long texts only that they are there."""
+    if isinstance(value, bool | np.bool_):
+        return [bool(value)]
+    if value is None or isinstance(value, Enum):
+        return [None if value is None else value.value]
+    if isinstance(value, int | float | np.integer | np.floating):
+        return [_short(float(value))]
+    if isinstance(value, str):
+        return [value] if " " not in value else []
+    if isinstance(value, np.ndarray):
+        return _of_array(value)
+    if isinstance(value, pd.DataFrame):
+        return [x for name in value for x in [str(name), *numbers(value[name].to_numpy())]]
+    if isinstance(value, Mapping):
+        return [x for name in value for x in [str(name), *numbers(value[name])]]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [f.name for f in dataclasses.fields(value)]
+        return [x for name in fields for x in _of_field(name, getattr(value, name))]
+    if isinstance(value, list | tuple):
+        if len(value) > LONG and all(isinstance(each, float) for each in value):
+            return _of_array(np.array(value))
+        return [len(value), *(x for each in value for x in numbers(each))]
+    raise TypeError(f"nothing is kept of {value!r}")
+
+
+def _of_field(name: str, value: Any) -> Numbers:
+    if name == "notes":
+        return [len(value)]
+    return [] if name in WORDS or value is None else numbers(value)
+
+
+def _short(value: float) -> float | str:
+    return float(f"{value:.8g}") if math.isfinite(value) else repr(value)
+
+
+def _of_array(values: np.ndarray) -> Numbers:
+    if values.dtype.kind in "OUS":
+        return [x for value in values.ravel().tolist() for x in numbers(value)]
+    flat = np.nan_to_num(values.ravel().astype(float), nan=-7.0, posinf=1e30, neginf=-1e30)
+    if len(flat) <= LONG:
+        return [list(values.shape), *(_short(float(x)) for x in flat)]
+    weights = 1 + np.cos(np.arange(len(flat)))
+    return [list(values.shape), _short(float(weights @ flat)), _short(float(weights @ np.abs(flat) ** 1.5))]
+
+
+def kept_or_refused(compute: Callable[[], Any]) -> Numbers:
+    """The numbers, or the field that is refused."""
+    try:
+        return numbers(compute())
+    except InvalidInput as refused:
+        return ["refused", refused.field]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two kept values agree to the precision."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=PRECISION, abs_tol=1e-10)
+    return bool(one == other)
