@@ -51,6 +51,10 @@ LAW = (
     *(f"{P}declared_events.py", f"{M}sizes.py", f"{M}worst_pairs.py", "tests/test_contract.py"),
 )
 
+KEPT = "tests/test_kept_numbers.py"
+_COMPUTES = ("dpviz/privacy/", "dpviz/mechanisms/", "dpviz/models/", "dpviz/auditing/", "dpviz/common/")  # what is kept there
+LAST = (*LAW, KEPT)  # tests that go through all mechanisms
+
 #: modules in which a mistake can break a promise of privacy, and the tests that should notice it; the first pattern counts
 TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/gaussian.py": (f"{P}calibration.py", f"{P}gaussian.py", f"{M}attack.py"),
@@ -246,6 +250,8 @@ def changed(since: str) -> list[str]:
 def tests_of(module: str) -> tuple[str, ...]:
     """The test files and folders that should notice a mistake in a module; () where it is not privacy-critical."""
     found = next((tests for pattern, tests in TESTS.items() if fnmatch.fnmatch(module, pattern)), ())
+    if found and module.startswith(_COMPUTES):
+        found = (*found, KEPT)
     return tuple(test for test in found if (ROOT / test).exists())
 
 
@@ -264,7 +270,7 @@ def about(module: str) -> str:
 
     A file shared by a family concerns the family, one of base classes beside the families their subclasses.
     """
-    place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in LAW]
+    place, own = Path(module), [Path(test).stem for test in tests_of(module) if test not in LAST]
     if not set(LAW) & set(tests_of(module)):
         return ""
     classes, dotted = dpviz.list_mechanisms().items(), dotted_name(module)

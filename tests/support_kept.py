@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
+import zlib
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -15,24 +17,12 @@ from dpviz.common.validate import InvalidInput
 
 PRECISION = 1e-6  # relative; training on other processors differs by about 1e-12
 LONG = 12  # numbers of an array that are kept one by one; of longer ones, two weighted sums
-WORDS = (
-    "query",
-    "sensitivity_source",
-    "accountant",
-    "conversion",
-    "where",
-    "timeline_counts",
-    "words",
-    "formula",
-    "notes",
-    "label",
-)
 
 Numbers = list[Any]
 
 
 def numbers(value: Any) -> Numbers:
-    """All numbers and names in a value, in order; of long texts only that they are there."""
+    """All numbers and names in a value, in order, with a mark for every text."""
     if isinstance(value, bool | np.bool_):
         return [bool(value)]
     if value is None or isinstance(value, Enum):
@@ -40,7 +30,7 @@ def numbers(value: Any) -> Numbers:
     if isinstance(value, int | float | np.integer | np.floating):
         return [_short(float(value))]
     if isinstance(value, str):
-        return [value] if " " not in value else []
+        return [value] if " " not in value else [_of_text(value)]
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, pd.DataFrame):
@@ -48,8 +38,8 @@ def numbers(value: Any) -> Numbers:
     if isinstance(value, Mapping):
         return [x for name in value for x in [str(name), *numbers(value[name])]]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [f.name for f in dataclasses.fields(value)]
-        return [x for name in fields for x in _of_field(name, getattr(value, name))]
+        fields = [getattr(value, f.name) for f in dataclasses.fields(value)]
+        return [x for field in fields if field is not None for x in numbers(field)]
     if isinstance(value, list | tuple):
         if len(value) > LONG and all(isinstance(each, float) for each in value):
             return _of_array(np.array(value))
@@ -57,10 +47,9 @@ def numbers(value: Any) -> Numbers:
     raise TypeError(f"nothing is kept of {value!r}")
 
 
-def _of_field(name: str, value: Any) -> Numbers:
-    if name == "notes":
-        return [len(value)]
-    return [] if name in WORDS or value is None else numbers(value)
+def _of_text(text: str) -> str:
+    """A mark by which a text differs from others that are chosen in its place, whatever numbers are written in it."""
+    return f"{zlib.crc32(re.sub(r'[-+.,0-9e∞]+', '#', text).encode()) & 0xFFFF:04x}"
 
 
 def _short(value: float) -> float | str:
