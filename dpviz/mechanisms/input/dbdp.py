@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
+from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
@@ -16,6 +18,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
+    AT_ONCE,
     BY_NOISE,
     LABELS,
     ONCE,
@@ -172,19 +175,21 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         n, d = problem.rows.X.shape
         sigma, size = training.scales, self._batch_size(n)
         noisy = feature_noise_of(problem.model)
-        theta = np.repeat(problem.model.initial(problem.m, streams)[None], len(sigma), axis=0)  # line 2
+        start = problem.model.initial(problem.m, streams)  # line 2
         counts = np.array([c.values(Descent).steps for c in training.calibrations])
         steps = int(counts.max())
         first = counts // 2 if self.average else counts - 1  # of the iterates that are averaged
         lengths, visits = np.zeros((len(streams), n)), np.zeros((len(counts), len(streams), n))
-        for s, stream in enumerate(streams):
-            draws = noisy.prepared(problem.rows, row_draws(stream, n, d))  # lines 3 and 4
+
+        def work(s: int, tick: Monitor) -> Floats:
+            draws = noisy.prepared(problem.rows, row_draws(streams[s], n, d))  # lines 3 and 4
             if record:
                 lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
-            order = generator(substreams(stream, 1)[0])
-            current, total = theta[:, s].copy(), np.zeros_like(theta[:, s])
+            order = generator(substreams(streams[s], 1)[0])
+            current = np.repeat(start[s : s + 1], len(sigma), axis=0)
+            total = np.zeros_like(current)
             for t in range(steps):
-                training.monitor((s + t / steps) / len(streams))
+                tick(t / steps)
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 going = t < counts  # budgets with fewer steps stand still after their last one
                 visits[np.flatnonzero(going)[:, None], s, chosen] += 1
@@ -193,7 +198,10 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 current -= step * (gradient + problem.lam * current)  # line 7
                 kept = going & (t >= first)
                 total[kept] += current[kept]
-            theta[:, s] = total / (counts - first)[:, None]
+            return total / (counts - first)[:, None]
+
+        heavy = size * problem.m * len(sigma) >= THREADS_FROM
+        theta = np.stack(map_streams(work, len(streams), training.monitor, parallel=heavy, most=AT_ONCE), axis=1)
         log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
         return Fit(theta, log)
 
