@@ -224,7 +224,11 @@ def without_words(code: str) -> list[str] | None:
         for token in tokenize.generate_tokens(io.StringIO(code.strip()).readline):
             text = token.type == tokenize.STRING and (" " in token.string or token.string[:1] in "fr")
             text = text or (len(found) > 1 and found[-1] == "(" and found[-2] in VALIDATORS)
-            text = text or found[-2:] == ["strict", "="]  # of zip: a check, which no caller may rely on
+            if found[-3:] == [",", "strict", "="]:  # of zip: a check, which no caller may rely on
+                del found[-3:]
+                continue
+            if token.string == ")" and found[-1:] == [","]:
+                del found[-1]
             found.append("text" if text else token.string)
     except (tokenize.TokenError, IndentationError):
         pass  # the piece ends inside a bracket: what was read up to there is compared

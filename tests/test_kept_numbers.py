@@ -294,7 +294,7 @@ GROUPS: dict[str, Callable[[], dict[str, Numbers]]] = {
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_numbers_are_those_that_were_kept(group: str) -> None:
-    kept, found = json.loads(KEPT.read_text(encoding="utf-8"))[group], json.loads(json.dumps(GROUPS[group]()))
+    kept, found = json.loads(KEPT.read_text(encoding="utf-8")).get(group, {}), json.loads(json.dumps(GROUPS[group]()))
     assert list(found) == list(kept), "other forms than were kept: write them anew, and read the difference"
     other = [f"{what}: {found[what]}, kept {kept[what]}" for what in kept if not same(found[what], kept[what])]
     assert not other, "\n".join(other[:5])

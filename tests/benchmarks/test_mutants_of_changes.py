@@ -262,3 +262,18 @@ class SourceFileMutationData:
     assert len(drawn) == 2
     assert not drawn & set(tried)
     assert [mark for mark in marks.values() if mark is not None] == [34, 34, 34], "skipped"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('stop("a cause", 1)', 'stop("XXa causeXX", 1)', True),
+        ('stop("a cause", 1)', 'stop("a cause", 2)', False),
+        ("for a, b in zip(x, y, strict=True):", "for a, b in zip(x, y, ):", True),
+        ("for a, b in zip(x, y, strict=True):", "for a, b in zip(x, y, strict=None):", True),
+        ("for a, b in zip(x, y, strict=True):", "for a, b in zip(x, strict=True):", False),
+        ("theta = fit(x, strict=strict)", "theta = fit(x, strict=not strict)", False),
+    ],
+)
+def test_mutants_of_words_are_told_from_others(before: str, after: str, words: bool) -> None:
+    assert mutants.only_words((f"-    {before}", f"+    {after}")) is words
