@@ -110,7 +110,7 @@ def of_mechanism(name: str) -> dict[str, Numbers]:
         built = get_mechanism(name).from_params(params)
         one_number = any(isinstance(v, int | float) and not isinstance(v, bool) for v in params.values())
         for size, shape in SHAPES.items():
-            for model in ("logistic", "svm", "mlp") if not params else ("logistic",):
+            for model in ("logistic", "svm", "mlp") if not params else ("logistic",) if one_number else ("logistic", "mlp"):
                 for budget in BUDGETS[:1] if one_number or size == "large" else BUDGETS:
                     what = f"{form}: {model}, {size}, {budget}"
                     found[what] = kept_or_refused(lambda: of_calibration(built, model, shape, budget))

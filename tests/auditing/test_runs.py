@@ -101,3 +101,16 @@ def test_a_survey_says_who_refuses() -> None:
     assert "strongly convex" in row.verdict
     assert "\n" not in row.verdict
     assert math.isnan(row.audited)
+
+
+def test_audits_of_a_run_can_be_cancelled() -> None:
+    class Stopped(Exception):
+        pass
+
+    def monitor(share: float) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        audit_run(SPEC, runs=50, monitor=monitor)
+    with pytest.raises(Stopped):
+        one_run_of(dpviz.RunSpec("teaching", mechanism="dp-sgd", lam=0.1), canaries=20, monitor=monitor)
