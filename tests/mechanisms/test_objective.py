@@ -220,7 +220,7 @@ def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
     problem = make_problem(n=60)
     for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
         built, (cal,) = calibrated(name, problem, 1.0)
-        fit = built.fit(Training(problem, [cal], spawn(0, 20)))
+        fit = built.fit(Training(problem, [cal], spawn(0, 2)))
         assert isinstance(built, IndividualBudget) is known
         if isinstance(built, IndividualBudget):
             found = built.individual(problem, cal, fit.theta[0], fit.record)
