@@ -65,6 +65,13 @@ def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float
             assert bool(result.warnings) == (double is QuietlyWeakNoise)
 
 
+@pytest.mark.parametrize("double, warned", [(WeakNoise, False), (QuietlyWeakNoise, True)])
+def test_a_law_that_the_outputs_contradict_is_named_in_the_result(double: type[Mechanism], warned: bool) -> None:
+    budget = Budget(1.0, 1e-5)
+    result = audit(*quiet(double(share=0.8), budget), budget, runs=5000, seed=0)  # type: ignore[call-arg]
+    assert bool(result.warnings) is warned
+
+
 @pytest.mark.long
 def test_noise_that_suffices_is_not_accused_at_the_same_size() -> None:
     budget = Budget(0.5, 1e-5)

@@ -100,6 +100,11 @@ def test_default_delta_is_well_below_one_over_n(n: int) -> None:
     assert default_delta(39_073) == pytest.approx(1e-6)
 
 
+@pytest.mark.parametrize("power", range(4, 12))
+def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
+    assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
+
+
 @pytest.mark.parametrize("epsilon", EPS)
 def test_attack_accuracy_is_the_best_point_of_the_trade_off(epsilon: float) -> None:
     budget = Budget(epsilon, 1e-6)

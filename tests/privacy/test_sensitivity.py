@@ -104,6 +104,12 @@ def test_recursion_closed_form_and_trace_are_the_same_numbers() -> None:
     assert min(kinds.values()) > 50, kinds  # the cases that could differ were met
 
 
+def test_nothing_is_averaged_unless_it_is_asked_for() -> None:
+    truth = update_by_update(6, 5, 1.0, 50, 0.02, 0.3, 1.0, 0, True, True)
+    for recursion in (algorithm2, algorithm2_recursion):
+        np.testing.assert_allclose(recursion(6, 5, 1.0, 50, 0.02, 0.3), truth, rtol=1e-10)
+
+
 @pytest.mark.parametrize("tau", [0, 5, 7, 200])
 def test_long_runs_agree(tau: int) -> None:
     args = (200, 500, 1.0, 4000, 1e-3, 0.251, 1.0, tau)
