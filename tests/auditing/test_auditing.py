@@ -65,7 +65,7 @@ def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float
             assert bool(result.warnings) == (double is QuietlyWeakNoise)
 
 
-@pytest.mark.parametrize("double, warned", [(WeakNoise, False), (QuietlyWeakNoise, True)])
+@pytest.mark.parametrize(("double", "warned"), [(WeakNoise, False), (QuietlyWeakNoise, True)])
 def test_a_law_that_the_outputs_contradict_is_named_in_the_result(double: type[Mechanism], warned: bool) -> None:
     budget = Budget(1.0, 1e-5)
     result = audit(*quiet(double(share=0.8), budget), budget, runs=5000, seed=0)  # type: ignore[call-arg]
