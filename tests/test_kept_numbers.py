@@ -65,7 +65,7 @@ def of_calibration(built: Mechanism, model: str, shape: tuple[int, int, float], 
     declared = built.calibrate(setting, budget)
     found: dict[str, Any] = {"calibration": declared, "settled": built.settled(setting, budget)}
     if isinstance(built, can.BoundsSensitivity):
-        found["bounds"] = [bound.value for bound in built.sensitivity_bounds(setting)]
+        found["bounds"] = built.sensitivity_bounds(setting)
     if isinstance(built, can.DeclaresEvent):
         found["event"] = built.released(setting, declared)
     if isinstance(built, can.HasExcessTheory):
@@ -85,6 +85,8 @@ def of_training(built: Mechanism, model: str, budgets: Sequence[Budget], *, pair
     declared = [built.calibrate(problem.setting, budget) for budget in budgets]
     fit = built.fit(Training(problem, declared, spawn(5, 2)))
     found: dict[str, Any] = {"fit": fit}
+    if pair:
+        found["unrecorded"] = built.fit(Training(problem, declared, spawn(5, 2), record=False)).record
     for e, calibration in enumerate(declared):
         if isinstance(built, can.IndividualBudget):
             found[f"individual {e}"] = built.individual(problem, calibration, fit.theta[e], fit.record.at(e))
@@ -104,7 +106,7 @@ def of_training(built: Mechanism, model: str, budgets: Sequence[Budget], *, pair
 
 def of_mechanism(name: str) -> dict[str, Numbers]:
     """All that is kept of one mechanism, by what it is."""
-    found: dict[str, Numbers] = {}
+    found = {f"knob {knob}": kept_or_refused(lambda: declared) for knob, declared in get_mechanism(name).knobs().items()}
     for params in forms(name):
         form = " ".join([name, *(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in params.items())])
         built = get_mechanism(name).from_params(params)
@@ -221,7 +223,7 @@ def of_functions() -> dict[str, Numbers]:
                     f"objective {kind} {relation.value}, {name}",
                     lambda: objective.objective_delta(e, 9.0, **given),
                     lambda: objective.objective_sigma(b, **given),
-                    lambda: objective.objective_epsilon(delta, 9.0, **given),
+                    lambda: [objective.objective_epsilon(delta, sigma, **given) for sigma in (9.0, 1e9)],
                 )
         keep(
             f"published, {name}",

@@ -39,7 +39,7 @@ from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.mechanisms.reference.non_private import NonPrivate
 from dpviz.models import get_model
-from dpviz.privacy.audit_bounds import epsilon_lower_bound
+from dpviz.privacy.audit_bounds import Counts, epsilon_lower_bound
 from dpviz.privacy.budget import Budget
 
 SVM = get_model("svm")
@@ -185,11 +185,32 @@ def test_several_attackers_and_several_pairs_share_the_error_probability(monkeyp
     assert shares == [judging.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
     monkeypatch.undo()
     pairs = [make(name, SVM, 20, 2, 0.2) for name in ("quiet", "pushed")]
-    results = audit_pairs(OutputGaussian(), pairs, budget, runs=40, seed=3, confidence=0.9)
+    told: list[float] = []
+    results = audit_pairs(OutputGaussian(), pairs, budget, runs=40, seed=3, confidence=0.9, monitor=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (pytest.approx(0.5), pytest.approx(1.0))
     assert [(name, r.confidence, r.seed) for name, r in results.items()] == [
         ("quiet", pytest.approx(0.95), 3),
         ("pushed", pytest.approx(0.95), 4),
     ]
+
+
+def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learning one has less of the error probability: its bound would be the larger one at the other's."""
+    budget = Budget(1.0, 1e-5)
+    mechanism, first, second = quiet(OutputGaussian(), budget)
+    game = _prepare(mechanism, first, second, budget, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    assert known is not None
+    exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
+    exact = dataclasses.replace(exact, counts=Counts(100, 100, 400))
+    learned = dataclasses.replace(learned, counts=Counts(97, 97, 400))
+    monkeypatch.setattr(judging, "_exact", lambda *given: exact)
+    monkeypatch.setattr(judging, "_learned", lambda *given: learned)
+    assert learned.counts.epsilon_lower_bound(1e-5, exact.level) > exact.counts.epsilon_lower_bound(1e-5, exact.level) > 0
+    assert judge(game, *outputs, known).score == "likelihood"
+    learned = dataclasses.replace(learned, counts=Counts(60, 60, 400))
+    assert judge(game, *outputs, known).score == learned.name
 
 
 def gaussian_game(runs: int) -> tuple[Game, Distributions, np.ndarray, list[np.ndarray]]:

@@ -61,6 +61,14 @@ def test_moments_of_order_2_in_closed_form() -> None:
         assert 0 <= log_excess_moments(q, z, np.array([2.0]))[0] - truth <= 3e-10 + 3e-14 * abs(truth)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("q", "z"), [(1e-300, 1e100), (1e-308, 0.1), (5e-324, 5.0)])
+def test_moments_too_small_for_a_float_are_numbers_still(q: float, z: float) -> None:
+    found = log_excess_moments(q, z, np.array([1.5, 2.0, 8.0]))
+    assert np.isfinite(found).all()
+    assert (np.exp(found) == 0).all()
+
+
 TINY = [(1e-9, 1.02), (1e-6, 1.06), (0.01, 1.4), (0.5, 1.9), (1e-4, 2.5)]
 
 

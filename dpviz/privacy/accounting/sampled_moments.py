@@ -25,6 +25,7 @@ _REACH = 12.0  # standard deviations on both sides
 _DIGITS = 50.0  # -ln of the relative error of the trapezoidal rule, before constants
 _SMALLEST = 0.05  # noise multiplier below which steps would be too many, and closed forms are tight
 _SMALL, _TERMS = 0.1, 18  # binomial series of g for |t| below, up to this power of t
+_TINY = 5e-324  # the smallest number: what underflows counts as this, never as nothing
 _BLOCK = 400_000  # numbers at once
 _UP = 1e-10  # added to ln(A - 1): far above rounding and truncation, so that the result is an upper bound
 
@@ -72,15 +73,13 @@ def _trapezoid(q: float, z: float, orders: Floats) -> Floats:
 
 def _log_near(t: Floats, u: Floats, orders: Floats) -> Floats:
     """(k,) ln of the sum of e^(-u^2/2) g(t) over small t, by the binomial series of g from its square term on."""
-    unit = float(np.abs(t).max(initial=0.0))
-    if unit == 0:
-        return np.full(len(orders), -1e300)
+    unit = max(float(np.abs(t).max(initial=0.0)), _TINY)
     scaled, weight = t / unit, np.exp(-u * u / 2)
     coefficient, total = orders * (orders - 1) / 2, np.zeros(len(orders))
     for k in range(2, _TERMS):  # t^2 may underflow, so the unit is kept apart
         total += coefficient * unit ** (k - 2) * float(weight @ scaled**k)
         coefficient = coefficient * (orders - k) / (k + 1)
-    return 2 * math.log(unit) + np.log(total)
+    return 2 * math.log(unit) + np.log(np.maximum(total, _TINY))
 
 
 def _closed_bounds(q: float, z: float, orders: Floats) -> Floats:
