@@ -425,6 +425,77 @@ def test_bad_arguments_name_themselves() -> None:
         audit(*quiet(DPGD(steps=1), budget), budget, runs=40, score="likelihood")
 
 
+def test_what_cannot_be_audited_is_refused_before_the_first_run() -> None:
+    budget = Budget(1.0, 1e-5)
+    with pytest.raises(InvalidInput, match="pairs"):
+        audit_pairs(OutputGaussian(), [], budget)
+    network = make("quiet", get_model("mlp"), 20, 2, 0.2)
+    with pytest.raises(InvalidInput, match="mechanism"):
+        audit(OutputGaussian(), network.first, network.second, budget, runs=40)
+    _, first, second = quiet(OutputGaussian(), budget)
+    smaller, looser = make("quiet", SVM, 19, 2, 0.2), make("quiet", SVM, 20, 2, 0.3)
+    for strange in (smaller, looser, make("quiet", get_model("logistic"), 20, 2, 0.2)):
+        with pytest.raises(InvalidInput, match="pair"):
+            audit(OutputGaussian(), first, strange.second, budget, runs=40)  # type: ignore[arg-type]
+    assert differing_row(first, second) >= 0  # type: ignore[arg-type]
+
+
+def test_add_remove_is_audited_on_a_row_that_is_there_or_not() -> None:
+    budget, relation = Budget(1.0, 1e-5), dpviz.list_mechanisms()["dp-sgd"].from_params({"relation": "add-remove", "epochs": 1.0})
+    replaced = make("quiet", SVM, 20, 2, 0.2)
+    with pytest.raises(InvalidInput, match="replaces one"):
+        audit(relation, replaced.first, replaced.second, budget, runs=40)
+    problem = make_problem(n=20, d=2, lam=0.2)
+    gone = without(problem, 3)
+    assert audit(relation, gone.first, gone.second, budget, runs=40).verdict == NO_VIOLATION
+    network = without(make_problem(n=20, d=2, lam=0.2, model="mlp"), 3)
+    with pytest.raises(InvalidInput, match="row of zeros"):
+        audit(relation, network.first, network.second, budget, runs=40)
+
+
+def test_outputs_that_are_not_finite_are_no_evidence() -> None:
+    @dataclass(frozen=True)
+    class Overflowing(DPGD):
+        def fit(self, training: Training) -> Fit:
+            made = super().fit(training)
+            made.theta[:, 0] = np.inf
+            return made
+
+    with pytest.raises(FloatingPointError):
+        audit(*quiet(Overflowing(steps=2), Budget(1.0, 1e-5)), Budget(1.0, 1e-5), runs=40)
+
+
+def test_the_bound_by_the_mid_point_stands_only_under_its_assumption() -> None:
+    budget = Budget(1.0, 1e-5)
+    for mechanism, assumed in ((OutputGaussian(), True), (CMSOutput(), False)):
+        result = audit(*quiet(mechanism, budget), budget if assumed else Budget(1.0), runs=40)
+        assert bool(result.assumption) is assumed
+        expected = result.middle.gaussian_epsilon_lower_bound(budget.delta, result.confidence) if assumed else None
+        assert result.gaussian_epsilon_lower == expected
+
+
+def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
+    """At one centre on both sides nothing can be told; of noise of random length it is the best of many draws."""
+    centre = np.zeros(3)
+    same = OutputNoise(centre, np.array([0.5]), "gaussian")
+    at = {"trials": 1000, "delta": 1e-5, "confidence": 0.95, "seed": 0}
+    assert Distributions(same, same).threshold(**at) == 0.0  # type: ignore[arg-type]
+    moved = OutputNoise(centre + 0.8, np.array([0.5]), "gamma-sphere")
+    spread = Distributions(OutputNoise(centre, np.array([0.5]), "gamma-sphere"), moved)
+    cut = spread.threshold(**at)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    length = rng.gamma(3, size=(2, 4000, 1))
+    directions = rng.standard_normal((2, 4000, 3))
+    draws = 0.5 * length * directions / np.linalg.norm(directions, axis=2, keepdims=True)
+    first, second = spread.log_ratio(draws[0]), spread.log_ratio(draws[1] + 0.8)
+
+    def bound(level: float) -> float:
+        errors = (first > level).mean(), (second <= level).mean()
+        return float(epsilon_lower_bound(1000 * errors[0], 1000 * errors[1], 1000, 1e-5, 0.95))
+
+    assert bound(cut) >= 0.9 * max(bound(level) for level in np.linspace(-5, 5, 101))
+
+
 # the others are trained run by run, which takes long: benchmarks/audit_board.py audits all
 @pytest.mark.parametrize("name", [k for k, c in dpviz.list_mechanisms().items() if c.family == "output"])
 def test_no_output_mechanism_exceeds_what_is_proved(name: str) -> None:

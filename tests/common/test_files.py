@@ -60,3 +60,15 @@ def test_stale_parts_go_and_young_ones_stay(tmp_path: Path) -> None:
     files.remove_stale_parts(tmp_path, 1000)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([young.name, "kept"])
     files.remove_stale_parts(tmp_path / "nowhere", 0)
+
+
+def test_what_is_half_written_is_removed_at_the_end_of_a_process(tmp_path: Path) -> None:
+    mine, other = tmp_path / f"{files.PART}mine", tmp_path / f"{files.PART}other"
+    for part in (mine, other):
+        part.write_bytes(b"half")
+    files._writing.update({mine, tmp_path / "gone already"})
+    try:
+        files.remove_own_parts()
+    finally:
+        files._writing.clear()
+    assert (mine.exists(), other.exists()) == (False, True)

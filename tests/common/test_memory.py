@@ -183,3 +183,17 @@ def test_many_threads_at_once_keep_the_bound_and_the_owners_apart() -> None:
 
     side_by_side(*(work(name) for name in "abcd"))
     assert sum(map(len, kept.values())) <= 50
+
+
+def test_all_caches_are_emptied_and_few_who_went_are_remembered() -> None:
+    kept = cache()
+    kept.put("a", b"12", owner="grace")
+    memory.clear()
+    assert "a" not in kept
+    assert kept.put("a", b"1", owner="heidi") is None
+    memory.forget("first who went")
+    for k in range(memory._REMEMBERED):
+        memory.forget(f"went {k}")
+    assert not memory.gone("first who went")
+    assert memory.gone("went 0")
+    assert len(memory._gone) == memory._REMEMBERED

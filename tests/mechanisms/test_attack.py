@@ -145,3 +145,10 @@ def test_a_claim_without_a_proof_is_audited_and_bounds_nothing() -> None:
     assert strongest_attack(spec.build(), setting_of(spec), cal) is None
     assert allowed_accuracy(spec.build(), setting_of(spec), cal) == attack_accuracy(cal.budget)
     assert allowed_accuracy(spec.build(), setting_of(spec), cal.noiseless()) is None
+
+
+def test_detections_at_a_rate_of_false_alarms_are_those_of_the_trade_off() -> None:
+    attack = Attack(0.8, 0.8, Budget(1.0, 1e-5), "")
+    for alarms in (0.0, 0.05, 0.3, 1.0):
+        expected = 1 - trade_off(Budget(1.0, 1e-5), np.array([alarms]))[0]
+        assert attack.detections_at(alarms) == pytest.approx(expected, abs=2e-3)

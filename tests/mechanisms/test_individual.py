@@ -12,7 +12,7 @@ from support import make_problem, mostly_long
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.influence import influence_of
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import IndividualBudget, Training
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
@@ -447,3 +447,25 @@ def test_rows_of_later_blocks_are_those_of_the_first(mechanism: str, monkeypatch
     monkeypatch.setattr("dpviz.mechanisms.individual._BLOCK", 1)
     np.testing.assert_allclose(individual(mechanism, problem, **knobs).epsilon, whole, rtol=1e-9)
     assert whole.shape[-1] == 150
+
+
+@pytest.mark.parametrize("name", [k for k, c in dpviz.list_mechanisms().items() if issubclass(c, IndividualBudget)])
+def test_without_noise_nobody_has_an_epsilon(name: str) -> None:
+    problem = make_problem(n=40, d=3, lam=0.05)
+    built = dpviz.list_mechanisms()[name]()
+    quiet = built.calibrate(problem.setting, Budget(1.0, 0.0 if built.pure else 1e-5)).noiseless()
+    fit = built.fit(Training(problem, [quiet], spawn(0, 2)))
+    assert isinstance(built, IndividualBudget)
+    found = built.individual(problem, quiet, fit.theta[0], fit.record.at(0))
+    assert found is None or not np.isfinite(found.epsilon).any()
+
+
+def test_a_path_that_nobody_would_wait_for_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=40, d=3, lam=0.05)
+    built = dpviz.list_mechanisms()["dp-sgd"]()
+    declared = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(Training(problem, [declared], spawn(0, 2)))
+    assert isinstance(built, IndividualBudget)
+    for most, followed in ((10**9, True), (100, False)):
+        monkeypatch.setattr("dpviz.mechanisms.individual._MOST_NORMS", most)
+        assert (built.individual(problem, declared, fit.theta[0], fit.record.at(0)) is not None) is followed

@@ -19,6 +19,7 @@ from dpviz.mechanisms.knobs import (
     Enter,
     Form,
     Knob,
+    Line,
     Number,
     Pick,
     Switch,
@@ -201,3 +202,30 @@ def test_ranges_over_many_orders_go_by_factors(mechanism: type[Mechanism]) -> No
         # whole numbers are tried by factors without being told
         if isinstance(kind, Number) and not isinstance(kind, Whole) and kind.low > 0 and kind.high >= 1000 * kind.low:
             assert kind.log, name
+
+
+def test_a_knob_is_shown_as_its_form_says() -> None:
+    mechanism = dpviz.list_mechanisms()["dp-gd"]
+    steps = mechanism.knobs()["steps"]
+    assert isinstance(steps.form(0), Enter)
+    assert steps.form(0).shown(steps, 0) is None, "0 stands for the rule, which is an empty field"
+    assert steps.form(7).shown(steps, 7) == 7
+    clip = clip_norm_knob().metadata["knob"]
+    assert clip.form(1.0).shown(clip, 0.5) == 0.5
+    assert Line().shown(steps, None) == ""
+    assert Line().shown(steps, 12) == "12"
+    assert Form().shown(steps, 3) == 3
+
+
+def test_what_has_no_rule_or_curve_says_so() -> None:
+    built = dpviz.list_mechanisms()["dp-gd"]()
+    setting = get_model("logistic").setting(100, 3, 0.1)
+    with pytest.raises(NotImplementedError, match="clip_norm"):
+        Mechanism.automatic(built, "clip_norm", setting, None)
+    with pytest.raises(NotImplementedError, match="Noise"):
+        Mechanism.knobs.__func__(type(built))["noise"].curve(1.0)  # type: ignore[attr-defined]
+
+
+def test_a_family_is_one_of_those_that_have_a_folder() -> None:
+    with pytest.raises(TypeError, match="family"):
+        type("Strange", (Mechanism,), {"family": "strange"})

@@ -512,7 +512,9 @@ def test_no_more_streams_at_once_than_asked_for(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_a_monitor_that_raises_stops_the_work(parallel: bool) -> None:
+def test_a_monitor_that_raises_stops_the_work(parallel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.common.threads.processors", lambda: 2)
+
     class Stop(Exception):
         pass
 
@@ -552,9 +554,15 @@ def test_workers_pause_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatch) 
     assert sum(ticks) > sum(moved), "and they work between two calls"
 
 
-def test_an_error_in_a_worker_comes_out() -> None:
-    def bad(s: int, tick: object) -> None:
-        raise ZeroDivisionError
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_worker_comes_out_and_stops_the_others(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.common.threads.processors", lambda: workers)
+
+    def bad(s: int, tick: Callable[[float], None]) -> None:
+        if s == 0:
+            raise ZeroDivisionError
+        while True:
+            tick(0.1)
 
     with pytest.raises(ZeroDivisionError):
         map_streams(bad, 3, lambda done: None)

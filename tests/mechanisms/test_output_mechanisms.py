@@ -453,3 +453,11 @@ def test_the_excess_risk_that_is_foretold_is_that_of_little_noise(name: str) -> 
     # L/2 times the mean squared length of the noise
     square = 4 * cal.noise_scale**2 * (1 if name == "output-gaussian" else 5)
     assert theory["bound"] == pytest.approx(problem.setting.L / 2 * square, rel=1e-12)
+
+
+def test_a_step_beyond_the_published_proof_leaves_its_closed_form_out() -> None:
+    setting = make_problem(n=60, lam=0.05).setting
+    for step, count in ((1.0, 2), (100.0, 1)):
+        built = build("bolt-on-psgd", rule="convex-constant", step_size=step)
+        assert isinstance(built, BoundsSensitivity)
+        assert len(built.sensitivity_bounds(setting)) == count, step

@@ -128,6 +128,14 @@ def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a 
     assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
 
 
+def test_an_entry_point_may_name_a_module_or_a_folder_of_them() -> None:
+    known = dpviz.list_mechanisms()
+    one = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd", GROUP)
+    assert list(registry._of_entry_point(one)) == [known["dp-gd"]]
+    folder = EntryPoint("fine", "dpviz.mechanisms.local", GROUP)
+    assert set(registry._of_entry_point(folder)) == {cls for cls in known.values() if cls.family == "local"}
+
+
 def test_every_mechanism_lies_in_the_folder_of_its_family() -> None:
     for name, cls in dpviz.list_mechanisms().items():
         folder = cls.__module__.removeprefix("dpviz.mechanisms.").partition(".")[0]

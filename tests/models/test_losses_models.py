@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from support import make_problem
 
-from dpviz.models import MODELS, Rows, get_model
+from dpviz.models import MODELS, Rows, derivatives_of, get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import accuracy
 from dpviz.models.solvers.lbfgs import Batch
-from dpviz.models.solvers.many import NotConverged, newton
+from dpviz.models.solvers.many import NotConverged, conjugate_gradients, newton
 
 LOSSES = [Logistic(), HuberHinge(0.5), HuberHinge(0.1)]
 MARGINS = np.array([-800.0, -40, -3, -1, -0.2, 0.0, 0.3, 0.49, 0.7, 1.2, 1.6, 5, 40, 800.0])
@@ -167,3 +169,43 @@ def test_each_replica_is_preconditioned_with_its_own_lambda(shared: bool) -> Non
     slope = expit(single @ theta[2])
     hessian = single.T.astype(float) @ (single * (slope * (1 - slope))[:, None]) / len(single) + lam[2] * np.eye(3)
     np.testing.assert_allclose(batch.inverse[2] @ hessian, np.eye(3), atol=1e-4)
+
+
+def test_linear_scores_of_one_model_and_of_a_model_for_each_row() -> None:
+    problem = make_problem(n=12, d=3)
+    found = derivatives_of(problem.model)
+    theta = np.random.default_rng(0).standard_normal((12, problem.m))
+    np.testing.assert_allclose(found.row_scores(theta[0], problem.rows), problem.rows.X @ theta[0])
+    by_row = [problem.rows.X[i] @ theta[i] for i in range(12)]
+    np.testing.assert_allclose(found.row_scores(theta, problem.rows), by_row)
+
+
+def test_conjugate_gradients_solve_or_say_how_many_are_left() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 6))
+    matrix, right = root @ root.T + np.eye(6), rng.standard_normal((3, 6))
+    right[1] = 0.0
+    found = conjugate_gradients(lambda x: x @ matrix, right)
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right.T).T, atol=1e-7)
+    with pytest.raises(NotConverged, match="2 systems left after 2 steps"):
+        conjugate_gradients(lambda x: x @ matrix, right, max_steps=2)
+
+
+def test_newton_counts_its_last_step() -> None:
+    """As many steps as are needed are enough, though the gradient is looked at before a step; one fewer is not."""
+    problem = make_problem(n=30, d=3, lam=0.1)
+    signed, loss = problem.rows.signed, Logistic()
+    needed = next(k for k in range(1, 30) if reached(lambda k=k: newton(signed, loss, 0.1, max_steps=k)))
+    assert needed > 2
+    theta = newton(signed, loss, 0.1, max_steps=needed)[0]
+    gradient = signed.T @ loss.slope(signed @ theta) / 30 + 0.1 * theta
+    assert np.linalg.norm(gradient) < 1e-9
+    assert not reached(lambda: newton(signed, loss, 0.1, max_steps=needed - 1))
+
+
+def reached(solve: Callable[[], object]) -> bool:
+    try:
+        solve()
+    except NotConverged:
+        return False
+    return True

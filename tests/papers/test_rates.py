@@ -359,3 +359,14 @@ def test_conditions_belong_to_the_theorems_that_state_them() -> None:
     excess = row_of("input", "input-perturbation").excess
     assert excess is not None
     assert "perturbed objective" in excess.unit
+
+
+def test_the_bound_of_noisy_descent_needs_curvature_and_a_step_that_contracts() -> None:
+    fine = {"start": 1.0, "steps": 10, "scale": 0.1, "d": 3, "mu": 0.1, "L": 0.5}
+    assert utility_bounds.descent_excess(**fine) < 1.0
+    for field, change in (("mu", {"mu": 0.0}), ("mu", {"mu": 0.6}), ("step", {"step": 4.0}), ("step", {"step": 5.0})):
+        with pytest.raises(dpviz.InvalidInput, match=field):
+            utility_bounds.descent_excess(**(fine | change))
+    for scale, d, n, lam in ((0.2, 3, 50, 0.1), (2.0, 1, 7, 0.01)):
+        by_noise = utility_bounds.objective_excess(scale, d, n, lam)  # |grad F|^2/(2 lam) with grad F = -b/n
+        assert by_noise == pytest.approx(scale**2 * d / n**2 / (2 * lam))

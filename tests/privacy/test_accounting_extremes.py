@@ -14,12 +14,12 @@ from support import mostly_long, noisy_sums
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
 from dpviz.privacy.accounting import account, rdp, side_by_side
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled
+from dpviz.privacy.accounting.events import CannotAccount, Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
 from dpviz.privacy.accounting.selection import random_search
-from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 
 @pytest.mark.parametrize(("q", "z", "order"), [(1.4e-6, 15.4, 2), (1e-4, 30.0, 17), (1e-3, 1.0, 64), (0.2, 2.0, 255)])
@@ -116,3 +116,12 @@ def test_rows_with_small_gradients_get_no_more_individual_epsilon_than_they_spen
     assert float(rdp.epsilons(path.divergence(1.05 * shares)[0], 1e-6, individual.ORDERS)) > 1.03 * float(
         rdp.epsilons(exact, 1e-6, individual.ORDERS)
     )
+
+
+def test_pure_releases_are_not_added_up_as_gaussians_nor_sampled() -> None:
+    sums = Gaussian.of_rows(1.0, 1.3)
+    kinds = Composed((sums, Repeated(Sampled(sums, 0.01), 20), PureEpsilon(0.3)))
+    with pytest.raises(CannotAccount):
+        account.epsilon(kinds, Method("rdp", Neighbouring.ADD_REMOVE, "none"), 1e-6)
+    with pytest.raises(CannotAccount, match="Gaussian"):
+        side_by_side.options(Repeated(Sampled(PureEpsilon(0.3), 0.01), 20), Budget(1.0, 1e-6))

@@ -131,3 +131,13 @@ def test_sensitivities_that_are_many_powers_of_ten_apart(conversion: str) -> Non
     assert reached == pytest.approx(budget.epsilon, rel=1e-6)
     worse = logsumexp((orders * (orders - 1))[:, None] * (sens * 1.05 / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
     assert rdp_to_epsilon(orders, worse, budget.delta, conversion).min() > budget.epsilon * 1.01
+
+
+def test_epsilon_of_a_mixture_at_its_ends() -> None:
+    """So much noise that delta is met at epsilon 0; and one component, which is the Gaussian mechanism."""
+    places, chances = np.array([1.0, 0.5]), np.array([0.5, 0.5])
+    assert mixture_epsilon(1e-6, places, chances, 1e9) == 0.0
+    assert mixture_epsilon(1e-6, places, chances, 1e5) > 0
+    for sensitivity, sigma in ((1.0, 0.5), (2.0, 3.0)):
+        alone = mixture_epsilon(1e-6, np.array([sensitivity]), np.array([1.0]), sigma)
+        assert alone == pytest.approx(gaussian_epsilon(1e-6, sensitivity / sigma), rel=1e-9)

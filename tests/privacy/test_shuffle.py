@@ -174,3 +174,10 @@ def test_there_are_at_most_2_to_the_62_reports() -> None:
     assert largest_local_epsilon(2**62, 1e-6) > 30
     with pytest.raises(InvalidInput, match="n"):
         largest_local_epsilon(2**62 + 1, 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.01, 323, 1e-8), (0.03, 213, 1e-5), (0.03, 140, 1e-3)])
+def test_where_shuffling_proves_nothing_better_the_local_epsilon_is_the_central_one(epsilon: float, n: int, delta: float) -> None:
+    assert largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
+    assert shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
+    assert local_epsilon_for(Budget(epsilon, delta), n) == epsilon
