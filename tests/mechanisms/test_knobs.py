@@ -229,3 +229,10 @@ def test_what_has_no_rule_or_curve_says_so() -> None:
 def test_a_family_is_one_of_those_that_have_a_folder() -> None:
     with pytest.raises(TypeError, match="family"):
         type("Strange", (Mechanism,), {"family": "strange"})
+
+
+@pytest.mark.parametrize(("name", "there"), [("dp-gd", "step_size"), ("non-private", "has no parameters")])
+def test_an_unknown_parameter_is_named_with_those_that_there_are(name: str, there: str) -> None:
+    with pytest.raises(InvalidInput, match=r"params\['steps_size'\]") as caught:
+        dpviz.list_mechanisms()[name].from_params({"steps_size": 1.0})
+    assert there in str(caught.value)

@@ -364,6 +364,7 @@ def test_conditions_belong_to_the_theorems_that_state_them() -> None:
 def test_the_bound_of_noisy_descent_needs_curvature_and_a_step_that_contracts() -> None:
     fine = {"start": 1.0, "steps": 10, "scale": 0.1, "d": 3, "mu": 0.1, "L": 0.5}
     assert utility_bounds.descent_excess(**fine) < 1.0
+    assert utility_bounds.descent_excess(**(fine | {"mu": 0.5})) == pytest.approx(0.1**2 * 3 / (2 * 0.5)), "a ball: one step does"
     for field, change in (("mu", {"mu": 0.0}), ("mu", {"mu": 0.6}), ("step", {"step": 4.0}), ("step", {"step": 5.0})):
         with pytest.raises(dpviz.InvalidInput, match=field):
             utility_bounds.descent_excess(**(fine | change))
