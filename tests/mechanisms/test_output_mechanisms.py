@@ -437,6 +437,22 @@ def test_the_event_of_bolt_on_is_of_the_sensitivity_that_is_declared(bound: str,
     assert (cal.sensitivity > 1.01 * cal.details["recursion_sensitivity"]) == (bound == "published"), "the bounds differ"
 
 
+@pytest.mark.parametrize("seeds", [2, 3])
+@pytest.mark.parametrize("batches", [1, 4, 200])
+def test_bits_of_training_do_not_depend_on_the_number_of_processors(
+    batches: int, seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(n=20_000, d=10)  # with one batch, an update is long enough for threads
+    orders = minibatch.permutations(spawn(0, seeds), problem.n)
+    found = []
+    for count in (1, 2, 8):
+        monkeypatch.setattr(minibatch, "processors", lambda count=count: count)
+        monkeypatch.setattr("dpviz.common.threads.processors", lambda count=count: count)
+        found.append(minibatch.minibatch_descent(problem, np.full((3, batches), 0.5), batches, orders))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
 @pytest.mark.parametrize("name", ["output-gaussian", "cms-output"])
 def test_the_excess_risk_that_is_foretold_is_that_of_little_noise(name: str) -> None:
     problem, budget = make_problem(n=200, d=4, lam=0.1), Budget(40.0, 1e-5)
