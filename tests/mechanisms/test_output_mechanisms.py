@@ -437,6 +437,15 @@ def test_the_event_of_bolt_on_is_of_the_sensitivity_that_is_declared(bound: str,
     assert (cal.sensitivity > 1.01 * cal.details["recursion_sensitivity"]) == (bound == "published"), "the bounds differ"
 
 
+def test_ends_on_the_way_are_shorter_trainings_of_every_order() -> None:
+    problem = make_problem(n=40, d=3)
+    orders, steps = minibatch.permutations(spawn(1, 3), problem.n), np.linspace(1.0, 0.2, 12)
+    found = minibatch_descent(problem, steps, 4, orders, stops=(5, 12))
+    assert found.shape == (2, 3, problem.m)
+    for end, theta in zip((5, 12), found, strict=True):
+        np.testing.assert_allclose(theta, minibatch_descent(problem, steps[:end], 4, orders), rtol=1e-12)
+
+
 @pytest.mark.parametrize("seeds", [2, 3])
 @pytest.mark.parametrize("batches", [1, 4, 200])
 def test_bits_of_training_do_not_depend_on_the_number_of_processors(
