@@ -66,7 +66,7 @@ def minibatch_descent(
         size = _GATHERED_BYTES // (most * table // problem.n)
     together = orders is not None and not stops and (min(size, count) > 1 or few)  # wherever it runs: bits depend on it
     heavy = most * problem.m * len(lengths) >= THREADS_FROM
-    size = max(1, min(size, -(-count // processors()) if heavy else count))
+    size = max(1, min(size, -(-count // processors()) if heavy else count)) if together else 1
     whole = None if together else rows.signed_part(np.float64, slice(0, problem.n))
 
     def work(g: int, tick: Monitor) -> Floats:
