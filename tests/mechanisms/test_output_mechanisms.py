@@ -462,6 +462,33 @@ def test_bits_of_training_do_not_depend_on_the_number_of_processors(
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize(
+    ("sparse", "copies", "most", "budgets", "count", "expected"),
+    [
+        (False, 10, 40, 10, 7, 7),  # every copy has room
+        (False, 3, 40, 10, 7, 3),
+        (False, 1, 40, 10, 7, 0),  # a copy of one replica at a time is no gain over the rows as they stand
+        (False, 3, 10, 2, 7, 5),  # few rows: batches have room where copies have none
+        (False, 7, 10, 2, 7, 7),
+        (False, 3, 20, 1, 7, 2),
+        (True, 10, 40, 10, 7, 0),  # gathered rows would have their zeros again
+        (True, 10, 10, 2, 7, 5),
+        (False, 0, 10, 2, 1, 1),
+        (False, 9, 40, 10, 1, 0),
+    ],
+)
+def test_replicas_are_gathered_as_far_as_memory_goes(
+    sparse: bool, copies: int, most: int, budgets: int, count: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(n=40, d=3)
+    table = problem.rows.X.nbytes
+    monkeypatch.setattr(type(problem.rows), "sparse", sparse)
+    monkeypatch.setattr(minibatch, "_CHUNK_BYTES", copies * table)
+    monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 5 * 10 * table // 40)
+    monkeypatch.setattr(minibatch, "_FEW", 20)
+    assert minibatch._at_once(problem, most, count, budgets) == expected
+
+
 @pytest.mark.parametrize("name", ["output-gaussian", "cms-output"])
 def test_the_excess_risk_that_is_foretold_is_that_of_little_noise(name: str) -> None:
     problem, budget = make_problem(n=200, d=4, lam=0.1), Budget(40.0, 1e-5)

@@ -59,14 +59,9 @@ def minibatch_descent(
     """
     lengths, rows = np.atleast_2d(steps), problem.rows
     count, most = 1 if orders is None else len(orders), -(-problem.n // batches)  # rows in a batch
-    table = rows.X.nbytes
-    size = 1 if rows.sparse else _CHUNK_BYTES // table
-    few = most * len(lengths) <= _FEW
-    if few and size < count:
-        size = _GATHERED_BYTES // (most * table // problem.n)
-    together = orders is not None and not stops and (min(size, count) > 1 or few)  # wherever it runs: bits depend on it
     heavy = most * problem.m * len(lengths) >= THREADS_FROM
-    size = max(1, min(size, -(-count // processors()) if heavy else count)) if together else 1
+    at_once = 0 if orders is None or stops else _at_once(problem, most, count, len(lengths))
+    together, size = at_once > 0, max(1, min(at_once, -(-count // processors()) if heavy else count))
     whole = None if together else rows.signed_part(np.float64, slice(0, problem.n))
 
     def work(g: int, tick: Monitor) -> Floats:
@@ -77,11 +72,24 @@ def minibatch_descent(
         own = signed if orders is None else signed[orders[part.start]]
         return _train(problem, own, lengths, batches, average_every, stops, tick)[:, None]
 
-    copied = 0 if together else table if whole is None else 12 * whole.rows.nnz
+    copied = 0 if together else rows.X.nbytes if whole is None else 12 * whole.rows.nnz
     parallel = heavy and copied <= _CHUNK_BYTES
     out = np.concatenate(map_streams(work, -(-count // size), monitor, parallel=parallel), axis=1)
     monitor(1.0)
     return out if steps.ndim == 2 or stops else out[0]
+
+
+def _at_once(problem: Problem, most: int, count: int, budgets: int) -> int:
+    """Of `count` replicas, how many gather their batches, of at most `most` rows, for common products; 0: each trains by itself.
+
+    The number of processors has no say: the last bits of the two ways differ.
+    """
+    few, table = most * budgets <= _FEW, problem.rows.X.nbytes
+    size = 0 if problem.rows.sparse else _CHUNK_BYTES // table
+    if few and size < count:
+        size = max(1, _GATHERED_BYTES // (most * table // problem.n))
+    size = min(size, count)
+    return size if few or size > 1 else 0
 
 
 def _bounds(n: int, batches: int) -> list[int]:
