@@ -471,6 +471,10 @@ def test_bits_of_training_do_not_depend_on_the_number_of_processors(
         (False, 3, 10, 2, 7, 5),  # few rows: batches have room where copies have none
         (False, 7, 10, 2, 7, 7),
         (False, 3, 20, 1, 7, 2),
+        (False, 3, 20, 1, 1, 1),
+        (False, 1, 20, 1, 7, 2),
+        (False, 2, 40, 10, 7, 2),
+        (True, 0, 19, 1, 7, 2),
         (True, 10, 40, 10, 7, 0),  # gathered rows would have their zeros again
         (True, 10, 10, 2, 7, 5),
         (False, 0, 10, 2, 1, 1),
@@ -483,10 +487,12 @@ def test_replicas_are_gathered_as_far_as_memory_goes(
     problem = make_problem(n=40, d=3)
     table = problem.rows.X.nbytes
     monkeypatch.setattr(type(problem.rows), "sparse", sparse)
-    monkeypatch.setattr(minibatch, "_CHUNK_BYTES", copies * table)
-    monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 5 * 10 * table // 40)
+    monkeypatch.setattr(minibatch, "_CHUNK_BYTES", copies * table + 1)
+    monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 5 * 10 * table // 40 + 1)  # room for 50 rows
     monkeypatch.setattr(minibatch, "_FEW", 20)
     assert minibatch._at_once(problem, most, count, budgets) == expected
+    monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 1)
+    assert minibatch._at_once(problem, 20, count, 1) == (count if count <= copies and not sparse else 1), "one is always there"
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "cms-output"])

@@ -84,12 +84,11 @@ def _at_once(problem: Problem, most: int, count: int, budgets: int) -> int:
 
     The number of processors has no say: the last bits of the two ways differ.
     """
-    few, table = most * budgets <= _FEW, problem.rows.X.nbytes
-    size = 0 if problem.rows.sparse else _CHUNK_BYTES // table
-    if few and size < count:
-        size = max(1, _GATHERED_BYTES // (most * table // problem.n))
-    size = min(size, count)
-    return size if few or size > 1 else 0
+    few, row = most * budgets <= _FEW, problem.rows.X[0].nbytes
+    copies = 0 if problem.rows.sparse else _CHUNK_BYTES // (problem.n * row)
+    if few and copies < count:
+        copies = max(1, _GATHERED_BYTES // (most * row))
+    return min(copies, count) if few or min(copies, count) > 1 else 0
 
 
 def _bounds(n: int, batches: int) -> list[int]:
