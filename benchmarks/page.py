@@ -2,7 +2,9 @@
 
     python benchmarks/page.py [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
 
-Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart.
+Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart. Every
+ten moves the page is opened with another seed, so that no move meets a budget of an earlier one; what the page itself computes
+ahead in the pause counts.
 The picture is there when the sentence speaks of the new ε, the first figure was drawn anew, and two frames have passed;
 the whole page when moreover nothing on it is marked as stale, its script has ended, and two frames have passed. Needs
 Chromium and Playwright.
@@ -27,6 +29,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
+ROUND = 10  # moves with one seed
 #: when the key was pressed, as the browser saw it: what the driver takes to press it does not count
 KEY = "addEventListener('keydown', event => { window.pressed = event.timeStamp }, true)"
 #: a chart as SVG; those that plotly draws would be ".js-plotly-plot"
@@ -54,18 +57,18 @@ WAIT = """([before]) => new Promise((done, fail) => {
 })""".replace("PICTURE", repr(PICTURE))
 
 
-def moves(page: Any, count: int, pause: float) -> np.ndarray:
-    """(count, 2) seconds from the key to the first picture, and to the whole page, for moves to and fro."""
+def moves(page: Any, key: str, count: int, pause: float) -> list[list[float]]:
+    """(count, 2) seconds from the key to the first picture, and to the whole page, for moves in one direction."""
     slider = page.get_by_role("slider", name="Privacy budget ε")
     slider.focus()
     taken = []
-    for k in range(count):
+    for _ in range(count):
         before = page.locator(".st-key-headline").inner_text()
         page.evaluate(f"for (const plot of document.querySelectorAll({PICTURE!r})) plot.seen = true")
-        page.keyboard.press("ArrowRight" if k % 20 < 10 else "ArrowLeft")
-        taken.append(page.evaluate(WAIT, [before]))
+        page.keyboard.press(key)
+        taken.append([milliseconds / 1000 for milliseconds in page.evaluate(WAIT, [before])])
         page.wait_for_timeout(1000 * pause)
-    return np.array(taken) / 1000
+    return taken
 
 
 def main() -> None:
@@ -101,11 +104,16 @@ def main() -> None:
                     query = {"dataset": dataset, "mechanism": mechanism} | ({"metric": given.metric} if given.metric else {})
                     page = browser.new_page(viewport={"width": 1280, "height": 900})
                     page.add_init_script(KEY)
-                    page.goto(f"http://127.0.0.1:{port}/?{urlencode(query)}")
-                    page.wait_for_selector(PICTURE, timeout=120_000)
-                    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
-                    page.wait_for_timeout(3000)
-                    taken = moves(page, given.moves, given.pause)
+                    rows: list[list[float]] = []
+                    while len(rows) < given.moves:
+                        seed = len(rows) // ROUND
+                        page.goto(f"http://127.0.0.1:{port}/?{urlencode(query | {'seed': seed})}")
+                        page.wait_for_selector(PICTURE, timeout=120_000)
+                        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
+                        page.wait_for_timeout(3000)
+                        key = "ArrowLeft" if seed % 2 else "ArrowRight"
+                        rows += moves(page, key, min(ROUND, given.moves - len(rows)), given.pause)
+                    taken = np.array(rows)
                     said = re.sub(r"\s+", " ", page.locator(".st-key-headline").inner_text())[:60]
                     print(
                         f"{urlencode(query)} ({said} …), load {os.getloadavg()[0]:.1f}, a move every {given.pause:g} s and more"

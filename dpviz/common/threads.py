@@ -62,17 +62,18 @@ def one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
 
 
-def seed_groups(seeds: int, *, same_bits: bool = False) -> list[slice]:
+def seed_groups(seeds: int, each: int = 1, *, least: int = 1) -> list[slice]:
     """At most four slices of nearly equal length, for steps that read all rows: one matrix computation each.
 
-    One group would leave processors idle, one group per seed would read the rows from memory once for each seed. The
-    number of groups does not depend on the machine, so the bits of a result do not either.
+    One group would leave processors idle; many would read the rows from memory once for each, and where a group's step is
+    short, threads wait for the interpreter more than they gain. The number of groups does not depend on the machine, so the
+    bits of a result do not either.
 
     Args:
-        same_bits: whether a seed's bits do not depend on the others in its group. Then there are no more groups than processors,
-            as large ones are faster.
+        each: replicas of a seed.
+        least: replicas that make a group's step long enough for a thread of its own.
     """
-    count = min(_GROUPS, seeds, processors() if same_bits else _GROUPS)
+    count = max(1, min(_GROUPS, seeds, seeds * each // least))
     edges = [seeds * g // count for g in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 

@@ -168,7 +168,7 @@ class DPAGD(ProtectsQuery):
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams
         e, n = len(calibrations), problem.n
-        parts = seeds_together(problem, len(streams))
+        parts = seeds_together(training)
         for kind in {precision(problem.setting), np.float32}:
             problem.model.prepare(problem.rows, kind)
 

@@ -156,7 +156,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         return 4 * budget.epsilon**2 / (gaussian_mu(budget) ** 2 * math.log(1 / budget.delta))
 
     def fit(self, training: Training) -> Fit:
-        problem, parts = training.problem, seeds_together(training.problem, len(training.streams))
+        problem, parts = training.problem, seeds_together(training)
         problem.model.prepare(problem.rows, precision(problem.setting))
         alike = self._alike(training)
         if alike:

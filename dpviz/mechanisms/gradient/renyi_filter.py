@@ -167,7 +167,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
     def fit(self, training: Training) -> Fit:
-        problem, record, parts = training.problem, training.record, seeds_together(training.problem, len(training.streams))
+        problem, record, parts = training.problem, training.record, seeds_together(training)
         steps = self.step_count(problem.setting)
         problem.model.prepare(problem.rows, precision(problem.setting))
 

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dpviz.common.threads import seed_groups
 from dpviz.common.words import Words
+from dpviz.mechanisms.base import Training
 from dpviz.models import Setting
 from dpviz.models.base import Rule
-from dpviz.models.problem import Problem
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
+_LEAST_TOGETHER = 50  # replicas of a linear model in a group: threads with fewer each wait for the interpreter most of the time
 FULL_ROUNDING: Words = (
     "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
     "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
@@ -74,10 +75,10 @@ def precision(setting: Setting) -> type[np.floating]:
     return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
 
 
-def seeds_together(problem: Problem, seeds: int) -> list[slice]:
+def seeds_together(training: Training) -> list[slice]:
     """Seeds whose gradients over all rows are computed together."""
-    # BLAS rounds by the number of replicas in a product; products without zeros add up each replica for itself
-    return seed_groups(seeds, same_bits=problem.rows.sparse and problem.setting.linear)
+    least = _LEAST_TOGETHER if training.problem.setting.linear else 1
+    return seed_groups(len(training.streams), len(training.calibrations), least=least)
 
 
 def rounding(setting: Setting) -> tuple[Words, ...]:
