@@ -17,6 +17,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.experiments.metrics import METRICS, Metric, get_metric, measure, measure_models
 from dpviz.experiments.resolve import resolve
+from dpviz.experiments.run import Twin
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit
@@ -24,19 +25,6 @@ from dpviz.mechanisms.base import Training
 from dpviz.models.problem import accuracy
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Twin:
-    """What training without noise gave.
-
-    Attributes:
-        theta: (S, m) parameters.
-        labels: (S,) labels where a label is released in the place of a model, else None.
-    """
-
-    theta: Floats
-    labels: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +115,7 @@ def split_cost(
     monitor: Monitor = silent,
     *,
     expected: float | None = None,
+    twin: Twin | None = None,
 ) -> Cost:
     """Splits the cost of a run into noise, training and preparation.
 
@@ -135,22 +124,24 @@ def split_cost(
         private: (S,) its test accuracies (`Result.accuracy`).
         calibration: of the run, where it is known: finding it again takes long for composed releases.
         expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
+        twin: its training without noise, where that is there (`Result.twin`).
     """
     run, setup = resolve(spec), setup_for(spec)
-    if calibration is None:
-        calibration = spec.build().calibrate(setup.problem.setting, run.budget)
-    fit = train_without_noise(run.spec, calibration, monitor)
-    if fit.constant_label is not None:
-        noiseless = (setup.test.y[:, None] == fit.constant_label[0]).mean(axis=0)
+    if twin is None:
+        if calibration is None:
+            calibration = spec.build().calibrate(setup.problem.setting, run.budget)
+        twin = Twin.of(train_without_noise(run.spec, calibration, monitor), 0)
+    if twin.labels is not None:
+        noiseless = (setup.test.y[:, None] == twin.labels).mean(axis=0)
     else:
-        noiseless = accuracy(setup.problem.model, fit.theta[0], setup.test)
+        noiseless = accuracy(setup.problem.model, twin.theta, setup.test)
     return Cost(
         np.asarray(private, float),
         noiseless,
         setup.non_private.accuracy,
         setup.ordinary_accuracy,
         setup.majority.accuracy,
-        twin=Twin(fit.theta[0], None if fit.constant_label is None else fit.constant_label[0]),
+        twin=twin,
         expected=expected,
     )
 

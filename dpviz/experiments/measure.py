@@ -37,6 +37,10 @@ class Trained:
     fit: Fit
     diverged: NDArray[np.bool_]
 
+    def first(self, budgets: int) -> Trained:
+        """Those of the first budgets."""
+        return Trained(self.problem, self.fit.first(budgets), self.diverged[:budgets])
+
     @cached_property
     def _on_training_rows(self) -> tuple[Floats, Floats]:
         objective, right = self.problem.measure(self._flat)

@@ -31,6 +31,24 @@ _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 
 @dataclass(frozen=True, eq=False)
+class Twin:
+    """What training without noise gave.
+
+    Attributes:
+        theta: (S, m) parameters.
+        labels: (S,) labels where a label is released in the place of a model, else None.
+    """
+
+    theta: Floats
+    labels: Floats | None
+
+    @classmethod
+    def of(cls, fit: Fit, e: int) -> Twin:
+        """The replicas of budget e."""
+        return cls(fit.theta[e], None if fit.constant_label is None else fit.constant_label[e])
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """What a run gives. S seeds, m parameters.
 
@@ -59,6 +77,7 @@ class Result:
         record: what happened to each row, per seed; None where `instances` was switched off.
         labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
         distribution: of the released parameters, where it is known in closed form; its scale has one entry.
+        twin: the same training without noise, where it was asked for.
     """
 
     spec: RunSpec
@@ -80,6 +99,7 @@ class Result:
     record: NoiseRecord | None = None
     labels: Floats | None = None
     distribution: OutputNoise | None = None
+    twin: Twin | None = None
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -128,6 +148,7 @@ def run_epsilons(
     *,
     instances: bool = True,
     replicas: range | None = None,
+    twins: bool = False,
     monitor: Monitor = silent,
 ) -> list[Result]:
     """The same run at several epsilons, trained as one matrix computation.
@@ -138,6 +159,7 @@ def run_epsilons(
         instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
         replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
             up to the rounding of the matrix products.
+        twins: whether to train each without noise as well, on the same batches and in the same passes.
         monitor: told of progress; raises to cancel.
     """
     runs = [resolve(replace(spec, epsilon=e)) for e in epsilons]
@@ -149,10 +171,18 @@ def run_epsilons(
     problem.find_optimum(lambda share: monitor(first * share))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
-    trained = train(
+    noiseless = [calibration.noiseless() for calibration in calibrations] if twins else []
+    together = train(
         mechanism,
-        Training(problem, calibrations, streams, record=instances, monitor=lambda share: monitor(first + (1 - first) * share)),
+        Training(
+            problem,
+            calibrations + noiseless,
+            streams,
+            record=instances,
+            monitor=lambda share: monitor(first + (1 - first) * share),
+        ),
     )
+    trained = together.first(len(runs))
     fit, accuracy = trained.fit, trained.accuracy(shared.test)
     expected, balanced = trained.expected_accuracies(shared.test)
     return [
@@ -176,6 +206,7 @@ def run_epsilons(
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
+            twin=Twin.of(together.fit, len(runs) + e) if twins else None,
         )
         for e, r in enumerate(runs)
     ]

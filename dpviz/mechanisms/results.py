@@ -35,6 +35,11 @@ class OutputNoise:
         centre = self.centre[e] if self.apart else self.centre
         return OutputNoise(centre, self.scale[e : e + 1], self.family)
 
+    def first(self, budgets: int) -> OutputNoise:
+        """The distributions at the first budgets."""
+        centre = self.centre[:budgets] if self.apart else self.centre
+        return dataclasses.replace(self, centre=centre, scale=self.scale[:budgets])
+
 
 @dataclass(frozen=True)
 class NoiseRecord:
@@ -120,3 +125,12 @@ class Fit:
     record: NoiseRecord
     distribution: OutputNoise | None = None
     constant_label: Floats | None = None
+
+    def first(self, budgets: int) -> Fit:
+        """The replicas of the first budgets; the record still has all."""
+        return dataclasses.replace(
+            self,
+            theta=self.theta[:budgets],
+            distribution=None if self.distribution is None else self.distribution.first(budgets),
+            constant_label=None if self.constant_label is None else self.constant_label[:budgets],
+        )

@@ -100,7 +100,7 @@ def clear() -> None:
 
 def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
     start = time.perf_counter()
-    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
+    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, twins=True, monitor=monitor)
     return Outcome(
         spec=spec,
         theta=result.theta,
@@ -112,7 +112,7 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         calibration=result.calibration,
         non_private=result.non_private,
         majority=result.majority,
-        cost=split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy),
+        cost=split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy, twin=result.twin),
         attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start,
         labels=result.labels,
