@@ -23,7 +23,7 @@ from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
 
-QUICK = 0.2  # seconds of a run that a page draws before its sidebar
+QUICK = 0.35  # seconds of a run that a page draws before its sidebar
 _SHOWN = "dpviz.run-shown"  # the run that was shown last
 
 
@@ -33,7 +33,8 @@ def run(spec: RunSpec) -> Outcome | None:
     # a page that moves ε by itself shows each value
     if not playing.moving() and cached_runs.stored(spec) is None:
         meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
-        if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile):
+        patience = in_front.ALMOST if _alike(last, spec, in_front.ALMOST) else None
+        if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile, patience=patience):
             return _measured(last)
     outcome = progress.working(spec, cached_runs.outcome)
     if outcome is not None:
@@ -45,8 +46,12 @@ def soon(spec: RunSpec) -> bool:
     """Whether the pictures of a run are there at once: it is in memory, or a quick one that differs in ε only was just shown."""
     if cached_runs.stored(spec) is not None:
         return True
-    last = _before()
-    return last is not None and last.seconds <= QUICK and replace(last.spec, epsilon=spec.epsilon) == spec
+    return _alike(_before(), spec, QUICK)
+
+
+def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
+    """Whether the run before differs in ε only and took at most so long."""
+    return last is not None and last.seconds <= seconds and replace(last.spec, epsilon=spec.epsilon) == spec
 
 
 def look_further(spec: RunSpec) -> None:

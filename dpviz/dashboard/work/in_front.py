@@ -21,6 +21,7 @@ from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
 PATIENCE = 0.35  # seconds that a page waits for a run before it is drawn without it
+ALMOST = 0.55  # the same for a run that should be there by then
 POLL = 0.4  # seconds between two looks at a run under way
 #: what was shown before is paler until the new run is there
 _PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture {opacity: .45}</style>"
@@ -61,7 +62,15 @@ class Ahead(Job):
         """Lets go of nothing: what it has found is in its cache."""
 
 
-def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str = "", doing: str = "Training") -> bool:
+def ready(
+    spec: RunSpec,
+    compute: Compute,
+    name: str = "run",
+    *,
+    meanwhile: str = "",
+    doing: str = "Training",
+    patience: float | None = None,
+) -> bool:
     """Whether a run has been computed; draws progress, a way to cancel, and problems where it has not.
 
     Args:
@@ -69,6 +78,7 @@ def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str 
         name: unique among the computations of a page.
         meanwhile: what is shown until it is there, in words; "" where nothing is.
         doing: what is being done, in words.
+        patience: seconds that the page waits for it, `PATIENCE` by default.
     """
     key, place = f"{name} of {resolve(spec).key()}", f"dpviz.front.{name}"
     before: Job | None = st.session_state.get(place)
@@ -76,7 +86,7 @@ def ready(spec: RunSpec, compute: Compute, name: str = "run", *, meanwhile: str 
         return True
     job = watching.watch(Ahead(key, spec, compute), place)
     if not watching.over(job):
-        watching.wait(job, PATIENCE)
+        watching.wait(job, PATIENCE if patience is None else patience)
     if job.state is State.DONE:
         return True
     if job.state is State.FAILED and job.problem is not None:

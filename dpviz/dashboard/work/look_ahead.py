@@ -42,8 +42,7 @@ class LookAhead(Job):
             while self.wanted:
                 monitor(0.0)
                 spec = self.wanted[0]
-                if cached_runs.stored(spec) is None:
-                    cached_runs.compute_in_background(spec, monitor)
+                cached_runs.compute_ahead(spec, monitor)
                 self.wanted = [other for other in self.wanted if other != spec]
         except (InvalidInput, ArithmeticError, RuntimeError, MemoryError):
             self.wanted = []  # whoever moves there computes it again and is told
