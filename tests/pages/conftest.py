@@ -15,5 +15,6 @@ from dpviz.dashboard.work import front, in_front, look_ahead
 def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(look_ahead, "FROM", math.inf)
     monkeypatch.setattr(in_front, "PATIENCE", LIMIT)
+    monkeypatch.setattr(in_front, "ALMOST", LIMIT)
     monkeypatch.setattr(front, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)

@@ -1,0 +1,53 @@
+"""Runs that are kept: what is computed ahead gives way, and the time of a run is that of its work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.spec import RunSpec
+
+SPEC = RunSpec(dataset="breast-cancer", mechanism="dp-gd", epsilon=1.3, seeds=2)
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    cached_runs.clear()
+    yield
+    cached_runs.clear()
+
+
+def test_what_is_computed_ahead_ends_where_somebody_was_faster() -> None:
+    looks = 0
+
+    def in_front(share: float) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            cached_runs.compute_in_background(SPEC, lambda share: None)
+
+    cached_runs.compute_ahead(SPEC, in_front)
+    assert looks == 2, "it stops at that moment"
+    kept = cached_runs.stored(SPEC)
+    cached_runs.compute_ahead(SPEC, in_front)
+    assert looks == 2, "nor does it begin"
+    assert cached_runs.stored(SPEC) is kept
+
+
+def test_what_is_computed_ahead_is_kept() -> None:
+    cached_runs.compute_ahead(SPEC, lambda share: None)
+    kept = cached_runs.stored(SPEC)
+    assert kept is not None
+    assert kept.accuracy.shape == (2,)
+
+
+def test_the_time_of_a_run_counts_no_waiting() -> None:
+    pauses = iter([0.4])
+    start = time.perf_counter()
+    cached_runs.compute_ahead(SPEC, lambda share: time.sleep(next(pauses, 0.0)))
+    taken, kept = time.perf_counter() - start, cached_runs.stored(SPEC)
+    assert kept is not None
+    assert 0 < kept.seconds <= taken - 0.4
