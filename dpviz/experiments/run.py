@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.measure import train
+from dpviz.experiments.measure import Trained, train
 from dpviz.experiments.metrics import METRICS, measure_models, with_all
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, IndividualBudget, OutputNoise, Training, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, get_model, margins
 from dpviz.privacy.budget import Budget, default_delta
@@ -167,21 +167,10 @@ def run_epsilons(
     problem = shared.problem
     mechanism = spec.build()
     calibrations = [mechanism.calibrate(problem.setting, r.budget) for r in runs]
-    first = 0.0 if problem.model.convex or problem.solved else 0.5  # share of the progress that the optimum takes
-    problem.find_optimum(lambda share: monitor(first * share))
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     noiseless = [calibration.noiseless() for calibration in calibrations] if twins else []
-    together = train(
-        mechanism,
-        Training(
-            problem,
-            calibrations + noiseless,
-            streams,
-            record=instances,
-            monitor=lambda share: monitor(first + (1 - first) * share),
-        ),
-    )
+    together = _train(mechanism, Training(problem, calibrations + noiseless, streams, record=instances, monitor=monitor))
     trained = together.first(len(runs))
     fit, accuracy = trained.fit, trained.accuracy(shared.test)
     expected, balanced = trained.expected_accuracies(shared.test)
@@ -210,6 +199,14 @@ def run_epsilons(
         )
         for e, r in enumerate(runs)
     ]
+
+
+def _train(mechanism: Mechanism, training: Training) -> Trained:
+    """Trains after the optimum was found, and listens to both."""
+    problem, monitor = training.problem, training.monitor
+    first = 0.0 if problem.model.convex or problem.solved else 0.5  # share of the progress that the optimum takes
+    problem.find_optimum(lambda share: monitor(first * share))
+    return train(mechanism, replace(training, monitor=lambda share: monitor(first + (1 - first) * share)))
 
 
 def measure_together(results: Sequence[Result], metrics: Sequence[str] = ()) -> list[pd.DataFrame]:
