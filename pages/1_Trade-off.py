@@ -27,6 +27,7 @@ running.live(view, curves.picture, answers.guessing, answers.falling, every=runn
 controls.draw(spec, own)
 running.live(view, numbers.per_method, numbers.open_least, every=running.PICTURES)
 if view is not None:
+    numbers.examined(view)
     numbers.downloads(view)
 tuning.section(spec, chosen, theme)
 presets.section(spec, chosen, view)

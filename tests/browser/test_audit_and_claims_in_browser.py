@@ -51,6 +51,7 @@ def test_each_page_with_an_epsilon_links_to_audit_and_claims(reader: Callable[..
     one = reader()
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path=where)
     if where == "/Trade-off":
+        page.locator(".st-key-progress [data-testid=stProgress]").wait_for(state="detached")
         one.unfold("What is each ε worth? Attack a method, or see what papers claim about it")
     if where == "/Influence_and_noise":
         one.unfold("Guarantee")

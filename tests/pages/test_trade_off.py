@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long, until
 
 import dpviz
+from dpviz.dashboard.shell import links
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import State
@@ -215,6 +216,20 @@ def test_cancel_and_go_on(held: Callable[[], None]) -> None:
     held()
     page.button(key="go-on").click().run()
     assert "needs ε" in texts(done(page))
+
+
+def test_links_to_attacks_stay_where_they_are_while_results_come_in(
+    held: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(links, "examine", lambda mechanism, name: drawn.append(mechanism))
+    page = opened(methods="output-gaussian,dp-gd,cms-output")
+    before = drawn.copy()
+    assert sorted(before) == ["cms-output", "dp-gd", "output-gaussian"]
+    held()
+    drawn.clear()
+    assert "needs ε" in texts(done(page))
+    assert drawn == before, "once, whatever the numbers are"
 
 
 def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Callable[[], None]) -> None:

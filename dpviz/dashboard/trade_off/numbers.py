@@ -67,9 +67,6 @@ def per_method(view: running.View) -> None:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.container(key="buttons-all"):
         links.to("Guarantees", "All methods at this ε, in one table")
-    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
-        for here in methods:
-            links.examine(str(here["mechanism"]), labels()[str(here["mechanism"])])
 
 
 def open_least(view: running.View) -> None:
@@ -84,6 +81,13 @@ def open_least(view: running.View) -> None:
     label = labels()[least.mechanism]
     if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
         address.go("app.py", view.sweep.run(least.mechanism, epsilon).to_query())
+
+
+def examined(view: running.View) -> None:
+    """Links to the audit and the claims of every method, drawn once: in the table's order they would move under the mouse."""
+    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
+        for mechanism in view.sweep.mechanisms:
+            links.examine(mechanism, labels()[mechanism])
 
 
 def downloads(view: running.View) -> None:
