@@ -46,21 +46,23 @@ class Shown:
         claim: what is claimed.
         finding: the verdict, None where there is none yet.
         task: the test in this session, None where there is none.
+        state: where that was when the page began; it may be over since, and the page is then drawn again.
     """
 
     claim: Claim
     finding: Finding | None
     task: tasks.Task[Finding] | None
+    state: State | None
 
     @property
     def again(self) -> bool:
         """Whether the verdict is from a test in this session and not a saved one."""
-        return self.task is not None and self.task.state is State.DONE
+        return self.state is State.DONE
 
     @property
     def at_work(self) -> bool:
         """Whether it is being tested, or waits for it."""
-        return self.task is not None and not watching.over(self.task)
+        return self.state is not None and not self.state.over
 
 
 def shown(spec: RunSpec, about: str, full: bool) -> list[Shown]:
@@ -74,10 +76,10 @@ def shown(spec: RunSpec, about: str, full: bool) -> list[Shown]:
 
 def _shown(claim: Claim, full: bool, seed: int) -> Shown:
     task: tasks.Task[Finding] | None = tasks.find(key_of(claim, full, seed))
-    finding = saved.load().findings.get(claim.id)
-    if task is not None and task.state is State.DONE:
-        finding = task.results[-1]
-    return Shown(claim, finding, task)
+    state = None if task is None else watching.state(task)
+    if task is not None and state is State.DONE:
+        return Shown(claim, task.results[-1], task, state)
+    return Shown(claim, saved.load().findings.get(claim.id), task, state)
 
 
 def opened(all_shown: Sequence[Shown]) -> Field[str]:
@@ -133,4 +135,4 @@ def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
             left.progress(count / len(started), f"{count} of {len(started)} claims tested")
             right.button("Cancel", on_click=cancel, args=(working,), key="cancel-tests", width="stretch")
 
-        watching.live(working[0], draw)
+        watching.live(working[0], draw, working=True)

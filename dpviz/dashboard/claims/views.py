@@ -87,7 +87,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
             label = "Test it again" if finding is not None else "Test it now"
             st.button(label, key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed))
 
-    watching.live(task, draw)
+    watching.live(task, draw, working=one.at_work)
 
 
 def details(one: Shown, theme: Theme) -> None:

@@ -160,9 +160,10 @@ def _times_section() -> None:
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
         task: Task[Measured] | None = st.session_state.get(_TIMES)
-        st.button("Measure", key="times-start", on_click=_measure, disabled=task is not None and not watching.over(task))
+        working = task is not None and not watching.over(task)
+        st.button("Measure", key="times-start", on_click=_measure, disabled=working)
         if task is not None:
-            watching.live(task, lambda: _draw_times(figure, task))
+            watching.live(task, lambda: _draw_times(figure, task), working=working)
 
 
 def _measure() -> None:

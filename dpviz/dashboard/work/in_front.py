@@ -87,14 +87,15 @@ def ready(
     job = watching.watch(Ahead(key, spec, compute), place)
     if not watching.over(job):
         watching.wait(job, PATIENCE if patience is None else patience)
-    if job.state is State.DONE:
+    state = watching.state(job)  # once: the job may end between two looks
+    if state is State.DONE:
         return True
-    if job.state is State.FAILED and job.problem is not None:
+    if state is State.FAILED and job.problem is not None:
         pool().remove(job)  # the next look tries again
         del st.session_state[place]
         panels.failed(*job.problem)
         return False
-    if watching.over(job):
+    if state.over:
         with st.container(border=True):
             st.markdown("**Cancelled.** Nothing was kept of this run. Choose another setting, or start it again.")
             st.button("Start again", on_click=watching.again, args=(job,), key=f"again-{name}")
@@ -103,7 +104,7 @@ def ready(
     if meanwhile:
         st.html(_PALE)
     with st.container(key=f"working-{name}" if meanwhile else f"first-{name}"):
-        watching.live(job, lambda: _progress(job, name, meanwhile, doing), every=POLL)
+        watching.live(job, lambda: _progress(job, name, meanwhile, doing), working=True, every=POLL)
     return False
 
 

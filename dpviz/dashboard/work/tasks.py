@@ -120,7 +120,7 @@ def observe(key: str, what: str, work: Work[Any], *, section: str, dataset: str,
 
     task = watching.watch(Task(key, stream, dataset=dataset), f"watched.{section}")
     if not watching.over(task) and not watching.wait(task, PATIENCE):
-        watching.live(task, lambda: _progress(task, what, section), every=POLL)
+        watching.live(task, lambda: _progress(task, what, section), working=True, every=POLL)
         return last, False
     if task.state is State.DONE:
         st.session_state[place] = task

@@ -111,13 +111,19 @@ def text(status: Status, share: str) -> str:
     return f"{share}{left}"
 
 
-def live(job: Job | None, draw: Callable[[], None], *, every: float = EVERY) -> None:
-    """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on."""
+def live(job: Job | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
+    """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on.
+
+    Args:
+        working: whether the page is drawn as one whose job is at work, where that was decided before: the job may have ended
+            since. None: as it is now.
+    """
     if job is None:
         draw()  # a button in a fragment would draw that part alone, and the job that it starts would not be seen
         return
-    working = not over(job)
-    if working:
+    if working is None:
+        working = not over(job)
+    if not over(job):
         _submit(job)  # whoever looks at a job wants it, also where another session has started it
 
     def again() -> None:
