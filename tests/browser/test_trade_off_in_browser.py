@@ -228,6 +228,7 @@ def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_
 def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: Any, reader: Make) -> None:
     one = reader(address=own_server.address)
     page = open_page(one, f"{QUICK}&mechanism=dp-gd&dp-gd.steps=20".replace("mechanism=cms-output&", ""))
+    over(page)
     one.unfold("Tune DP-GD at ε = 1")
     page.locator(".st-key-tune-start button").click()
     page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
