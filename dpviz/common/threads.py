@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from dpviz.common.progress import Monitor
 
 T = TypeVar("T")
 
 THREADS_FROM = 200_000  # multiplications in a step from which threads gain more than they lose
-_GROUPS = 4
+MOST_GROUPS = 4
 
 _lock = threading.Lock()
 _holders = 0
@@ -62,20 +62,52 @@ def one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
 
 
-def seed_groups(seeds: int, each: int = 1, *, least: int = 1) -> list[slice]:
-    """At most four slices of nearly equal length, for steps that read all rows: one matrix computation each.
+def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
+    """Seeds or rows in at most so many slices of nearly equal length: a matrix computation each, side by side.
 
-    One group would leave processors idle; many would read the rows from memory once for each, and where a group's step is
-    short, threads wait for the interpreter more than they gain. The number of groups does not depend on the machine, so the
-    bits of a result do not either.
-
-    Args:
-        each: replicas of a seed.
-        least: replicas that make a group's step long enough for a thread of its own.
+    One group would leave processors idle; of many, each would be too short. The number of groups does not depend on the
+    machine, so the bits of a result do not either.
     """
-    count = max(1, min(_GROUPS, seeds, seeds * each // least))
-    edges = [seeds * g // count for g in range(count + 1)]
+    count = max(1, min(most, things))
+    edges = [things * g // count for g in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+class Team:
+    """Threads that work side by side on parts of the same thing again and again, as in the steps of one training.
+
+    For steps that are too short to start threads for each, and too long for one thread.
+    """
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+        self._others = max(0, min(parts, processors()) - 1)
+        self._pool = ThreadPoolExecutor(self._others) if self._others else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def each(self, work: Callable[[int], T]) -> list[T]:
+        """[work(0), ..., work(parts - 1)], by the calling thread and the others."""
+        done: dict[int, T] = {}
+        left = iter(range(self._parts))  # shared: whoever is free takes the next part
+
+        def take() -> None:
+            for part in left:
+                done[part] = work(part)
+
+        others = [self._pool.submit(take) for _ in range(self._others)] if self._pool is not None else []
+        try:
+            take()
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
+        return [done[part] for part in range(self._parts)]
 
 
 def map_streams(

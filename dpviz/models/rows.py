@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dpviz.common.threads import groups
 from dpviz.models.sparse import SparseRows, worth_it
 
 Floats = NDArray[np.float64]
@@ -97,6 +98,19 @@ class Rows:
     @cached_property
     def _extended_sparse(self) -> csr_array:
         return csr_array(self.extended32)
+
+    def parts(self, count: int) -> list[tuple[int, Rows]]:
+        """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
+        if count not in self._parts:
+            found = [(part.start, self.take(part)) for part in groups(len(self), count)]
+            for _, part in found:
+                part.__dict__["sparse"] = self.sparse  # all parts alike, however short
+            self._parts[count] = found
+        return self._parts[count]
+
+    @cached_property
+    def _parts(self) -> dict[int, list[tuple[int, Rows]]]:
+        return {}
 
     def batch(self, index: NDArray[np.intp]) -> Batch:
         """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""

@@ -37,8 +37,8 @@ SIZES: list[tuple[str, str, int]] = [
     (MODELS + "solvers.many", "_REPLICAS", 1),
     (MODELS + "solvers.many", "_SAMPLE", 100),
     ("dpviz.common.threads", "THREADS_FROM", 1),
-    ("dpviz.common.threads", "_GROUPS", 2),
-    (MECHANISMS + "gradient.shared", "_LEAST_TOGETHER", 1),
+    ("dpviz.common.threads", "MOST_GROUPS", 2),
+    (MECHANISMS + "gradient.shared", "_PART", 1),
 ]
 #: the same for how sums are made: all in double, full gradients in single, and without the zeros of the rows
 SUMS: list[tuple[str, str, int]] = [

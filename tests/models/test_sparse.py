@@ -156,16 +156,15 @@ def test_mechanisms_train_the_same_models(name: str, tables: tuple[Problem, Prob
 def test_bits_do_not_depend_on_the_processors(
     name: str, tables: tuple[Problem, Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seeds train in as many groups on every machine, in single precision as large tables do."""
+    """Rows are summed in as many parts on every machine, in single precision as large tables are."""
     monkeypatch.setattr(shared, "_SINGLE_FROM", 0)
-    monkeypatch.setattr(shared, "_LEAST_TOGETHER", 6)
+    monkeypatch.setattr(shared, "_PART", N * D * 7)
     mechanism, ends = dpviz.list_mechanisms()[name](), []
     calibrations = [mechanism.calibrate(tables[1].setting, Budget(e, 1e-5)) for e in (0.5, 3.0, 9.0)]
     for processors in (1, 2, 4):
         monkeypatch.setattr(threads, "processors", lambda here=processors: here)
-        training = Training(tables[1], calibrations, spawn(6, 7))
-        assert len(shared.seeds_together(training)) == 3
-        ends.append(mechanism.fit(training).theta)
+        ends.append(mechanism.fit(Training(tables[1], calibrations, spawn(6, 7))).theta)
+    assert [len(parts) for parts in tables[1].rows._parts.values()] == [3]
     np.testing.assert_array_equal(ends[1], ends[0])
     np.testing.assert_array_equal(ends[2], ends[0])
 

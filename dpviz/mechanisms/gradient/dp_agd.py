@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,9 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together
+from dpviz.mechanisms.gradient.shared import AllRows, ClipCount, precision, rounding, seeds_together
 from dpviz.mechanisms.knobs import clip_norm_knob
-from dpviz.models import Ability, Setting, line_losses_of
+from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -173,10 +174,10 @@ class DPAGD(ProtectsQuery):
             problem.model.prepare(problem.rows, kind)
 
         def work(g: int, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
-            runs = Runs(self, problem, calibrations, streams[parts[g]], record=training.record)
-            while runs.alive.any():
-                runs.measure()
-                runs.choose(tick)
+            with Runs(self, problem, calibrations, streams[parts[g]], record=training.record) as runs:
+                while runs.alive.any():
+                    runs.measure()
+                    runs.choose(tick)
             seeds = len(runs.theta) // e
             clipped = np.zeros((len(runs.theta), 0)) if runs.clips is None else runs.clips.share(runs.looks)
             return runs.theta.reshape(e, seeds, -1), runs.updates.reshape(e, seeds, 1), clipped.reshape(e, seeds, -1)
@@ -209,6 +210,7 @@ class Runs:
         updates: (R,) steps taken.
         measured: (R,) gradients taken.
         clips: counts the rows' clipped gradients; None where that is not recorded.
+        rows: sums over all of them.
     """
 
     def __init__(
@@ -239,6 +241,13 @@ class Runs:
         self.longest, self.chosen = np.full(r, knobs.longest), np.zeros(r)
         self.updates, self.measured = np.zeros(r), np.zeros(r)
         self.clips = ClipCount(problem.setting, knobs.clip_norm, r) if record else None
+        self.rows = AllRows(problem, r)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.rows.__exit__(*error)
 
     @property
     def looks(self) -> Floats:
@@ -266,7 +275,7 @@ class Runs:
         problem = self.problem
         theta = self.theta[who].astype(precision(problem.setting), copy=False)
         rule = None if self.clips is None else self.clips.of_replicas(who)
-        self.exact[who] = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.knobs.clip_norm, rule=rule)
+        self.exact[who] = self.rows.gradient(theta, self.knobs.clip_norm, rule)
         self.measured[who] += 1
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
@@ -287,8 +296,8 @@ class Runs:
         for i in range(0, len(who), few):
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
-            scores[part] = line_losses_of(problem.model)(
-                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], problem.rows, clip=knobs.clip_loss
+            scores[part] = self.rows.line_losses(
+                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], knobs.clip_loss
             )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
         scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)

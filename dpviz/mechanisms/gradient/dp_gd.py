@@ -25,7 +25,7 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together, unfinished
+from dpviz.mechanisms.gradient.shared import AllRows, ClipCount, precision, rounding, seeds_together, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -202,13 +202,12 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
-        for t in range(steps):
-            tick(t / steps)
-            draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            total = problem.model.sum_gradient(
-                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=keep if record else None
-            )
-            theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
+        with AllRows(problem, e * s) as rows:
+            for t in range(steps):
+                tick(t / steps)
+                draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
+                total = rows.gradient(theta.astype(kind, copy=False), self.clip_norm, keep if record else None)
+                theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
         return theta.reshape(e, s, m), energy.reshape(e, s, -1), shares.reshape(e, s, -1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Traini
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, precision, rounding, seeds_together, unfinished
+from dpviz.mechanisms.gradient.shared import AllRows, ClipCount, precision, rounding, seeds_together, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
@@ -225,14 +226,13 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             clips.see(block, norms)
             return row_filter(block, norms)
 
-        for t in range(steps):
-            tick(t / steps)
-            draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-            total = problem.model.sum_gradient(
-                theta.astype(kind, copy=False), problem.rows, clip_norm=self.clip_norm, rule=rule if record else row_filter
-            )
-            theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
-            timeline[:, t] = row_filter.take_active()
+        with AllRows(problem, e * s) as rows:
+            for t in range(steps):
+                tick(t / steps)
+                draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
+                total = rows.gradient(theta.astype(kind, copy=False), self.clip_norm, rule if record else row_filter)
+                theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
+                timeline[:, t] = row_filter.take_active()
         margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
         return (
             theta.reshape(e, s, m),
@@ -268,7 +268,7 @@ class _Filter:
         self.visits: NDArray[np.int32] = np.zeros((n if record else 0, replicas), np.int32).T
         self.spent = np.zeros((n if record else 0, replicas)).T if leave else self.demand
         self._leave, self._record, self._slack, self._free = leave, record, slack, free
-        self._active = np.zeros(replicas)
+        self._active, self._lock = np.zeros(replicas), threading.Lock()  # threads hand over different rows
 
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
         cost = norms * norms
@@ -286,9 +286,11 @@ class _Filter:
             demand += np.minimum(cost, left)
         active = weights > 0
         if active.size == 1:
-            self._active += cost.shape[1]
+            taken: Any = cost.shape[1]
         else:  # weights of 0 and 1 are added faster than truth values are counted, and as exactly
-            self._active += weights.sum(axis=1) if self._leave else count(active)
+            taken = weights.sum(axis=1) if self._leave else count(active)
+        with self._lock:
+            self._active += taken
         if self._record:
             self.visits[:, block] += active
             if self._leave:
