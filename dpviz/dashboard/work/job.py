@@ -105,7 +105,7 @@ class Job(ABC):
 
     @abstractmethod
     def work(self, monitor: Monitor) -> State:
-        """Does it, or what is left of it where it was stopped before, and says how it ended.
+        """Does it, or what is left of it where it was stopped before, and says how it ended; QUEUED lets others go first.
 
         Args:
             monitor: called between two pieces of work; raises `Stopped` where no more is wanted.
@@ -188,7 +188,8 @@ class Job(ABC):
         finally:
             if end is not None:
                 with self._lock:
-                    self._set(end)
+                    if end.over or not self._stop:  # one that was stopped meanwhile is not put in the queue again
+                        self._set(end)
             pool.finished(self)
 
     def _running(self) -> None:

@@ -37,13 +37,15 @@ class LookAhead(Job):
         self.wanted = list(specs)
 
     def work(self, monitor: Monitor) -> State:
-        """Computes what is not in memory yet."""
+        """Computes what is not in memory yet; after each run it is the turn of others of low priority."""
         try:
             while self.wanted:
                 monitor(0.0)
                 spec = self.wanted[0]
                 cached_runs.compute_ahead(spec, monitor)
                 self.wanted = [other for other in self.wanted if other != spec]
+                if self.wanted and pool().low_ones_wait():
+                    return State.QUEUED
         except (InvalidInput, ArithmeticError, RuntimeError, MemoryError):
             self.wanted = []  # whoever moves there computes it again and is told
         return State.DONE

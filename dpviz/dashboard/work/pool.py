@@ -127,6 +127,11 @@ class Pool:
         with self._turn:
             return sum(not job.low for job in self._alive)
 
+    def low_ones_wait(self) -> bool:
+        """Whether jobs of low priority wait for their start, of which one is at work at a time."""
+        with self._turn:
+            return any(job.low for job in self._starting)
+
     def position(self, job: Job) -> int:
         """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
         with self._turn:
@@ -163,7 +168,7 @@ class Pool:
                 self._alive.remove(job)
             self._give_back(job)
             if self._jobs.get(job.key) is job:
-                self._queue(job)  # it was taken up again while it was stopping
+                self._queue(job)  # it was taken up again while it was stopping, or has let others of its kind go first
                 if job.state is State.DONE and not job.kept:
                     del self._jobs[job.key]
             self._start()
