@@ -47,7 +47,7 @@ ENOUGH = 0.95
 
 P, M = "tests/privacy/test_", "tests/mechanisms/test_"
 LAW = (
-    *(f"{M}noise_law.py", f"{M}noise_by_hand.py", f"{M}protected_training.py"),
+    *(f"{M}noise_law.py", f"{M}noise_by_hand.py", f"{M}protected_training.py", f"{M}progress.py"),
     *(f"{P}declared_events.py", f"{M}sizes.py", f"{M}worst_pairs.py", "tests/test_contract.py"),
 )
 
@@ -89,13 +89,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/input/dbdp_pi.py": (*LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/input/*.py": (*LAW, f"{M}input.py"),
     "dpviz/mechanisms/local/*.py": (*LAW, f"{M}local.py"),
-    "dpviz/mechanisms/gradient/dp_agd.py": (*LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/dp_agd.py": (*LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py", f"{M}all_rows.py"),
     "dpviz/mechanisms/gradient/dp_svrg.py": (*LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual.py"),
-    "dpviz/mechanisms/gradient/renyi_filter.py": (*LAW, f"{M}renyi_filter.py", f"{M}individual.py", f"{M}clipped_shares.py"),
+    "dpviz/mechanisms/gradient/renyi_filter.py": (
+        *LAW,
+        *(f"{M}renyi_filter.py", f"{M}individual.py", f"{M}clipped_shares.py", f"{M}all_rows.py"),
+    ),
     "dpviz/mechanisms/gradient/pidp*.py": (*LAW, f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/gradient/*.py": (
         *LAW,
-        *(f"{M}{name}.py" for name in ("noisy_sgd", "individual", "clipped_shares", "rules", "streams")),
+        *(f"{M}{name}.py" for name in ("noisy_sgd", "individual", "clipped_shares", "rules", "streams", "all_rows")),
         *("tests/models/test_many_batches.py", "tests/models/test_sparse.py"),
     ),
     "dpviz/mechanisms/reference/*.py": LAW,
@@ -113,7 +116,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/feature_derivative.py": ("tests/models", f"{M}input.py"),
-    "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py"),
+    "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py", f"{M}all_rows.py"),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
 }
 #: lines on which a mutant changes words only, or what numpy warns of

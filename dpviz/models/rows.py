@@ -101,6 +101,8 @@ class Rows:
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
+        if count <= 1:
+            return [(0, self)]
         if count not in self._parts:
             found = [(part.start, self.take(part)) for part in groups(len(self), count)]
             for _, part in found:

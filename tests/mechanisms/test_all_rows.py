@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.common.random import spawn
+from dpviz.mechanisms.base import Training
 from dpviz.mechanisms.gradient import shared
-from dpviz.mechanisms.gradient.shared import AllRows
-from dpviz.models import get_model, line_losses_of
+from dpviz.mechanisms.gradient.shared import AllRows, seeds_together
+from dpviz.models import Rows, get_model, line_losses_of, sparse
 from dpviz.models.problem import Problem
 from tests.support import make_problem
 
@@ -65,6 +67,42 @@ def test_losses_along_lines_are_those_of_all_rows_at_once(parts: int) -> None:
     expected = line_losses_of(problem.model)(theta, direction, reach, 5, problem.rows, clip=3.0)
     assert used(problem) == parts
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("model_id", "lengths"), [("logistic", [10]), ("mlp", [2, 3, 2, 3])])
+def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[int]) -> None:
+    problem = Problem(make_problem(n=60, d=D).rows, get_model(model_id), 1e-2)
+    found = seeds_together(Training(problem, [], spawn(0, 10)))
+    assert [part.stop - part.start for part in found] == lengths
+
+
+def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.zeros((30, 10))
+    X[np.arange(30), np.arange(30) % 10] = 1.0
+    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 300)
+    rows = Rows(X, np.where(np.arange(30) % 3, 1.0, -1.0))
+    for count in (0, 1):
+        ((first, only),) = rows.parts(count)
+        assert (first, only) == (0, rows)
+    parts = rows.parts(3)
+    assert [first for first, _ in parts] == [0, 10, 20]
+    for first, part in parts:
+        assert np.shares_memory(part.X, X)
+        np.testing.assert_array_equal(part.X, X[first : first + 10])
+        np.testing.assert_array_equal(part.y, rows.y[first : first + 10])
+        assert part.sparse, "as the whole table, which is long enough"
+    assert rows.parts(3) is parts, "what parts derive is derived once"
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_sums_are_in_the_precision_of_the_table(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_SINGLE_FROM", 0 if single else 1 << 40)
+    problem = make_problem(n=N, d=D)
+    theta = np.random.default_rng(2).standard_normal((R, problem.m))
+    with AllRows(problem, R) as rows:
+        found = rows.gradient(theta, CLIP)
+    at = theta.astype(np.float32 if single else np.float64)
+    np.testing.assert_array_equal(found, problem.model.sum_gradient(at, problem.rows, clip_norm=CLIP))
 
 
 def test_rows_of_networks_are_not_shared_but_their_seeds_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,10 +272,8 @@ class Runs:
         who = self._pay(who, self.price[who])
         if len(who) == 0:
             return
-        problem = self.problem
-        theta = self.theta[who].astype(precision(problem.setting), copy=False)
         rule = None if self.clips is None else self.clips.of_replicas(who)
-        self.exact[who] = self.rows.gradient(theta, self.knobs.clip_norm, rule)
+        self.exact[who] = self.rows.gradient(self.theta[who], self.knobs.clip_norm, rule)
         self.measured[who] += 1
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False

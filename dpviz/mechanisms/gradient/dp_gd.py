@@ -193,8 +193,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         lengths = np.repeat(training.step_lengths, s)[:, None]
         steps = self.step_count(problem.setting)
-        energy, kind = np.zeros((n if record else 0, e * s), np.float32).T, precision(problem.setting)
-
+        energy = np.zeros((n if record else 0, e * s), np.float32).T
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
@@ -206,7 +205,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta.astype(kind, copy=False), self.clip_norm, keep if record else None)
+                total = rows.gradient(theta, self.clip_norm, keep if record else None)
                 theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
         return theta.reshape(e, s, m), energy.reshape(e, s, -1), shares.reshape(e, s, -1)

@@ -230,7 +230,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta.astype(kind, copy=False), self.clip_norm, rule if record else row_filter)
+                total = rows.gradient(theta, self.clip_norm, rule if record else row_filter)
                 theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
                 timeline[:, t] = row_filter.take_active()
         margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))

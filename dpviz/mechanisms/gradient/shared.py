@@ -93,9 +93,9 @@ class AllRows:
     """
 
     def __init__(self, problem: Problem, replicas: int) -> None:
-        self._model = problem.model
+        self._model, self._precision = problem.model, precision(problem.setting)
         enough = problem.n * problem.m * replicas // _PART if problem.setting.linear else 1
-        self._parts = problem.rows.parts(min(MOST_GROUPS, enough)) if enough > 1 else [(0, problem.rows)]
+        self._parts = problem.rows.parts(min(MOST_GROUPS, enough))
         self._team = Team(len(self._parts))
 
     def __enter__(self) -> Self:
@@ -105,11 +105,12 @@ class AllRows:
         self._team.__exit__(*error)
 
     def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
-        """`Model.sum_gradient` of all rows. The rule is called by several threads, with other rows each."""
+        """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
+        at = theta.astype(self._precision, copy=False)
 
         def part(k: int) -> Floats:
             first, rows = self._parts[k]
-            return self._model.sum_gradient(theta, rows, clip_norm=clip_norm, rule=_moved(rule, first))
+            return self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=_moved(rule, first))
 
         return np.sum(self._team.each(part), axis=0)
 
