@@ -200,3 +200,18 @@ def test_no_row_overspends_in_single_precision(leave: bool, monkeypatch: pytest.
     assert 1 - 1e-5 < most() <= 1
     monkeypatch.setattr(import_module("dpviz.models.linear"), "_SHORTER", 1.0)  # the control: rounding alone goes beyond
     assert most() > 1
+
+
+@pytest.mark.parametrize("leave", [True, False])
+@pytest.mark.parametrize("free", [0, 1])
+def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(leave: bool, free: int) -> None:
+    rule = _Filter(10, 2, 1.0, leave, False, slack=1e-12, free=free)
+    costs = np.zeros((2, 10))
+    costs[0, :4] = costs[1, 4] = 4.0  # four and one rows demand more than they have
+    costs[:, 9] = 1.0  # demands all it has
+    for step in range(2):
+        for block in (slice(4, 10), slice(0, 4)):
+            rule(block, np.sqrt(costs[:, block]))
+        few = [6, 9] if leave else [10, 10]  # what is left is spent before a row stops
+        expected = [10, 10] if step < free else few if step == 0 else [5, 8]
+        np.testing.assert_array_equal(rule.take_active(), expected)
