@@ -79,9 +79,12 @@ class Team:
     For steps that are too short to start threads for each, and too long for one thread.
     """
 
-    def __init__(self, parts: int) -> None:
-        self._parts = parts
-        self._others = max(0, min(parts, processors()) - 1)
+    def __init__(self, most: int) -> None:
+        """
+        Args:
+            most: threads that there is work for.
+        """
+        self._others = max(0, min(most, processors()) - 1)
         self._pool = ThreadPoolExecutor(self._others) if self._others else None
 
     def __enter__(self) -> Self:
@@ -91,23 +94,23 @@ class Team:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def each(self, work: Callable[[int], T]) -> list[T]:
+    def each(self, work: Callable[[int], T], parts: int) -> list[T]:
         """[work(0), ..., work(parts - 1)], by the calling thread and the others."""
         done: dict[int, T] = {}
-        left = iter(range(self._parts))  # shared: whoever is free takes the next part
+        left = iter(range(parts))  # shared: whoever is free takes the next part
 
         def take() -> None:
             for part in left:
                 done[part] = work(part)
 
-        others = [self._pool.submit(take) for _ in range(self._others)] if self._pool is not None else []
+        others = [self._pool.submit(take) for _ in range(min(self._others, parts - 1))] if self._pool is not None else []
         try:
             take()
         finally:
             wait(others)
         for other in others:
             other.result()
-        return [done[part] for part in range(self._parts)]
+        return [done[part] for part in range(parts)]
 
 
 def map_streams(

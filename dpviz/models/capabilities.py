@@ -114,6 +114,7 @@ class FeatureNoise(ABC):
         The R perturbed copies of the rows are never made.
 
         Args:
+            theta: (R, m); a model may compute in its precision.
             noise: from `prepared`: (n, d), or (1, d) for one draw that all rows share; or S such draws, (S, n, d) or (S, 1, d),
                 of which the first is for the first R/S replicas, and so on.
             scale: (R,) noise scales.

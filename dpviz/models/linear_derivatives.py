@@ -13,7 +13,6 @@ from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, row_blocks
 from dpviz.models.sparse import short_sums
 
-_SINGLE_FROM = 1 << 20  # entries of a table from which on training on noisy rows uses single precision
 _GROUP = 256  # rows in a product in single precision; what is released is claimed for the noisy rows, whatever is made of them
 
 
@@ -65,36 +64,35 @@ class LinearFeatureNoise(FeatureNoise):
         return noise
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
-        total = np.zeros_like(theta)
-        # long rows make descent expansive, so that rounding grows: single precision only where time asks for it
-        single = len(rows) * theta.shape[1] > _SINGLE_FROM
-        kind: type[np.floating] = np.float32 if single else np.float64
-        plain = np.ascontiguousarray(theta.T.astype(kind))
+        kind: type[np.floating] = theta.dtype.type
         draws = noise.reshape(-1, *noise.shape[-2:])
-        common, each = draws.shape[1] == 1, len(theta) // len(draws)
+        each = len(theta) // len(draws)
         parts = [slice(each * s, each * (s + 1)) for s in range(len(draws))]
-        scaled = [np.ascontiguousarray((theta[part] * scale[part, None]).T.astype(kind)) for part in parts]
-        blocks = row_blocks(len(rows), max(theta.shape))  # rows and noise both stay in the cache between the two products
-        own, moved = np.zeros_like(theta), np.empty((blocks[0].stop, len(theta)), kind)
+        plain, moved = (np.ascontiguousarray(at.T, kind) for at in (theta, theta * scale[:, None]))
+        columns = [np.ascontiguousarray(moved[:, part]) for part in parts]
+        blocks = row_blocks(len(rows), max(theta.shape))
+        total, own = np.zeros((2, *theta.shape))
         for block in blocks:
             sparse = rows.signed_part(kind, block)
-            label = rows.part("y", block)[:, None].astype(kind) if common else None
-            here = [(draw if common else draw[block]).astype(kind, copy=False) for draw in draws]
             if sparse is None:
-                signed = rows.part("signed32" if single else "signed", block)
+                signed = rows.part("signed32" if kind is np.float32 else "signed", block)
                 margin = signed @ plain  # (rows, R)
             else:
                 margin = sparse.margins(plain.T).T
-            for part, draw, at in zip(parts, here, scaled, strict=True):
-                _products(draw, at, moved[: len(margin), part])
-            margin += moved[: len(margin)] if label is None else moved[:1] * label
-            slope = self.loss.slope_inplace(margin)
-            total += short_sums(slope.T, signed, _GROUP) if sparse is None else sparse.sum(slope.T, _GROUP)
-            if label is not None:
-                slope *= label
-            for part, draw in zip(parts, here, strict=True):
-                weights = slope[:, part].T
-                own[part] += weights.sum(axis=1)[:, None] * draw if common else short_sums(weights, draw, _GROUP)
+            for part, draw, at in zip(parts, draws, columns, strict=True):
+                # a block of noise stays in the cache between its two products
+                if draw.shape[0] == 1:
+                    margin[:, part] = slope = self.loss.slope_inplace(
+                        margin[:, part] + rows.part("y", block)[:, None] * (draw @ at)
+                    )
+                    own[part] += (rows.part("y", block) @ slope)[:, None] * draw
+                else:
+                    here = draw[block].astype(kind, copy=False)
+                    along = _products(here, at)
+                    along += margin[:, part]
+                    margin[:, part] = slope = self.loss.slope_inplace(along)
+                    own[part] += short_sums(slope.T, here, _GROUP)
+            total += short_sums(margin.T, signed, _GROUP) if sparse is None else sparse.sum(margin.T, _GROUP)
         return total + scale[:, None] * own
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
@@ -102,12 +100,14 @@ class LinearFeatureNoise(FeatureNoise):
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
 
-def _products(rows: NDArray[np.floating], columns: NDArray[np.floating], out: NDArray[np.floating]) -> None:
-    """rows (b, d) times columns (d, R), written to the first b of `out`.
+def _products(rows: NDArray[np.floating], columns: NDArray[np.floating]) -> NDArray[np.floating]:
+    """rows (b, d) times columns (d, R).
 
     In groups: below a million multiplications BLAS takes the rows as they lie, above it copies them first.
     """
+    out = np.empty((len(rows), columns.shape[1]), rows.dtype)
     whole = len(rows) - len(rows) % _GROUP
     grouped = rows[:whole].reshape(-1, _GROUP, rows.shape[1])
     np.matmul(grouped, columns, out=out[:whole].reshape(-1, _GROUP, out.shape[1]))
-    np.matmul(rows[whole:], columns, out=out[whole : len(rows)])
+    np.matmul(rows[whole:], columns, out=out[whole:])
+    return out

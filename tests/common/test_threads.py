@@ -31,7 +31,7 @@ def test_a_team_does_each_part_once_and_returns_them_in_order(processors: int, m
 
     with Team(4) as team:
         for _ in range(3):
-            assert team.each(work) == [0, 1, 2, 3]
+            assert team.each(work, 4) == [0, 1, 2, 3]
     assert len(who) == 12
     assert threading.current_thread().name in who, "the calling thread works too"
     assert len(set(who)) <= min(processors, 4)
@@ -51,6 +51,6 @@ def test_a_mistake_in_any_part_reaches_the_caller_when_the_others_have_ended(bad
 
     with Team(4) as team:
         with pytest.raises(ValueError, match=f"part {bad}"):
-            team.each(work)
+            team.each(work, 4)
         assert sorted(ended) == [part for part in range(4) if part != bad]
-        assert team.each(lambda part: part) == [0, 1, 2, 3], "and the team can go on"
+        assert team.each(lambda part: part, 4) == [0, 1, 2, 3], "and the team can go on"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpviz.common.random import spawn
+from dpviz.mechanisms import all_rows
+from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
-from dpviz.mechanisms.gradient import shared
-from dpviz.mechanisms.gradient.shared import AllRows, seeds_together
-from dpviz.models import Rows, get_model, line_losses_of, sparse
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
 from dpviz.models.problem import Problem
 from tests.support import make_problem
 
@@ -20,7 +20,7 @@ N, D, R, CLIP = 1001, 4, 3, 0.2
 def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many parts the rows are to be shared in; more than four are not made."""
     problem = make_problem(n=N, d=D)
-    monkeypatch.setattr(shared, "_PART", problem.n * problem.m * R // request.param)
+    monkeypatch.setattr(all_rows, "_PART", problem.n * problem.m * R // request.param)
     return min(request.param, 4)
 
 
@@ -69,6 +69,18 @@ def test_losses_along_lines_are_those_of_all_rows_at_once(parts: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("draws", [(N, D), (2, N, D), (1, D), (2, 1, D)])
+def test_gradients_of_noisy_rows_are_those_of_all_rows_at_once(draws: tuple[int, ...], parts: int) -> None:
+    problem = make_problem(n=N, d=D)
+    rng = np.random.default_rng(3)
+    theta, scale, noise = rng.standard_normal((4, problem.m)), rng.random(4), rng.standard_normal(draws).astype(np.float32)
+    with AllRows(problem, R) as rows:
+        found = rows.noisy_gradient(theta, noise, scale)
+    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale)
+    assert used(problem) == parts
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize(("model_id", "lengths"), [("logistic", [10]), ("mlp", [2, 3, 2, 3])])
 def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[int]) -> None:
     problem = Problem(make_problem(n=60, d=D).rows, get_model(model_id), 1e-2)
@@ -96,7 +108,7 @@ def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkey
 
 @pytest.mark.parametrize("single", [True, False])
 def test_sums_are_in_the_precision_of_the_table(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_SINGLE_FROM", 0 if single else 1 << 40)
+    monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0 if single else 1 << 40)
     problem = make_problem(n=N, d=D)
     theta = np.random.default_rng(2).standard_normal((R, problem.m))
     with AllRows(problem, R) as rows:
@@ -106,7 +118,7 @@ def test_sums_are_in_the_precision_of_the_table(single: bool, monkeypatch: pytes
 
 
 def test_rows_of_networks_are_not_shared_but_their_seeds_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_PART", 1)
+    monkeypatch.setattr(all_rows, "_PART", 1)
     plain = make_problem(n=60, d=D)
     problem = Problem(plain.rows, get_model("mlp"), 1e-2)
     theta = np.zeros((R, problem.m))

@@ -16,8 +16,7 @@ from support_noise_recipes import RECIPES
 import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism, Training, conditions
-from dpviz.mechanisms.gradient import shared
+from dpviz.mechanisms import Calibration, Mechanism, Training, all_rows, conditions
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.local.ldp_gaussian import LDPGaussian
 from dpviz.mechanisms.objective.objective_tight import ObjectiveTight
@@ -61,7 +60,7 @@ def watched(built: Mechanism, calibration: Calibration, problem: Problem, patch:
         return self.model.minimise(self.rows, self.lam)
 
     with patch.context() as inner:
-        inner.setattr(shared, "_SINGLE_FROM", 0)  # as on a large table
+        inner.setattr(all_rows, "_SINGLE_FROM", 0)  # as on a large table
         inner.setattr(model, "sum_gradient", sum_gradient)
         inner.setattr(Problem, "optimum", property(optimum))
         for module in list(sys.modules.values()):

@@ -169,7 +169,7 @@ def test_large_tables_in_single_precision_give_the_same_to_rounding(name: str, m
     built = dpviz.list_mechanisms()[name].from_params({"clip_norm": 0.4})
     cal = built.calibrate(problem.setting, BUDGET)
     double = built.fit(Training(problem, [cal], spawn(2, 3)))
-    monkeypatch.setattr(import_module("dpviz.mechanisms.gradient.shared"), "_SINGLE_FROM", 0)
+    monkeypatch.setattr(import_module("dpviz.mechanisms.all_rows"), "_SINGLE_FROM", 0)
     assert any("single precision" in note for note in built.calibrate(problem.setting, BUDGET).notes)
     single = built.fit(Training(problem, [cal], spawn(2, 3)))
     assert 0 < np.abs(single.theta - double.theta).max() < 2e-5 * np.abs(double.theta).max()

@@ -38,13 +38,12 @@ SIZES: list[tuple[str, str, int]] = [
     (MODELS + "solvers.many", "_SAMPLE", 100),
     ("dpviz.common.threads", "THREADS_FROM", 1),
     ("dpviz.common.threads", "MOST_GROUPS", 2),
-    (MECHANISMS + "gradient.shared", "_PART", 1),
+    (MECHANISMS + "all_rows", "_PART", 1),
 ]
 #: the same for how sums are made: all in double, full gradients in single, and without the zeros of the rows
 SUMS: list[tuple[str, str, int]] = [
     (MECHANISMS + "gradient.noisy_sgd", "SINGLE_ROWS", 0),
-    (MECHANISMS + "gradient.shared", "_SINGLE_FROM", 0),
-    (MODELS + "linear_derivatives", "_SINGLE_FROM", 0),
+    (MECHANISMS + "all_rows", "_SINGLE_FROM", 0),
     (MODELS + "sparse", "_LEAST_ENTRIES", 0),
     (MODELS + "sparse", "_MOST_FILLED", 2),
 ]

@@ -8,9 +8,9 @@ import pytest
 import dpviz
 from dpviz.common import threads
 from dpviz.common.random import spawn
+from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.base import Training
-from dpviz.mechanisms.gradient import shared
-from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, linear, linear_derivatives, sparse
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, linear, sparse
 from dpviz.models import rows as models_rows
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
@@ -116,15 +116,15 @@ def test_small_blocks_hold_their_rows_and_give_the_same_sums(
         np.testing.assert_allclose(got, expected, rtol=2e-6)
 
 
-def test_noise_on_features_in_single_precision(tables: tuple[Problem, Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_on_features_in_single_precision(tables: tuple[Problem, Problem]) -> None:
     rng = np.random.default_rng(6)
     theta, noise, scale = rng.standard_normal((R, D)), rng.standard_normal((N, D)), rng.random(R)
     found = {}
     for single in (False, True):
-        monkeypatch.setattr(linear_derivatives, "_SINGLE_FROM", 0 if single else 1 << 40)
+        at = theta.astype(np.float32 if single else np.float64)
         for name, problem in zip(("dense", "thin"), tables, strict=True):
             own = feature_noise_of(problem.model)
-            found[name, single] = own.noisy_gradient(theta, problem.rows, own.prepared(problem.rows, noise.copy()), scale)
+            found[name, single] = own.noisy_gradient(at, problem.rows, own.prepared(problem.rows, noise.copy()), scale)
     for name, single in found:
         np.testing.assert_allclose(found[name, single], found["dense", False], rtol=0, atol=N * 3e-6 if single else 1e-10)
 
@@ -152,19 +152,21 @@ def test_mechanisms_train_the_same_models(name: str, tables: tuple[Problem, Prob
     np.testing.assert_allclose(got.theta, expected.theta, rtol=0, atol=1e-5 * np.abs(expected.theta).max())
 
 
-@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd"])
+@pytest.mark.parametrize(
+    ("name", "parts"), [("dp-gd", [4]), ("renyi-filter", [4]), ("dp-agd", [4]), ("input-perturbation", [3, 2])]
+)
 def test_bits_do_not_depend_on_the_processors(
-    name: str, tables: tuple[Problem, Problem], monkeypatch: pytest.MonkeyPatch
+    name: str, parts: list[int], tables: tuple[Problem, Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are summed in as many parts on every machine, in single precision as large tables are."""
-    monkeypatch.setattr(shared, "_SINGLE_FROM", 0)
-    monkeypatch.setattr(shared, "_PART", N * D * 7)
+    monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
+    monkeypatch.setattr(all_rows, "_PART", N * D * 4)
     mechanism, ends = dpviz.list_mechanisms()[name](), []
     calibrations = [mechanism.calibrate(tables[1].setting, Budget(e, 1e-5)) for e in (0.5, 3.0, 9.0)]
     for processors in (1, 2, 4):
         monkeypatch.setattr(threads, "processors", lambda here=processors: here)
         ends.append(mechanism.fit(Training(tables[1], calibrations, spawn(6, 7))).theta)
-    assert [len(parts) for parts in tables[1].rows._parts.values()] == [3]
+    assert [len(each) for each in tables[1].rows._parts.values()] == parts
     np.testing.assert_array_equal(ends[1], ends[0])
     np.testing.assert_array_equal(ends[2], ends[0])
 

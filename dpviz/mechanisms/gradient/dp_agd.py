@@ -14,11 +14,12 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms import rules
+from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import AllRows, ClipCount, precision, rounding, seeds_together
+from dpviz.mechanisms.gradient.shared import ClipCount
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem

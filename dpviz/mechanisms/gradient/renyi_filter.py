@@ -15,11 +15,12 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
+from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import AllRows, ClipCount, precision, rounding, seeds_together, unfinished
+from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count

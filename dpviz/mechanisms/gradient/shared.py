@@ -1,26 +1,16 @@
-"""What gradient methods share: how often rows are clipped, and sums over all rows, their precision and their parts."""
+"""What gradient methods share: how often rows are clipped, and what too few steps leave unfitted."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.threads import MOST_GROUPS, Team, groups
 from dpviz.common.words import Words
-from dpviz.mechanisms.base import Floats, Training
-from dpviz.models import Setting, line_losses_of
+from dpviz.models import Setting
 from dpviz.models.base import Rule
-from dpviz.models.problem import Problem
-
-_SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
-_PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own
-FULL_ROUNDING: Words = (
-    "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
-    "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
-)
 
 
 class ClipCount:
@@ -69,67 +59,6 @@ class ClipCount:
         with np.errstate(invalid="ignore", divide="ignore"):
             times = self.count.astype(np.float32) if self.possible else np.zeros_like(taken)
             return np.asarray(times / np.where(taken > 0, taken, np.nan), np.float32)
-
-
-def precision(setting: Setting) -> type[np.floating]:
-    """In which precision gradients over all rows are summed, from public facts."""
-    return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
-
-
-def seeds_together(training: Training) -> list[slice]:
-    """Seeds whose gradients over all rows are computed together.
-
-    Those of linear models all at once, in wide and fast products, by threads that share the rows (`AllRows`). Networks
-    need so much memory for each replica that threads share the seeds instead.
-    """
-    seeds = len(training.streams)
-    return [slice(0, seeds)] if training.problem.setting.linear else groups(seeds)
-
-
-class AllRows:
-    """Sums over all rows for replicas that train in step. Threads share the rows of linear models where these are many.
-
-    The number of parts depends on sizes alone, so that the bits of a result do not depend on the machine.
-    """
-
-    def __init__(self, problem: Problem, replicas: int) -> None:
-        self._model, self._precision = problem.model, precision(problem.setting)
-        enough = problem.n * problem.m * replicas // _PART if problem.setting.linear else 1
-        self._parts = problem.rows.parts(min(MOST_GROUPS, enough))
-        self._team = Team(len(self._parts))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._team.__exit__(*error)
-
-    def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
-        """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
-        at = theta.astype(self._precision, copy=False)
-
-        def part(k: int) -> Floats:
-            first, rows = self._parts[k]
-            return self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=_moved(rule, first))
-
-        return np.sum(self._team.each(part), axis=0)
-
-    def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
-        """`LineLosses` of all rows."""
-        losses = line_losses_of(self._model)
-        return np.sum(self._team.each(lambda k: losses(theta, direction, reach, count, self._parts[k][1], clip=clip)), axis=0)
-
-
-def _moved(rule: Rule | None, first: int) -> Rule | None:
-    """A rule of all rows as one of those from `first` on."""
-    if rule is None or first == 0:
-        return rule
-    return lambda block, norms: rule(slice(block.start + first, block.stop + first), norms)
-
-
-def rounding(setting: Setting) -> tuple[Words, ...]:
-    """What is to be said about `precision`."""
-    return (FULL_ROUNDING,) if precision(setting) is np.float32 else ()
 
 
 def unfinished(setting: Setting, step: float, steps: int) -> tuple[Words, ...]:

@@ -12,6 +12,7 @@ from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
+from dpviz.mechanisms.all_rows import AllRows, precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
@@ -36,7 +37,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_TOGETHER = 2  # seeds trained in one computation
+_TOGETHER = 2  # seeds trained in one computation where others train beside them
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
@@ -170,28 +171,34 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
         start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
-        steps = self.step_count(problem.setting)
-        # what all seeds share is made before the workers start, so that they do not make it twice
-        noisy.noisy_gradient(start[:1], problem.rows, np.zeros((1, problem.rows.X.shape[1]), np.float32), sigma[:1])
-        # seeds in pairs, so that the rows without noise, which they share, are read for both
-        parts = [slice(s, min(s + _TOGETHER, len(streams))) for s in range(0, len(streams), _TOGETHER)]
+        steps, own = self.step_count(problem.setting), self._draw_shape(problem)
+        problem.model.prepare(problem.rows, precision(problem.setting))
+        # seeds train together, so that the rows without noise, which they share, are read for all: as many as memory allows
+        # where threads share the rows, otherwise in pairs side by side
+        together = AT_ONCE if AllRows.shared(problem, AT_ONCE * len(sigma)) else _TOGETHER
+        parts = [slice(s, min(s + together, len(streams))) for s in range(0, len(streams), together)]
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
-            own, d = self._draw_shape(problem)
-            draws = np.empty((len(streams[parts[g]]), own, d), np.float32)
-            for stream, draw in zip(streams[parts[g]], draws, strict=True):
-                noisy.prepared(problem.rows, row_draws(stream, own, d, out=draw))  # Algorithm 1, lines 2 to 4
-            scale, step = (np.tile(each, len(draws)) for each in (sigma, training.step_lengths))
+            mine = streams[parts[g]]
+            draws = np.empty((len(mine), *own), np.float32)
+            scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_lengths))
             current = np.repeat(start[parts[g]], len(sigma), axis=0)
-            for t in range(steps):
-                tick(t / steps)
-                # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
-                gradient = noisy.noisy_gradient(current, problem.rows, draws, scale) / n
-                current -= step[:, None] * (gradient + problem.lam * current)
-            return current.reshape(len(draws), len(sigma), -1), np.sqrt(np.einsum("sij,sij->si", draws, draws))
+
+            def draw(s: int) -> Floats:
+                noisy.prepared(problem.rows, row_draws(mine[s], *own, out=draws[s]))  # Algorithm 1, lines 2 to 4
+                return np.sqrt(np.einsum("ij,ij->i", draws[s], draws[s]))
+
+            with AllRows(problem, len(current)) as rows:
+                lengths = rows.team.each(draw, len(mine))
+                for t in range(steps):
+                    tick(t / steps)
+                    # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
+                    gradient = rows.noisy_gradient(current, draws, scale) / n
+                    current -= step[:, None] * (gradient + problem.lam * current)
+            return current.reshape(len(mine), len(sigma), -1), np.array(lengths)
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
-        most = AT_ONCE // _TOGETHER
+        most = AT_ONCE // together
         trained, lengths = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         visits = np.full((1, 1, n), float(steps))

@@ -1,0 +1,104 @@
+"""Sums over all rows for replicas that train in step: their precision, and the threads that share the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.threads import MOST_GROUPS, Team, groups
+from dpviz.common.words import Words
+from dpviz.mechanisms.base import Floats, Training
+from dpviz.models import Rows, Setting, feature_noise_of, line_losses_of
+from dpviz.models.base import Rule
+from dpviz.models.problem import Problem
+
+_SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
+_PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own
+FULL_ROUNDING: Words = (
+    "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
+    "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
+)
+
+
+def precision(setting: Setting) -> type[np.floating]:
+    """In which precision gradients over all rows are summed, from public facts."""
+    return np.float32 if setting.n * setting.d > _SINGLE_FROM else np.float64
+
+
+def seeds_together(training: Training) -> list[slice]:
+    """Seeds whose gradients over all rows are computed together.
+
+    Those of linear models all at once, in wide and fast products, by threads that share the rows (`AllRows`). Networks
+    need so much memory for each replica that threads share the seeds instead.
+    """
+    seeds = len(training.streams)
+    return [slice(0, seeds)] if training.problem.setting.linear else groups(seeds)
+
+
+class AllRows:
+    """Sums over all rows for replicas that train in step. Threads share the rows of linear models where these are many.
+
+    The number of parts depends on sizes alone, so that the bits of a result do not depend on the machine.
+
+    Attributes:
+        team: the threads.
+    """
+
+    def __init__(self, problem: Problem, replicas: int) -> None:
+        self._model, self._precision = problem.model, precision(problem.setting)
+        self._parts = problem.rows.parts(_parts_of(problem, replicas))
+        self.team = Team(len(self._parts))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.team.__exit__(*error)
+
+    @staticmethod
+    def shared(problem: Problem, replicas: int) -> bool:
+        """Whether threads share the rows."""
+        return _parts_of(problem, replicas) > 1
+
+    def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
+        """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
+        at = theta.astype(self._precision, copy=False)
+        return self._sum(lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=_moved(rule, first)))
+
+    def noisy_gradient(self, theta: Floats, noise: NDArray[np.floating], scale: Floats) -> Floats:
+        """`FeatureNoise.noisy_gradient` of all rows in their `precision`."""
+        at, noisy, common = theta.astype(self._precision, copy=False), feature_noise_of(self._model), noise.shape[-2] == 1
+
+        def part(first: int, rows: Rows) -> Floats:
+            return noisy.noisy_gradient(at, rows, noise if common else noise[..., first : first + len(rows), :], scale)
+
+        return self._sum(part)
+
+    def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
+        """`LineLosses` of all rows."""
+        losses = line_losses_of(self._model)
+        return self._sum(lambda _, rows: losses(theta, direction, reach, count, rows, clip=clip))
+
+    def _sum(self, work: Callable[[int, Rows], Floats]) -> Floats:
+        """The sum of a function of the position of a part's first row, and of its rows."""
+        return np.sum(self.team.each(lambda k: work(*self._parts[k]), len(self._parts)), axis=0)
+
+
+def _parts_of(problem: Problem, replicas: int) -> int:
+    """Parts in which threads share the rows."""
+    return max(1, min(MOST_GROUPS, problem.n * problem.m * replicas // _PART)) if problem.setting.linear else 1
+
+
+def _moved(rule: Rule | None, first: int) -> Rule | None:
+    """A rule of all rows as one of those from `first` on."""
+    if rule is None or first == 0:
+        return rule
+    return lambda block, norms: rule(slice(block.start + first, block.stop + first), norms)
+
+
+def rounding(setting: Setting) -> tuple[Words, ...]:
+    """What is to be said about `precision`."""
+    return (FULL_ROUNDING,) if precision(setting) is np.float32 else ()
