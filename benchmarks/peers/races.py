@@ -45,7 +45,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
         "clip_norm": mechanism.clip_norm,
         "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
-        "rate": mechanism.step_size * setting.unit_step,
+        "rate": float(Training(problem, calibrations, []).step_lengths[AT_ONE]),
         "width": 0 if trained.width is None else (setting.m - 1) // (setting.d + 2),
     }
 

@@ -23,6 +23,21 @@ def clock() -> np.ndarray:
     return np.array([time.perf_counter(), sum(u.ru_utime + u.ru_stime for u in used)])
 
 
+def rest(most: float = 2.0) -> None:
+    """Waits until no thread is at work: those of BLAS spin on for a while after a product, as CPU time of what is timed next.
+
+    Args:
+        most: seconds after which the wait ends in any case.
+    """
+    end, look = time.perf_counter() + most, 0.02
+    used = clock()[1]
+    while time.perf_counter() < end:
+        time.sleep(look)
+        before, used = used, clock()[1]
+        if used - before < look / 20:
+            return
+
+
 def serve(load: Callable[[dict[str, np.ndarray]], dict[str, Callable[..., dict[str, Any]]]]) -> None:
     """Loads the arrays of the file in argv[1], then answers requests from standard input until it ends.
 
@@ -37,6 +52,7 @@ def serve(load: Callable[[dict[str, np.ndarray]], dict[str, Callable[..., dict[s
         handlers = load(dict(arrays))
     for line in sys.stdin:
         request = json.loads(line)
+        rest()
         try:
             answer = handlers[request.pop("do")](**request)
         except Exception as error:

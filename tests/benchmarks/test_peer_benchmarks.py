@@ -110,6 +110,26 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
     assert row.reached is None  # a part of the figure is not the figure
 
 
+def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:
+    asked = []
+
+    class Opacus:
+        def ask(self, do: str, **request: float) -> dict[str, float]:
+            asked.append(request)
+            return {"wall": 1.0, "cpu": 1.0, "accuracy": 0.5}
+
+    raced = track(None, tmp_path, rows=300)
+    races.opacus(raced, Opacus(), 1, model="logistic", batch=60, epochs=2.0, rounds=1)  # type: ignore[arg-type]
+    built = get_mechanism("dp-sgd").from_params({"sampling_rate": 1 / 4, "epochs": 2.0, "relation": "add-remove"})
+    setting, n = raced.setup.problem.setting, raced.setup.problem.n
+    budget = Budget(races.EPSILONS[races.AT_ONE], default_delta(n))
+    calibration = built.calibrate(setting, budget)
+    assert asked[-1]["rate"] == pytest.approx(built.automatic("step_size", setting, budget) * setting.unit_step)
+    assert asked[-1]["rate"] > 0
+    assert asked[-1]["noise_multiplier"] == calibration.details["noise_multiplier"]
+    assert asked[-1]["steps"] == calibration.details["steps"] == 8
+
+
 def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
     problem = setup_for(RunSpec(dataset="census-300")).problem
     built = get_mechanism("cms-objective")()
