@@ -111,3 +111,15 @@ def test_one_that_is_left_at_the_moment_when_it_gives_way_is_not_queued_again(
     assert computed.runs == [(1, EPSILONS[0]), *((2, epsilon) for epsilon in EPSILONS)]
     assert first.state is State.PAUSED
     assert first not in pool._starting
+
+
+def test_whose_turn_is_longest_ago_comes_first_whoever_asked_first(computed: Computed, pool: jobs.Pool) -> None:
+    first = ahead(pool, 1, "ann")
+    computed.next()
+    pool.leave(first, "ann")
+    until(lambda: not pool._alive)
+    third = ahead(pool, 3, "carl")
+    ahead(pool, 1, "ann")
+    second = ahead(pool, 2, "bob")
+    pool.leave(third, "carl")
+    until(lambda: pool._alive == [second])

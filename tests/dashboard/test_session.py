@@ -184,6 +184,42 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
     assert shared.wait(60.0)
 
 
+def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Low(Task[int]):
+        low = True
+
+    def stream(monitor: Monitor) -> Iterator[int]:
+        while not go.wait(0.005):
+            monitor(0.5)
+        yield 1
+
+    go, jobs, state = threading.Event(), Pool(), {}
+    for name, value in {
+        "pool": lambda: jobs,
+        "_watcher": object(),
+        "get_script_run_ctx": lambda **_: SimpleNamespace(session_id="c"),
+        "_browser": lambda: b"x",
+    }.items():
+        monkeypatch.setattr(session, name, value)
+    monkeypatch.setattr(session.runtime, "exists", lambda: True)
+    monkeypatch.setattr(session.runtime, "get_instance", lambda: server)
+    monkeypatch.setattr(session.st, "session_state", state)
+    ahead, asked = jobs.submit(Low("ahead", stream), "ann"), jobs.submit(Task("asked", stream), "ann")
+    server.active = {"a", "b", "c"}
+    session.watch()
+    assert not ahead.state.stopped
+    server.active = {"b", "c"}  # the page of "a" was loaded again, as "c", which is drawn
+    session.watch()
+    assert (ahead.state.stopped, asked.state.stopped) == (True, False)
+    server.active = {"a", "b", "c"}
+    look(server, 0.0)
+    assert not ahead.state.stopped, "somebody is back"
+    go.set()
+    assert asked.wait(60.0)
+
+
 def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser_does_not(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

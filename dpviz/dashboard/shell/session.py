@@ -117,8 +117,11 @@ def watch() -> _Visit | None:
         if _watcher is None:
             _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
             _watcher.start()
-        if time.monotonic() - visit.came < ARRIVING:
+        arriving = time.monotonic() - visit.came < ARRIVING
+        if arriving:
             _take_over(visit, runtime.get_instance())
+    if arriving:
+        _see_who_left(runtime.get_instance(), time.monotonic())  # it may be the same person, whose page was loaded again
     _watch_no_files(context.session_id)
     return visit
 
@@ -199,11 +202,8 @@ def _give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def close_left(running: runtime.Runtime, now: float) -> list[str]:
-    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids.
-
-    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back.
-    """
+def _see_who_left(running: runtime.Runtime, now: float) -> dict[str, float]:
+    """Seconds since which each session has been left, of which the pool is told."""
     with _lock:
         for session, visit in _visits.items():
             if running.is_active_session(session):
@@ -211,9 +211,18 @@ def close_left(running: runtime.Runtime, now: float) -> list[str]:
             elif visit.left is None:
                 visit.left = now
         gone = {session: now - visit.left for session, visit in _visits.items() if visit.left is not None}
-        absent = [_visits[session].who for session, seconds in gone.items() if seconds >= PAUSE]
-    pool().set_absent(absent)
-    left = [session for session, seconds in gone.items() if seconds >= LINGER]
+        names = {session: _visits[session].who for session in gone}
+    pool().set_absent([names[session] for session, seconds in gone.items() if seconds >= PAUSE], list(names.values()))
+    return gone
+
+
+def close_left(running: runtime.Runtime, now: float) -> list[str]:
+    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids.
+
+    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back; what
+    is computed ahead for them is paused at once.
+    """
+    left = [session for session, seconds in _see_who_left(running, now).items() if seconds >= LINGER]
     closed: list[str] = []
     end = threading.Event()
 

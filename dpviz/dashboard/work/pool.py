@@ -40,8 +40,7 @@ class Pool:
         self._starting: list[Job] = []  # wait for one
         self._heavy: dict[Job, float] = {}  # hold a place, with the seconds that they had worked when they got it
         self._waiting: list[Job] = []  # wait for a place
-        self._served: dict[str, float] = {}  # when a session last had a place
-        self._absent: frozenset[str] = frozenset()
+        self._served: dict[str, float] = {}  # when a session last had a place, or a job of low priority of it a thread
         memory.register(self)
 
     def find(self, key: str) -> Job | None:
@@ -96,12 +95,16 @@ class Pool:
                 if who in job.watchers:
                     self.leave(job, who)
 
-    def set_absent(self, sessions: Collection[str]) -> None:
-        """Says which sessions have nobody in front of them: jobs that only they watch are paused, others go on."""
+    def set_absent(self, sessions: Collection[str], just_left: Collection[str] = ()) -> None:
+        """Says which sessions have nobody in front of them: jobs that only they watch are paused, others go on.
+
+        Args:
+            just_left: sessions whose people may be back in a moment: only jobs of low priority are paused.
+        """
+        absent = frozenset(sessions)
         with self._turn:
-            self._absent = frozenset(sessions)
             for job in list(self._jobs.values()):
-                if not job.watchers - self._absent:
+                if not job.watchers - (absent.union(just_left) if job.low else absent):
                     self._stop(job, State.PAUSED)
                 elif job.state is State.PAUSED:
                     job.resume()
@@ -223,6 +226,8 @@ class Pool:
             job = min(ready, key=self._order)
             self._starting.remove(job)
             self._alive.append(job)
+            if job.low:
+                self._mark(job)
             # a daemon: the server can be stopped in the middle of the work
             threading.Thread(target=job.run, args=(self,), name="dpviz-job", daemon=True).start()
 
@@ -248,14 +253,16 @@ class Pool:
         for who in job.watchers:
             self._served[who] = time.monotonic()
 
-    def _order(self, job: Job) -> tuple[bool, int]:
-        """Smaller starts first: low priority last, then the sessions with the fewest jobs at work."""
-        return job.low, self._fewest(job, self._alive)
+    def _order(self, job: Job) -> tuple[bool, int, float]:
+        """Smaller starts first: low priority last, then sessions with the fewest jobs at work; those of low priority in turn."""
+        return job.low, self._fewest(job, self._alive), self._last_served(job) if job.low else 0.0
 
     def _rank(self, job: Job) -> tuple[int, float, float]:
         """Smaller comes first: places of its session, when that last had one, and how long the job has worked."""
-        served = min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
-        return self._fewest(job, self._heavy), served, job.worked
+        return self._fewest(job, self._heavy), self._last_served(job), job.worked
+
+    def _last_served(self, job: Job) -> float:
+        return min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
 
     def _fewest(self, job: Job, jobs: Collection[Job]) -> int:
         """How many of these jobs a session watches, for that one of the job's sessions that watches fewest."""
