@@ -17,7 +17,7 @@ from dpviz.models.losses import Loss, group_size
 from dpviz.models.many_batches import ManyBatches
 from dpviz.models.rows import BLOCK_ROWS, Rows, row_blocks
 from dpviz.models.solvers.many import newton
-from dpviz.models.sparse import short_sums
+from dpviz.models.sparse import products, short_sums
 
 _SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
 _LINE_ELEMENTS = 3 << 14  # the same for a line search, which works on more arrays at once
@@ -111,7 +111,7 @@ class LinearModel(Model):
             if sparse is None:
                 signed = rows.part("signed32" if single else "signed", block)
                 # (rows, R) in memory: BLAS takes half the time for few replicas
-                margin = np.matmul(signed, columns, out=buffer[: len(signed) * len(theta)].reshape(len(signed), -1)).T
+                margin = products(signed, columns, buffer[: len(signed) * len(theta)].reshape(len(signed), -1)).T
             else:
                 margin = sparse.margins(theta)
             slope = self.loss.slope_inplace(margin)

@@ -11,7 +11,7 @@ from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, row_blocks
-from dpviz.models.sparse import short_sums
+from dpviz.models.sparse import products, short_sums
 
 _GROUP = 256  # rows in a product in single precision; what is released is claimed for the noisy rows, whatever is made of them
 
@@ -88,7 +88,7 @@ class LinearFeatureNoise(FeatureNoise):
                     own[part] += (rows.part("y", block) @ slope)[:, None] * draw
                 else:
                     here = draw[block].astype(kind, copy=False)
-                    along = _products(here, at)
+                    along = products(here, at)
                     along += margin[:, part]
                     margin[:, part] = slope = self.loss.slope_inplace(along)
                     own[part] += short_sums(slope.T, here, _GROUP)
@@ -99,15 +99,3 @@ class LinearFeatureNoise(FeatureNoise):
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
-
-def _products(rows: NDArray[np.floating], columns: NDArray[np.floating]) -> NDArray[np.floating]:
-    """rows (b, d) times columns (d, R).
-
-    In groups: below a million multiplications BLAS takes the rows as they lie, above it copies them first.
-    """
-    out = np.empty((len(rows), columns.shape[1]), rows.dtype)
-    whole = len(rows) - len(rows) % _GROUP
-    grouped = rows[:whole].reshape(-1, _GROUP, rows.shape[1])
-    np.matmul(grouped, columns, out=out[:whole].reshape(-1, _GROUP, out.shape[1]))
-    np.matmul(rows[whole:], columns, out=out[whole:])
-    return out

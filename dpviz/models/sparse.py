@@ -12,6 +12,7 @@ _MOST_FILLED = 0.2  # share of non-zero entries up to which sparse products are 
 _LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
 SINGLE_ROWS = 64  # rows summed in single precision before the sum goes on in double
 _LONGER = 4  # times longer are the groups of columns with few entries, or its square
+_AS_THEY_LIE = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie; above, it copies them first
 
 
 def worth_it(table: NDArray[np.floating]) -> bool:
@@ -83,15 +84,33 @@ class SparseRows:
         return csc_array((self.rows.data, shifted, self.rows.indptr), shape=(place, b)), kinds
 
 
+def products(
+    rows: NDArray[np.floating], columns: NDArray[np.floating], out: NDArray[np.floating] | None = None
+) -> NDArray[np.floating]:
+    """rows (b, d) times columns (d, R), in groups of rows that BLAS takes as they lie; written to `out` where it is given."""
+    out = np.empty((len(rows), columns.shape[1]), rows.dtype) if out is None else out
+    size = _together(len(rows), columns.size)
+    whole = len(rows) - len(rows) % size
+    np.matmul(rows[:whole].reshape(-1, size, rows.shape[1]), columns, out=out[:whole].reshape(-1, size, columns.shape[1]))
+    if whole < len(rows):
+        np.matmul(rows[whole:], columns, out=out[whole:])
+    return out
+
+
 def short_sums(weights: NDArray[np.floating], rows: NDArray[np.floating], most: int = SINGLE_ROWS) -> NDArray[np.floating]:
     """weights @ rows; in single precision sums stay short, so that rounding is far below what one row contributes.
 
     Args:
         most: rows summed in single precision.
     """
-    if weights.dtype != np.float32:
-        return weights @ rows
-    whole = len(rows) - len(rows) % most
-    parts = weights[:, :whole].reshape(len(weights), -1, most).transpose(1, 0, 2)
-    total = (parts @ rows[:whole].reshape(-1, most, rows.shape[1])).sum(axis=0, dtype=np.float64)
+    size = most if weights.dtype == np.float32 else _together(len(rows), len(weights) * rows.shape[1])
+    whole = len(rows) - len(rows) % size
+    parts = weights[:, :whole].reshape(len(weights), -1, size).transpose(1, 0, 2)
+    total = (parts @ rows[:whole].reshape(-1, size, rows.shape[1])).sum(axis=0, dtype=np.float64)
     return total + weights[:, whole:] @ rows[whole:]
+
+
+def _together(rows: int, each: int) -> int:
+    """Rows in one product, in groups of about equal size; with `each` multiplications a row."""
+    most = _AS_THEY_LIE // max(each, 1)
+    return max(1, rows if most < SINGLE_ROWS else -(-rows // max(1, -(-rows // most))))
