@@ -12,7 +12,7 @@ _MOST_FILLED = 0.2  # share of non-zero entries up to which sparse products are 
 _LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
 SINGLE_ROWS = 64  # rows summed in single precision before the sum goes on in double
 _LONGER = 4  # times longer are the groups of columns with few entries, or its square
-_AS_THEY_LIE = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie; above, it copies them first
+_AS_THEY_LIE = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie, and above copies them
 
 
 def worth_it(table: NDArray[np.floating]) -> bool:
