@@ -2,6 +2,9 @@
 
 The fingerprint changes with every change of the code that could change a number, and stays when only words change (see
 `source`). Stored results carry it in their key, so that a result is never taken for one of other code.
+
+To compute it takes a second, which nobody who starts the app for the first time should wait for: it lies beside this module
+under the hash of the source that it is of. `python -m dpviz.common.fingerprint` writes it anew.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ __version__ = "0.1.0"
 
 #: the rooms that compute what is stored
 ROOMS = ("common", "datasets", "models", "privacy", "influence", "mechanisms", "experiments")
+#: rooms whose code matters to verdicts on claims, beside `ROOMS`
+OF_VERDICTS = ("auditing", "papers")
+SHIPPED = Path(__file__).with_name("fingerprints.json")
 _MOST_STORED = 32
 _lock = threading.Lock()
 _TYPED = f"+{uuid.uuid4().hex[:12]}"
@@ -39,10 +45,13 @@ def engine_version(*also: str) -> str:
 
 @cache
 def _version_of(also: tuple[str, ...]) -> str:
+    return f"{__version__}+{_recalled(_sources(also))}"
+
+
+def _sources(also: tuple[str, ...]) -> dict[str, bytes]:
     root = Path(__file__).parents[1]
     rooms = (*ROOMS, *also)
-    sources = {path.relative_to(root).as_posix(): path.read_bytes() for room in rooms for path in (root / room).rglob("*.py")}
-    return f"{__version__}+{_recalled(sources)}"
+    return {path.relative_to(root).as_posix(): path.read_bytes() for room in rooms for path in (root / room).rglob("*.py")}
 
 
 def foreign_code(cls: type) -> str:
@@ -57,7 +66,7 @@ def foreign_code(cls: type) -> str:
 
 
 def fingerprint(sources: dict[str, bytes]) -> str:
-    """12 hex digits that change with the meaning of modules (by path), and not with their words; takes half a second."""
+    """12 hex digits that change with the meaning of modules (by path), and not with their words; takes a second."""
     return _hash({name: text.encode() for name, text in meanings(sources).items()})
 
 
@@ -68,18 +77,43 @@ def _hash(parts: dict[str, bytes]) -> str:
     return digest.hexdigest()[:12]
 
 
+def exact(sources: dict[str, bytes]) -> str:
+    """64 hex digits that change with every byte, but not with how lines end; takes milliseconds."""
+    hashes = {name: hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest() for name, text in sources.items()}
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
+
+
 def _recalled(sources: dict[str, bytes]) -> str:
-    """`fingerprint`, kept in the cache folder under the hash of the exact bytes."""
-    path = files.cache_folder() / "fingerprints.json"
-    exact = hashlib.sha256(json.dumps({k: hashlib.sha256(v).hexdigest() for k, v in sources.items()}, sort_keys=True).encode())
-    key = exact.hexdigest()
-    stored: dict[str, str] = {}
-    with suppress(OSError, ValueError):
-        content = json.loads(path.read_bytes())
-        if isinstance(content, dict):
-            stored = {k: v for k, v in content.items() if isinstance(v, str) and len(v) == 12}
+    """`fingerprint`, as shipped or as kept in the cache folder, under the hash of the exact source."""
+    key, path = exact(sources), files.cache_folder() / "fingerprints.json"
+    shipped, stored = _read(SHIPPED), _read(path)
+    if key in shipped:
+        return shipped[key]
     if key not in stored:
         stored[key] = fingerprint(sources)
         with suppress(OSError):  # then the next process computes it again
             files.write(path, json.dumps(dict(list(stored.items())[-_MOST_STORED:])).encode())
     return stored[key]
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Fingerprints by the hash of their source; none where the file is missing or damaged."""
+    with suppress(OSError, ValueError):
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict):
+            return {k: v for k, v in content.items() if isinstance(v, str) and len(v) == 12}
+    return {}
+
+
+def ship() -> None:
+    """Writes the fingerprints of this source beside this module.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    found = {exact(sources): fingerprint(sources) for sources in map(_sources, ((), OF_VERDICTS))}
+    files.write(SHIPPED, (json.dumps(found, indent=0) + "\n").encode())
+
+
+if __name__ == "__main__":
+    ship()

@@ -212,6 +212,26 @@ def test_it_is_remembered_by_the_exact_bytes(tmp_path: Path, monkeypatch: pytest
         assert module._recalled(few) == first
 
 
+def test_the_one_that_is_shipped_is_of_this_source() -> None:
+    shipped = module._read(module.SHIPPED)
+    of_verdicts = module._sources(module.OF_VERDICTS)
+    expected = {module.exact(sources): fingerprint(sources) for sources in (SOURCES, of_verdicts)}
+    assert shipped == expected, "write it anew: python -m dpviz.common.fingerprint"
+    assert SOURCES.items() < of_verdicts.items()
+
+
+def test_what_is_shipped_is_taken_for_the_very_source_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(module, "SHIPPED", tmp_path / "shipped.json")
+    few = {"a.py": b"x = 1  # one\ny = 2\n"}
+    module.SHIPPED.write_text(f'{{"{module.exact(few)}": "0123456789ab"}}')
+    assert module._recalled(few) == "0123456789ab"
+    assert module._recalled({"a.py": few["a.py"].replace(b"\n", b"\r\n")}) == "0123456789ab"
+    assert module._recalled({"a.py": b"x = 1\ny = 2\n"}) == fingerprint(few)
+    module.SHIPPED.unlink()
+    assert module._recalled(few) == fingerprint(few)
+
+
 def test_a_cache_folder_that_cannot_be_used_costs_time_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "file" / "cache"))
