@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Callable
 
-from dpviz.datasets.process.limits import Limits
+from dpviz.common.limits import Limits
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.prepare import Prepared, prepare
 from dpviz.datasets.table.spec import TableSpec, default_spec

@@ -19,9 +19,9 @@ import pytest
 from support import LIMIT, mostly_long
 
 import dpviz
+from dpviz.common.limits import Limits
 from dpviz.datasets.cards import cards
 from dpviz.datasets.process import fetch
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.sources import remote
 
 REAL = os.environ.get("DPVIZ_REAL_DATA", "")

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from support_tables import GOOD, made, table
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import TableSpec

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support_tables import GOOD, made, table
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.spec import TableSpec
 
 

@@ -16,8 +16,8 @@ from support_pages import ROOT
 
 import dpviz
 from dpviz.cli.main import main
+from dpviz.common.limits import Limits
 from dpviz.datasets.process import fetch
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import originals, remote
 from dpviz.datasets.table.csv import Table

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process import child_read, reading
-from dpviz.datasets.process.limits import Limits
 from tests import support
 
 pytestmark = pytest.mark.reader_process

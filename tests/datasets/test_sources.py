@@ -14,10 +14,10 @@ import pytest
 
 import dpviz
 from dpviz.common import memory
+from dpviz.common.limits import Limits
 from dpviz.datasets import catalogue
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import reading
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder, uploads
 from dpviz.datasets.sources.uploads import Upload

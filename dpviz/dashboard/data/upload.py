@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import session
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload

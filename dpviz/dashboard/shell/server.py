@@ -13,9 +13,9 @@ from pathlib import Path
 from streamlit import runtime
 from streamlit.web import cli
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import guard
-from dpviz.datasets.process.limits import Limits
 
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
 #: is drawn beside two sweeps several times slower

@@ -83,8 +83,8 @@ def main() -> int:
     options = json.loads(sys.stdin.buffer.readline())
     bound_memory(options["limits"]["memory_megabytes"])
     from dpviz.common.boundary import Boundary
+    from dpviz.common.limits import Limits
     from dpviz.common.validate import InvalidInput
-    from dpviz.datasets.process.limits import Limits
     from dpviz.datasets.table.formats import read_file
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common import files
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import Ended, run_child
 
 #: replaces scheme and host of every download, for a mirror

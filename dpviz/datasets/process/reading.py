@@ -17,9 +17,9 @@ from typing import IO
 
 import pandas as pd
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.child_read import OUT_OF_MEMORY, tells_of_memory
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.csv import Table
 
 AT_ONCE = 2

@@ -13,10 +13,10 @@ from typing import Any
 
 from dpviz.common import toml
 from dpviz.common.files import data_folder
+from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table, too_large
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table

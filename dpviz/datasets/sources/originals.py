@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 

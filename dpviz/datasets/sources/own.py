@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, number, positive, show
 from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source

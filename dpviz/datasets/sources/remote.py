@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.sources import folder, originals
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.sources.originals import BANK_NAMES

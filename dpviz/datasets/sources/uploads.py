@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 import pandas as pd
 
 from dpviz.common import memory
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.prepare import Prepared, prepare

@@ -17,9 +17,9 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.arff import as_csv, is_arff
 from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, typed
 from dpviz.datasets.table.decode import decode

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.common.words import Words
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.csv import Table, read_csv, read_text
 from dpviz.datasets.table.names import check_names

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number, one_of, show
 from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
-from dpviz.datasets.process.limits import Limits
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, number_block, positives, why_not, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
