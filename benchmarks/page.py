@@ -1,4 +1,4 @@
-"""How long a person waits after moving ε: the first page in Chromium, from the key to the finished picture.
+"""How long a person waits in Chromium: from moving ε to the finished picture, or with `--cold` from the command to the first page.
 
     python benchmarks/page.py [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
     python benchmarks/page.py --cold 5
@@ -9,9 +9,8 @@ ahead in the pause counts.
 The picture is there when the sentence speaks of the new ε, the first figure was drawn anew, and two frames have passed;
 the whole page when moreover nothing on it is marked as stale, its script has ended, and two frames have passed.
 
-With --cold the time from the command to the first page is taken apart instead: the sources are copied, so that Python has to
-compile them as it has after installation, and the browser, which runs already, asks as soon as the server answers. Needs
-Chromium and Playwright.
+With --cold the time is taken apart: the sources are copied, so that Python has to compile them as it has after installation,
+and the browser, which runs already, asks as soon as the server answers. Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
