@@ -66,6 +66,22 @@ def test_sums_of_very_many_rows_lose_no_row() -> None:
     assert np.abs(parts - exact).max() > most, "the control"
 
 
+@pytest.mark.parametrize(("many", "d", "count"), [(1, 3, 2), (700, 24, 5), (5_003, 90, 20), (3_000, 130, 200), (900, 400, 300)])
+def test_products_of_groups_of_rows_are_written_where_they_are_wanted(many: int, d: int, count: int) -> None:
+    rng = np.random.default_rng(1)
+    rows, columns = rng.standard_normal((many, d)), rng.standard_normal((d, count))
+    place = np.full((many, count), np.nan)
+    assert sparse.products(rows, columns, out=place) is place
+    np.testing.assert_allclose(place, rows @ columns, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sparse.products(rows, columns), place, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "each", "size"), [(5_003, 1_800, 501), (64, 10, 64), (300, 10_000, 100), (300, 10**7, 300)])
+def test_groups_of_rows_are_large_and_about_equal(rows: int, each: int, size: int) -> None:
+    """At most a million multiplications a group, in as few groups as that allows; where a row is large, all stay together."""
+    assert sparse._together(rows, each) == size
+
+
 def test_no_row_adds_more_than_the_clip_norm(tables: tuple[Problem, Problem]) -> None:
     """Row by row in single precision; the control is the sum without the shortening, which is longer for some row."""
     _, thin = tables
