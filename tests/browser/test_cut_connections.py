@@ -134,6 +134,20 @@ def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(reader: Callable[.
 
 
 @pytest.mark.long
+def test_what_was_set_stays_when_a_second_request_leaves_before_the_first_is_answered(reader: Callable[..., Any]) -> None:
+    one = reader()
+    line = Line(one.page)
+    one.open("?dataset=teaching&seeds=2&epsilon=0.5")
+    line.loses = address
+    one.page.get_by_role("slider", name="Privacy budget ε").press("ArrowRight")
+    one.page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.startsWith('At ε = 0.56 ')")
+    one.quiet()
+    line.loses = lambda from_server, kind: False
+    one.page.evaluate("() => document.querySelector('.st-key-draw-again button').click()")
+    agree(one, "0.56")
+
+
+@pytest.mark.long
 def test_a_page_of_which_only_the_end_arrived_is_drawn_when_the_connection_is_back(reader: Callable[..., Any]) -> None:
     one = reader()
     line = Line(one.page)

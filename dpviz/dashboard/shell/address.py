@@ -16,7 +16,6 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import session
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.settings import SETTINGS
 from dpviz.experiments.spec import RunSpec
@@ -26,7 +25,7 @@ FIELDS = tuple(SETTINGS)
 AGAIN = "draw-again"  # the button that a page presses when a cut connection is back
 
 _ADDRESS = "dpviz.address"  # the address as last written
-_HEARD = "dpviz.heard"  # the connection on which the browser last asked with that address, and what it asked with since
+_LATE = "dpviz.late"  # addresses with which the browser may still ask that has not heard of the newest one
 _WIDGETS = "dpviz.widgets"  # what the controls said when it was written
 _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
@@ -56,7 +55,7 @@ def arrive(own: Sequence[str] = ()) -> None:
         st.session_state[_PROBLEMS] = []
     if opened:
         seed(query if query or address is None else address, own)
-    elif query != address and not moved and not _unheard(query):
+    elif query != address and not moved and not _late(query):
         seed(query, own)  # back, forward, or an address changed by hand
     else:
         for key in widgets:
@@ -64,10 +63,8 @@ def arrive(own: Sequence[str] = ()) -> None:
                 tell(key, st.session_state[key])
     if typed is not None:
         report(typed)
-    if opened or query == address or _HEARD not in st.session_state:
-        st.session_state[_HEARD] = (session.connection(), [query])
-    elif query not in st.session_state[_HEARD][1]:
-        st.session_state[_HEARD][1].append(query)
+    if opened or query == address or _LATE not in st.session_state:
+        st.session_state[_LATE] = [query]
 
 
 def _restore(keys: Iterable[str]) -> None:
@@ -77,16 +74,13 @@ def _restore(keys: Iterable[str]) -> None:
             st.session_state[key] = st.session_state[_WIDGETS][key]
 
 
-def _unheard(query: Mapping[str, str]) -> bool:
-    """Whether a browser asks with an old address because its connection was cut before it heard of a newer one.
+def _late(query: Mapping[str, str]) -> bool:
+    """Whether a browser asks with an old address because it has not heard of a newer one, or its connection was cut before.
 
     Then what its controls say is news, and the address is not. Going back is announced as such.
     """
     context = get_script_run_ctx()
-    if context is None or context.is_history_navigation or _HEARD not in st.session_state:
-        return False
-    connection, addresses = st.session_state[_HEARD]
-    return connection != session.connection() and query in addresses
+    return context is not None and not context.is_history_navigation and query in st.session_state.get(_LATE, ())
 
 
 def tell(key: str, value: Any) -> None:
@@ -144,9 +138,18 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     query = spec.to_query() | {key: value for key, value in kept.items() if value}
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
-    st.session_state[_ADDRESS], st.session_state[_PAGE] = query, _page()
+    _written(query)
+    st.session_state[_PAGE] = _page()
     _remember(widgets, own)
     return query
+
+
+def _written(query: dict[str, str]) -> None:
+    """Keeps an address that the browser is told of."""
+    st.session_state[_ADDRESS] = query
+    late = st.session_state.setdefault(_LATE, [])
+    if query not in late:
+        late.append(query)
 
 
 def _remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
@@ -169,14 +172,14 @@ def amend(own: Sequence[str]) -> None:
     query = rest | {key: kept[key] for key in own if kept[key]}
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
-    st.session_state[_ADDRESS] = query
+    _written(query)
     st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
 
 
 def go(page: str, query: Mapping[str, str]) -> None:
     """Opens another page at an address; an empty one means the defaults there too."""
     there = full(query)
-    st.session_state[_ADDRESS] = there
+    _written(there)
     st.switch_page(page, query_params=there)
 
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import itertools
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit import get_option, runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.session_manager import SessionClient
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from dpviz.dashboard.work import watching
@@ -63,8 +60,6 @@ class _Visit:
 
 
 _visits: dict[str, _Visit] = {}
-_connections: WeakKeyDictionary[SessionClient, int] = WeakKeyDictionary()
-_numbers = itertools.count()
 _lock = threading.Lock()
 _watcher: threading.Thread | None = None
 
@@ -124,18 +119,6 @@ def watch() -> _Visit | None:
         _see_who_left(runtime.get_instance(), time.monotonic())  # it may be the same person, whose page was loaded again
     _watch_no_files(context.session_id)
     return visit
-
-
-def connection() -> int | None:
-    """A number of the connection on which this page was asked for; a browser that connects again has another one."""
-    context = get_script_run_ctx(suppress_warning=True)
-    if context is None or not runtime.exists() or type(running := runtime.get_instance()) is not runtime.Runtime:
-        return None
-    info = running._session_mgr.get_active_session_info(context.session_id)
-    if info is None:
-        return None
-    with _lock:
-        return _connections.setdefault(info.client, next(_numbers))
 
 
 def _watch_no_files(session_id: str) -> None:
