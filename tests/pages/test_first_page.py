@@ -15,7 +15,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.shell import metric, server, session, sidebar
+from dpviz.dashboard.shell import metric, server, sidebar
 from dpviz.dashboard.work import cached_runs
 from dpviz.models import get_model
 
@@ -136,27 +136,6 @@ def test_an_address_that_changes_by_itself_is_followed() -> None:
     page.run()
     assert page.select_slider(key="epsilon").value == 5
     assert "ε = 5 " in sentence(page)
-
-
-def test_an_old_address_is_no_news_from_a_browser_that_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = 1
-    monkeypatch.setattr(session, "connection", lambda: line)
-    page = opened(epsilon="0.5")
-    page.select_slider(key="epsilon").set_value(5).run()
-    assert float(address(page)["epsilon"]) == 5
-    page.query_params["epsilon"] = "0.5"
-    page.run()
-    assert float(address(page)["epsilon"]) == 0.5, "on the same connection it is a link, or the way back"
-    page.select_slider(key="epsilon").set_value(5).run()
-    line = 2
-    for _ in range(2):  # that the first answer is lost too changes nothing
-        page.query_params["epsilon"] = "0.5"
-        page.run()
-        assert page.select_slider(key="epsilon").value == 5
-        assert float(address(page)["epsilon"]) == 5
-    page.query_params["epsilon"] = "2"
-    page.run()
-    assert page.select_slider(key="epsilon").value == 2, "an address that it did not have before is a link"
 
 
 def test_typed_values_are_checked() -> None:
