@@ -12,12 +12,13 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
+from dpviz.models.compiled.rows import line_products
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
-from dpviz.models.losses import Loss, group_size
+from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.many_batches import ManyBatches
 from dpviz.models.rows import BLOCK_ROWS, Rows, row_blocks
 from dpviz.models.solvers.many import newton
-from dpviz.models.sparse import products, short_sums
+from dpviz.models.sparse import Array
 
 _SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
 _LINE_ELEMENTS = 3 << 14  # the same for a line search, which works on more arrays at once
@@ -98,23 +99,16 @@ class LinearModel(Model):
         weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
     ) -> Floats:
-        total = np.zeros(theta.shape)
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
-        single = theta.dtype == np.float32
-        blocks = row_blocks(len(rows), len(theta))
+        columns, blocks = rows.columns(theta), row_blocks(len(rows), len(theta))
+        total = np.zeros(columns.shape)
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
-        buffer = np.empty(blocks[0].stop * len(theta) if blocks else 0, theta.dtype)
-        columns = np.ascontiguousarray(theta.T)
+        buffer = np.empty((blocks[0].stop if blocks else 0, columns.shape[1]), theta.dtype)
         for block in blocks:
-            sparse = rows.signed_part(theta.dtype.type, block)
-            if sparse is None:
-                signed = rows.part("signed32" if single else "signed", block)
-                # (rows, R) in memory: BLAS takes half the time for few replicas
-                margin = products(signed, columns, buffer[: len(signed) * len(theta)].reshape(len(signed), -1)).T
-            else:
-                margin = sparse.margins(theta)
-            slope = self.loss.slope_inplace(margin)
+            part = rows.products(theta.dtype.type, block)
+            slopes = part.slopes(columns, self.loss, buffer[: block.stop - block.start])
+            slope = slopes[:, : len(theta)].T
             if clips or rule is not None:
                 norms = rows.part("norms", block).astype(theta.dtype, copy=False)
             if clips:
@@ -123,8 +117,9 @@ class LinearModel(Model):
                 slope *= weights[block].T
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * norms)
-            total += short_sums(slope, signed) if sparse is None else sparse.sum(slope)
-        return total * _SHORTER if single else total
+            part.add(slopes, total)
+        total = total[:, : len(theta)].T
+        return total * _SHORTER if theta.dtype == np.float32 else np.ascontiguousarray(total)
 
     def _line_losses(
         self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
@@ -132,14 +127,23 @@ class LinearModel(Model):
         """Scores are linear along a line, so that two products serve all its points."""
         r, total = len(theta), np.zeros((count, len(theta)))
         points = np.vstack([theta, direction * (reach / max(count - 1, 1))[:, None]]).astype(np.float32)
+        columns = [rows.columns(points[:r]), rows.columns(points[r:])]
+        if rows.compiled and isinstance(self.loss, Logistic) and clip <= MOST_CLIP:
+            # a margin is at most as long as its parameters, times the row
+            farthest = np.linalg.norm(points[:r], axis=1) + count * np.linalg.norm(points[r:], axis=1)
+            if (farthest * rows.longest < FAR).all():
+                return _compiled_line_losses(columns, rows, count, group_size(clip), self.loss.most_odds(clip))[:r]
         block_rows = BLOCK_ROWS if rows.sparse else max(512, _LINE_ELEMENTS // max(r, 1))
         for first in range(0, len(rows), block_rows):
             block = slice(first, min(first + block_rows, len(rows)))
             # a few groups of rows, whose losses are multiplied with each other, and what is left of them
             many = group_size(clip)
             edge = first + (block.stop - first) // many * many
-            sparse = rows.signed_part(np.float32, block)
-            margins = None if sparse is None else [sparse.margins(points[:r]), sparse.margins(points[r:])]
+            margins = None
+            if rows.sparse:
+                products, space = rows.products(np.float32, block), (2, block.stop - block.start, columns[0].shape[1])
+                out = np.empty(space, np.float32)
+                margins = [products.margins(at, to)[:, :r].T for at, to in zip(columns, out, strict=True)]
             for groups, part in ((many, slice(first, edge)), (1, slice(edge, block.stop))):
                 if part.stop == part.start:
                     continue
@@ -157,6 +161,24 @@ class LinearModel(Model):
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start)[0]
+
+
+def _compiled_line_losses(columns: Sequence[Array], rows: Rows, count: int, together: int, top: np.float32) -> Floats:
+    """(W, count) sums of logistic losses, each at most as `top` says, at evenly spaced points of lines.
+
+    Args:
+        columns: parameters at the start of the lines, and those that are subtracted at each step, (d, W).
+        together: rows whose losses are multiplied before a logarithm is taken.
+    """
+    width, total = columns[0].shape[1], np.zeros((count, columns[0].shape[1]))
+    blocks = row_blocks(len(rows), width)
+    buffers = np.empty((2, blocks[0].stop if blocks else 0, width), np.float32)
+    for block in blocks:
+        part, many = rows.products(np.float32, block), block.stop - block.start
+        start, step = (part.margins(at, buffer[:many]) for at, buffer in zip(columns, buffers, strict=True))
+        product = line_products(start, step, together, count, top)
+        total += np.log(product, out=product).sum(axis=1, dtype=float)
+    return total.T
 
 
 def _in_groups(margins: NDArray[np.floating], groups: int) -> NDArray[np.floating]:

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats
+from dpviz.models.compiled.rows import add_noise, in_lanes, loss_of
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, row_blocks
-from dpviz.models.sparse import products, short_sums
+from dpviz.models.sparse import Array, products, short_sums
 
 _GROUP = 256  # rows in a product in single precision; what is released is claimed for the noisy rows, whatever is made of them
+_FEW = 4  # replicas of a draw from which on filling 16 lanes pays
 
 
 @dataclass(frozen=True)
@@ -66,35 +68,52 @@ class LinearFeatureNoise(FeatureNoise):
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
         kind: type[np.floating] = theta.dtype.type
         draws = noise.reshape(-1, *noise.shape[-2:])
-        each = len(theta) // len(draws)
-        parts = [slice(each * s, each * (s + 1)) for s in range(len(draws))]
-        plain, moved = (np.ascontiguousarray(at.T, kind) for at in (theta, theta * scale[:, None]))
-        columns = [np.ascontiguousarray(moved[:, part]) for part in parts]
-        blocks = row_blocks(len(rows), max(theta.shape))
-        total, own = np.zeros((2, *theta.shape))
+        each, shared = len(theta) // len(draws), draws.shape[1] == 1
+        # compiled loops want the replicas of each draw in whole lanes
+        compiled = kind is np.float32 and each >= _FEW and not shared and loss_of(self.loss) is not None
+        lanes = in_lanes(each) if compiled else each
+        plain, moved = (
+            rows.columns(_in_lanes(at.astype(kind, copy=False), len(draws), lanes)) for at in (theta, theta * scale[:, None])
+        )
+        width = plain.shape[1]
+        parts = [slice(lanes * s, lanes * (s + 1)) for s in range(len(draws))]
+        blocks = row_blocks(len(rows), max(width, len(plain)))
+        total, own = np.zeros((2, *plain.shape))
+        buffer = np.empty((blocks[0].stop if blocks else 0, width), kind)
         for block in blocks:
-            sparse = rows.signed_part(kind, block)
-            if sparse is None:
-                signed = rows.part("signed32" if kind is np.float32 else "signed", block)
-                margin = signed @ plain  # (rows, R)
-            else:
-                margin = sparse.margins(plain.T).T
-            for part, draw, at in zip(parts, draws, columns, strict=True):
+            products_of = rows.products(kind, block)
+            margin = products_of.margins(plain, buffer[: block.stop - block.start])
+            for part, draw in zip(parts, draws, strict=True):
                 # a block of noise stays in the cache between its two products
-                if draw.shape[0] == 1:
-                    margin[:, part] = slope = self.loss.slope_inplace(
-                        margin[:, part] + rows.part("y", block)[:, None] * (draw @ at)
-                    )
-                    own[part] += (rows.part("y", block) @ slope)[:, None] * draw
+                if shared:
+                    y = rows.part("y", block)
+                    margin[:, part] = slope = self.loss.slope_inplace(margin[:, part] + y[:, None] * (draw @ moved[:, part]))
+                    own[:, part] += draw.T * (y @ slope)
+                elif compiled:
+                    here = np.ascontiguousarray(draw[block], kind)
+                    add_noise(here, moved, part.start, lanes, self.loss, margin, own, _GROUP)
                 else:
                     here = draw[block].astype(kind, copy=False)
-                    along = products(here, at)
+                    along = products(here, np.ascontiguousarray(moved[:, part]))
                     along += margin[:, part]
                     margin[:, part] = slope = self.loss.slope_inplace(along)
-                    own[part] += short_sums(slope.T, here, _GROUP)
-            total += short_sums(margin.T, signed, _GROUP) if sparse is None else sparse.sum(margin.T, _GROUP)
-        return total + scale[:, None] * own
+                    own[:, part] += short_sums(slope.T, here, _GROUP).T
+            products_of.add(margin, total, _GROUP)
+        common, noisy = (_of_replicas(of, len(draws), lanes, each) for of in (total, own))
+        return common + scale[:, None] * noisy
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
+
+
+def _in_lanes(theta: Array, draws: int, lanes: int) -> Array:
+    """Parameters (R, d) of the replicas of some draws with zeros behind those of each, so that they fill so many lanes."""
+    out = np.zeros((draws, lanes, theta.shape[1]), theta.dtype)
+    out[:, : len(theta) // draws] = theta.reshape(draws, -1, theta.shape[1])
+    return out.reshape(draws * lanes, -1)
+
+
+def _of_replicas(total: Floats, draws: int, lanes: int, each: int) -> Floats:
+    """(R, d) sums of the replicas out of those of all lanes, (d, W)."""
+    return total[:, : draws * lanes].T.reshape(draws, lanes, -1)[:, :each].reshape(draws * each, -1)

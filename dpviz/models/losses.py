@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 Single = NDArray[np.float32]
 
-_MOST_CLIP = 64.0  # e^clip must be far from what single precision holds, about e^88
-_FAR = 80.0
+MOST_CLIP = 64.0  # e^clip must be far from what single precision holds, about e^88
+FAR = 80.0
 _DEEP = 40.0  # 16 factors e^40 are within double precision, which ends at about e^709
 
 
@@ -128,14 +128,18 @@ class Logistic(Loss):
         product = np.multiply.reduce(margin[:, : 16 * size].reshape(len(margin), 16, size), axis=1)
         return np.asarray(np.log(product).sum(axis=1) + np.log(margin[:, 16 * size :]).sum(axis=1))
 
+    @staticmethod
+    def most_odds(clip: float) -> np.float32:
+        """e^-m where phi is `clip`, which is e^clip - 1; 2^-22 less, so that rounding lets no row count for more."""
+        return np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
+
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
-        if clip > _MOST_CLIP:
+        if clip > MOST_CLIP:
             return super().line_sums(start, step, count, clip)
         product = [np.empty_like(start[0]) for _ in range(count)]  # in the order in which `start` lies in memory
-        # phi is clip where e^-m is e^clip - 1; 2^-22 less, so that rounding lets no row count for more
-        top = np.float32(math.expm1(clip) - math.exp(clip) * 2.0**-22)
+        top = self.most_odds(clip)
         far = max(start.max(initial=0.0), -start.min(initial=0.0)) + count * max(step.max(initial=0.0), -step.min(initial=0.0))
-        if not far < _FAR:
+        if not far < FAR:
             return self._far_line_sums(start, step, top, product)
         # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of the line
         np.negative(start, out=start)

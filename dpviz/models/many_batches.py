@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ Lengths = list[NDArray[np.float32]]
 
 FEW = 16  # replicas below which products of all rows are too narrow to be fast
 _NARROW = 32  # below which they run at about half their speed
-_SUMMED_ROWS = 1024  # in single precision by sparse products, which add up row by row; most of them with slope zero
+_SUMMED_ROWS = 1024  # in single precision: most of them have slope zero
 _GATHERED = 12  # rows multiplied in company in the time that gathering one takes
 _STEP = 400_000  # multiplications in the time that a step of one replica alone takes beside its rows
 _REPLICA = 30_000  # the same for the positions of one replica's rows
@@ -57,7 +56,7 @@ class ManyBatches:
         """
         n, d = len(rows), rows.X.shape[1]
         replicas = seeds * budgets
-        if replicas < FEW:
+        if replicas < FEW or rows.compiled:  # compiled loops need no gathering
             return False
         passed = n * d * replicas * (1 if replicas >= _NARROW else 2) + _REPLICA * replicas + _BLOCK * -(-n // BLOCK_ROWS)
         return passed < seeds * ((_GATHERED + budgets) * share * n * d + _STEP)
@@ -74,25 +73,25 @@ class ManyBatches:
         """
         seeds, budgets, d = theta.shape
         r = seeds * budgets
-        at = np.ascontiguousarray(theta.reshape(r, d).T, np.float32)
-        total = np.zeros((r, d))
+        at = rows.columns(theta.reshape(r, d).astype(np.float32))
+        width, total = at.shape[1], np.zeros(at.shape)
+        buffer = np.empty((min(BLOCK_ROWS, len(rows)), width), np.float32)
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         edges = np.arange(0, len(rows) + BLOCK_ROWS, BLOCK_ROWS)
         # where the margins of the replicas' own rows stand, replica by replica
-        flat = [index * r + k for s, index in enumerate(batches) for k in range(s * budgets, (s + 1) * budgets)]
+        flat = [index * width + k for s, index in enumerate(batches) for k in range(s * budgets, (s + 1) * budgets)]
         cuts = [cut for index in batches for cut in [np.searchsorted(index, edges).tolist()] * budgets]
         for b, start in enumerate(range(0, len(rows), BLOCK_ROWS)):
             block = slice(start, min(start + BLOCK_ROWS, len(rows)))
             inside = [those[cut[b] : cut[b + 1]] for those, cut in zip(flat, cuts, strict=True)]
             places = np.concatenate(inside)
-            places -= start * r
-            sparse = rows.signed_part(np.float32, block)
-            # (R, b), the replicas of a row together in memory
-            margins: NDArray[Any] = (rows.signed32[block] @ at).T if sparse is None else sparse.margins(at.T)
-            line = margins.T.reshape(-1)
+            places -= start * width
+            part = rows.products(np.float32, block)
+            margins = part.margins(at, buffer[: block.stop - start])
+            line = margins.reshape(-1)
             slope = self.loss.slope_inplace(line.take(places))
             if clips or lengths is not None:
-                norms = rows.norms[start:].take(places // r).astype(np.float32)
+                norms = rows.norms[start:].take(places // width).astype(np.float32)
                 norms *= np.abs(slope)
                 if clips:
                     factor = clip_norm / np.maximum(norms, np.float32(clip_norm))  # Abadi et al. 2016, Algorithm 1
@@ -104,5 +103,5 @@ class ManyBatches:
                         kept.append(those.reshape(budgets, -1))
             line.fill(0.0)
             line[places] = slope
-            total += margins @ rows.signed32[block] if sparse is None else sparse.sum(margins, _SUMMED_ROWS)
-        return total.reshape(theta.shape) * self.shorter
+            part.add(margins, total, _SUMMED_ROWS)
+        return total[:, :r].T.reshape(theta.shape) * self.shorter

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from dpviz.common.threads import groups
-from dpviz.models.sparse import SparseRows, worth_it
+from dpviz.models.compiled import loops
+from dpviz.models.compiled.rows import CompiledRows, in_lanes
+from dpviz.models.sparse import Array, DenseRows, Products, SparseRows, worth_it
 
 Floats = NDArray[np.float64]
 
@@ -66,30 +69,43 @@ class Rows:
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether the rows are so many and so full of zeros that `signed_part` leaves the zeros out."""
+        """Whether the rows are so many and so full of zeros that `products` leave the zeros out."""
         return worth_it(self.X)
 
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled loops multiply the rows without their zeros."""
+        return self.sparse and loops() is not None
+
     @cached_property
-    def _sparse_parts(self) -> dict[tuple[str, int, int], SparseRows]:
+    def _kept(self) -> dict[tuple[str, int, int], SparseRows | CompiledRows]:
         return {}
 
-    def signed_part(self, precision: type[np.floating], block: slice) -> SparseRows | None:
-        """A block of the rows y_i x_i without their zeros; None where rows have too few zeros for that."""
+    def columns(self, theta: Array) -> NDArray[Any]:
+        """(d, W) parameters theta (R, d) as `Products` take them; W - R columns of zeros fill the lanes of compiled loops."""
+        if not self.compiled:
+            return np.ascontiguousarray(theta.T)
+        out = np.zeros((theta.shape[1], in_lanes(len(theta))), theta.dtype)
+        out[:, : len(theta)] = theta.T
+        return out
+
+    def products(self, precision: type[np.floating], block: slice) -> Products:
+        """The products with a block of the rows y_i x_i, without their zeros where that is faster."""
         if not self.sparse:
-            return None
+            return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
         # kept are all rows, and the blocks of the usual size: with others there could be any number of copies
         usual = block.start % BLOCK_ROWS == 0 and block.stop == min(block.start + BLOCK_ROWS, len(self))
         whole = block.start == 0 and block.stop == len(self)
         if not (usual or whole):
-            return self._sparse_rows(precision, slice(0, len(self))).take(block)
-        return self._sparse_rows(precision, block)
+            return self._without_zeros(precision, slice(0, len(self))).take(np.arange(block.start, block.stop))
+        return self._without_zeros(precision, block)
 
-    def _sparse_rows(self, precision: type[np.floating], block: slice) -> SparseRows:
+    def _without_zeros(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
         key = (np.dtype(precision).name, block.start, block.stop)
-        if key not in self._sparse_parts:
+        if key not in self._kept:
             table = np.multiply(self.X[block], self.y[block, None], dtype=precision, casting="same_kind")
-            self._sparse_parts[key] = SparseRows.of(table)
-        return self._sparse_parts[key]
+            self._kept[key] = CompiledRows.of(table) if self.compiled else SparseRows.of(table)
+        return self._kept[key]
 
     def extended_part(self, block: slice) -> csr_array | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
@@ -164,10 +180,12 @@ class Batch(Rows):
         values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
         return values
 
-    def signed_part(self, precision: type[np.floating], block: slice) -> SparseRows | None:
-        # in single precision gathering, grouping and multiplying without zeros take a third longer than with them
-        whole = None if precision is np.float32 else self.parent.signed_part(precision, slice(0, len(self.parent)))
-        return None if whole is None else whole.take(self.index[block])
+    def products(self, precision: type[np.floating], block: slice) -> Products:
+        # in single precision gathering, grouping and multiplying without zeros take a third longer than with them, unless
+        # compiled loops need no gathering
+        if self.parent.compiled or (self.parent.sparse and precision is not np.float32):
+            return self.parent._without_zeros(precision, slice(0, len(self.parent))).take(self.index[block])
+        return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
 
     def extended_part(self, block: slice) -> csr_array | None:
         return self.parent._extended_sparse[self.index[block]] if self.parent.sparse else None

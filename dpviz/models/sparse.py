@@ -1,12 +1,22 @@
-"""Products with rows: short sums in single precision, and rows that are mostly zeros, as one-hot encoded tables are."""
+"""Products with rows: short sums in single precision, and rows that are mostly zeros, as one-hot encoded tables are.
+
+`Products` is one block of rows y_i x_i in one precision: margins and slopes of replicas, and the sums of rows times slopes.
+`DenseRows` multiplies with the zeros, `SparseRows` without them, `compiled.rows.CompiledRows` too and faster, where it is there.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
+
+from dpviz.models.losses import Loss
+
+Array = NDArray[np.floating]
+Index = NDArray[np.intp]
 
 _MOST_FILLED = 0.2  # share of non-zero entries up to which sparse products are faster than dense ones
 _LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
@@ -20,13 +30,82 @@ def worth_it(table: NDArray[np.floating]) -> bool:
     return table.size >= _LEAST_ENTRIES and bool(np.count_nonzero(table) <= _MOST_FILLED * table.size)
 
 
+class Products(ABC):
+    """The products of a model with b rows y_i x_i. Parameters, margins and sums of W replicas lie together in memory.
+
+    W is the number of replicas, or more where a way of multiplying wants whole lanes: see `Rows.columns`.
+    """
+
+    @abstractmethod
+    def margins(self, columns: Array, out: Array) -> Array:
+        """(b, W) margins at parameters `columns` (d, W), in `out` or in memory of their own."""
+
+    def slopes(self, columns: Array, loss: Loss, out: Array) -> Array:
+        """(b, W) slopes of a loss there."""
+        return loss.slope_inplace(self.margins(columns, out))
+
+    @abstractmethod
+    def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
+        """Adds the sums of the rows times weights (b, W) to `total` (d, W).
+
+        In single precision at most `most` terms are summed before the sum goes on in double precision.
+        """
+
+    @abstractmethod
+    def ordered(self, order: Index) -> Products:
+        """The rows in another order, copied."""
+
+    @abstractmethod
+    def cut(self, block: slice) -> Products:
+        """Some neighbouring rows."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Memory that the rows take."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows(Products):
+    """Rows with their zeros.
+
+    Attributes:
+        rows: (b, d).
+    """
+
+    rows: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes
+
+    def ordered(self, order: Index) -> DenseRows:
+        return DenseRows(self.rows[order])
+
+    def cut(self, block: slice) -> DenseRows:
+        return DenseRows(self.rows[block])
+
+    def margins(self, columns: Array, out: Array) -> Array:
+        # (rows, W) in memory: BLAS takes half the time for few replicas
+        return products(self.rows, columns, out)
+
+    def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
+        total += short_sums(weights.T, self.rows, most).T
+
+
 #: rows as columns, of which each group has a place of its own, and (columns, groups, first place) of those of one length
 Groups = tuple[csc_array, list[tuple[NDArray[np.intp], int, int]]]
 
 
 @dataclass(frozen=True, eq=False)
-class SparseRows:
-    """b rows of which only the non-zero entries are kept, for a model's two products.
+class SparseRows(Products):
+    """b rows of which only the non-zero entries are kept.
 
     Attributes:
         rows: (b, d), in single or double precision.
@@ -36,30 +115,41 @@ class SparseRows:
     _grouped: dict[int, Groups] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: NDArray[np.floating]) -> SparseRows:
+    def of(cls, table: Array) -> SparseRows:
         """From a dense (b, d) table; products are in its precision."""
         return cls(csr_array(table))
 
-    def take(self, index: NDArray[np.intp] | slice) -> SparseRows:
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.data.nbytes + self.rows.indices.nbytes)
+
+    def ordered(self, order: Index) -> SparseRows:
+        return SparseRows(self.rows[order])
+
+    def cut(self, block: slice) -> SparseRows:
+        return SparseRows(self.rows[block])
+
+    def take(self, index: Index) -> SparseRows:
         """Some of the rows, copied."""
-        return SparseRows(self.rows[index])
+        return self.ordered(index)
 
-    def margins(self, theta: NDArray[np.floating]) -> NDArray[np.floating]:
-        """(R, b) products of theta (R, d) with the rows; rows lie together in memory, as `sum` wants them."""
-        return np.asarray(self.rows @ theta.T).T
+    def margins(self, columns: Array, out: Array) -> Array:
+        return np.asarray(self.rows @ columns)
 
-    def sum(self, weights: NDArray[np.floating], most: int = SINGLE_ROWS) -> NDArray[np.float64]:
-        """(R, d) sums of the rows times weights (R, b); in single precision at most `most` entries a sum, then in double."""
+    def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
         if self.rows.dtype != np.float32:
-            return np.asarray(self.rows.T @ weights.T).T
+            total += self.rows.T @ weights
+            return
         if most not in self._grouped:
             self._grouped[most] = self._groups(most)
         table, kinds = self._grouped[most]
-        parts, total = np.asarray(table @ weights.T), np.empty((self.rows.shape[1], len(weights)))
+        parts = np.asarray(table @ weights)
         for columns, groups, place in kinds:
-            part = parts[place : place + groups * len(columns)].reshape(groups, len(columns), len(weights))
-            total[columns] = part.sum(axis=0, dtype=np.float64)
-        return total.T
+            part = parts[place : place + groups * len(columns)].reshape(groups, len(columns), weights.shape[1])
+            total[columns] += part.sum(axis=0, dtype=np.float64)
 
     def _groups(self, most: int) -> Groups:
         """The rows as columns whose entries are shifted to the place of their group, so that one product sums all groups.

@@ -10,6 +10,7 @@ from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.gradient import noisy_sgd
 from dpviz.models import Rows, get_model
 from dpviz.models import sparse as sparse_products
+from dpviz.models.compiled import loops
 from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -104,13 +105,15 @@ def test_it_pays_where_many_seeds_have_large_batches() -> None:
     rows = table(sparse=False)
     assert ManyBatches.pays(rows, 0.1, seeds=50, budgets=1)
     assert not ManyBatches.pays(rows, 0.1, seeds=10, budgets=1), "too narrow"
-    few = Rows(np.zeros((569, 31)), np.ones(569))
+    few = Rows(np.ones((569, 31)), np.ones(569))
     assert ManyBatches.pays(few, 0.1, seeds=30, budgets=1)
     assert not ManyBatches.pays(few, 0.1, seeds=5, budgets=10), "as much work with positions as with gathering"
-    wide = Rows(np.zeros((20_000, 100)), np.ones(20_000))
+    wide = Rows(np.ones((20_000, 100)), np.ones(20_000))
     assert ManyBatches.pays(wide, 0.1, seeds=50, budgets=1)
     assert not ManyBatches.pays(wide, 0.01, seeds=50, budgets=1), "too sparse"
     assert not ManyBatches.pays(wide, 0.1, seeds=6, budgets=10), "a gathered batch has work for ten models"
+    assert loops() is not None
+    assert not ManyBatches.pays(table(sparse=True), 0.1, seeds=50, budgets=1), "compiled loops need no gathering"
 
 
 def test_groups_depend_on_nothing_but_the_numbers() -> None:

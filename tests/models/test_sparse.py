@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -12,11 +14,34 @@ from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.base import Training
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, linear, sparse
 from dpviz.models import rows as models_rows
+from dpviz.models.compiled import loops
+from dpviz.models.compiled.rows import CompiledRows
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.privacy.budget import Budget
 
 N, D, R = 700, 24, 5
+
+
+@pytest.fixture(params=["compiled", "scipy"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Products by compiled loops, and as they are without numba."""
+    monkeypatch.setenv("DPVIZ_COMPILED", "1" if request.param == "compiled" else "0")
+    loops.cache_clear()
+    yield request.param
+    loops.cache_clear()
+
+
+def products(table: np.ndarray) -> sparse.Products:
+    """The products of a table as rows without their zeros have them."""
+    return CompiledRows.of(table) if loops() is not None else sparse.SparseRows.of(table)
+
+
+def summed(table: np.ndarray, weights: np.ndarray, most: int = sparse.SINGLE_ROWS) -> np.ndarray:
+    """(d,) sums of the rows of a table times weights (b,)."""
+    total = np.zeros((table.shape[1], 1))
+    products(table).add(weights[:, None], total, most)
+    return total[:, 0]
 
 
 @pytest.fixture
@@ -61,7 +86,7 @@ def test_sums_of_very_many_rows_lose_no_row() -> None:
     ones = np.ones((1, len(rows)), np.float32)
     exact = len(rows) * most
     assert np.abs(sparse.short_sums(ones, rows) - exact).max() < 0.5 * most
-    assert np.abs(sparse.SparseRows.of(rows).sum(ones) - exact).max() < 0.5 * most
+    assert np.abs(summed(rows, ones[0]) - exact).max() < 0.5 * most
     parts = (ones.reshape(1, -1, sparse.SINGLE_ROWS).transpose(1, 0, 2) @ rows.reshape(-1, sparse.SINGLE_ROWS, 2)).sum(axis=0)
     assert np.abs(parts - exact).max() > most, "the control"
 
@@ -122,9 +147,9 @@ def test_small_blocks_hold_their_rows_and_give_the_same_sums(
         monkeypatch.setattr(module, "BLOCK_ROWS", 233)  # the last block has one row
     for block in (slice(0, N), slice(0, 233), slice(233, 466), slice(699, N), slice(3, 50), slice(640, N)):
         for kind in (np.float32, np.float64):
-            part = thin.rows.signed_part(kind, block)
-            assert part is not None
-            np.testing.assert_array_equal(part.rows.toarray(), dense.rows.signed[block].astype(kind))
+            part, one = thin.rows.products(kind, block), thin.rows.columns(np.eye(D, dtype=kind))
+            found = part.margins(one, np.empty((len(part), one.shape[1]), kind))
+            np.testing.assert_array_equal(found[:, :D], dense.rows.signed[block].astype(kind))
     rng = np.random.default_rng(5)
     theta, direction = rng.standard_normal((2, R, D))
     for clip in (np.inf, 0.8):
@@ -191,8 +216,8 @@ def test_sums_in_single_precision_are_short_where_a_column_has_its_entries_toget
     """Behind a 1, terms of 2^-25 are lost until the sum goes on in double: at most 63 of them, wherever the entries are."""
     table = np.zeros((2048, 3), np.float32)
     table[:, 0] = table[700:900, 1] = table[::50, 2] = 1
-    weights = np.full((1, 2048), 2.0**-25, np.float32)
-    weights[0, [0, 700]] = 1
-    lost = {most: table.astype(float).T @ weights[0] - sparse.SparseRows.of(table).sum(weights, most)[0] for most in (64, 1024)}
+    weights = np.full(2048, 2.0**-25, np.float32)
+    weights[[0, 700]] = 1
+    lost = {most: table.astype(float).T @ weights - summed(table, weights, most) for most in (64, 1024)}
     assert (lost[64] <= 2 * 63 * 2.0**-25).all(), "behind each of two 1s"
     assert lost[1024][1] > 150 * 2.0**-25, "the control: 200 entries in one sum"

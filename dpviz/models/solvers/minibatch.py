@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, processors
+from dpviz.models.compiled.rows import CompiledRows, Descent, loss_of
 from dpviz.models.problem import Problem
+from dpviz.models.sparse import Products
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,7 @@ _GATHERED_BYTES = 1 << 22  # batches of all replicas that are gathered for one u
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
 _SPARSE_BLOCK_ROWS = 8192  # the same for rows without their zeros
 _REPORT_SECONDS = 0.1
+_REPORT_ROWS = 500_000  # rows of compiled updates between two reports, less than 0.1 s
 
 
 def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:
@@ -62,17 +64,17 @@ def minibatch_descent(
     heavy = most * problem.m * len(lengths) >= THREADS_FROM
     at_once = 0 if orders is None or stops else _at_once(problem, most, count, len(lengths))
     together, size = at_once > 0, max(1, min(at_once, -(-count // processors()) if heavy else count))
-    whole = None if together else rows.signed_part(np.float64, slice(0, problem.n))
+    whole = None if together else rows.products(np.float64, slice(0, problem.n))
 
     def work(g: int, tick: Monitor) -> Floats:
         part = slice(g * size, min((g + 1) * size, count))
-        if together and orders is not None:
+        if whole is None and orders is not None:
             return _train_many(problem, orders[part], lengths, batches, average_every, tick)
-        signed: Floats | csr_array = rows.signed if whole is None else whole.rows
-        own = signed if orders is None else signed[orders[part.start]]
+        assert whole is not None
+        own = whole if orders is None else whole.ordered(orders[part.start])
         return _train(problem, own, lengths, batches, average_every, stops, tick)[:, None]
 
-    copied = 0 if together else rows.X.nbytes if whole is None else 12 * whole.rows.nnz
+    copied = 0 if whole is None else whole.nbytes
     parallel = heavy and copied <= _CHUNK_BYTES
     out = np.concatenate(map_streams(work, -(-count // size), monitor, parallel=parallel), axis=1)
     monitor(1.0)
@@ -84,6 +86,8 @@ def _at_once(problem: Problem, most: int, count: int, budgets: int) -> int:
 
     The number of processors has no say: the last bits of the two ways differ.
     """
+    if problem.rows.compiled:  # compiled loops gain little by company
+        return 0
     few, row = most * budgets <= _FEW, problem.rows.X[0].nbytes
     copies = 0 if problem.rows.sparse else _CHUNK_BYTES // (problem.n * row)
     if few and copies < count:
@@ -98,7 +102,7 @@ def _bounds(n: int, batches: int) -> list[int]:
 
 def _train(
     problem: Problem,
-    rows: Floats | csr_array,
+    rows: Products,
     steps: Floats,
     batches: int,
     average_every: int,
@@ -106,19 +110,29 @@ def _train(
     monitor: Monitor,
 ) -> Floats:
     """(E, m) one order of the rows: two products an update."""
-    slope_inplace = problem.model.loss.slope_inplace
-    bounds, window = _bounds(problem.n, batches), average_every * batches
-    most = _BLOCK_ROWS if isinstance(rows, np.ndarray) else _SPARSE_BLOCK_ROWS
-    blocks = [[rows[k : min(k + most, b)] for k in range(a, b, most)] for a, b in itertools.pairwise(bounds)]
-    parts = [
-        ([(block, block.T) for block in batch], float(b - a))
-        for batch, (a, b) in zip(blocks, itertools.pairwise(bounds), strict=True)
-    ]
+    loss, bounds, window = problem.model.loss, _bounds(problem.n, batches), average_every * batches
+    eta_of = problem.rows.columns(steps)  # (T m, W), one step length for each lane
     ends: dict[int, Floats] = {}
-    w, total, last = np.zeros((problem.m, len(steps))), np.zeros((problem.m, len(steps))), time.monotonic()
-    for t, eta in enumerate(steps.T):
-        batch, size = parts[t % batches]
-        gradient = sum(turned @ slope_inplace(block @ w) for block, turned in batch)
+    if isinstance(rows, CompiledRows) and loss_of(loss) is not None:
+        descent, updates = Descent(rows, loss, bounds, eta_of, problem.lam, window), len(eta_of)
+        some = max(1, _REPORT_ROWS * batches // problem.n)
+        for first, last in itertools.pairwise(sorted({*range(0, updates, some), *stops, updates})):
+            descent.go(first, last)
+            ends[last] = descent.w[:, 0].copy()
+            monitor(last / updates)
+        return np.array([ends[stop] for stop in stops]) if stops else descent.w[:, : len(steps)].T
+    most = _SPARSE_BLOCK_ROWS if problem.rows.sparse else _BLOCK_ROWS
+    parts = [
+        ([rows.cut(slice(k, min(k + most, b))) for k in range(a, b, most)], float(b - a)) for a, b in itertools.pairwise(bounds)
+    ]
+    w = problem.rows.columns(np.zeros((len(steps), problem.m)))
+    gradient, total, last = np.zeros_like(w), np.zeros_like(w), time.monotonic()
+    buffer = np.empty((min(most, -(-problem.n // batches)), w.shape[1]))
+    for t in range(steps.shape[1]):
+        eta, (batch, size) = eta_of[t], parts[t % batches]
+        gradient.fill(0.0)
+        for part in batch:
+            part.add(part.slopes(w, loss, buffer[: len(part)]), gradient)
         gradient *= eta / size
         w *= 1 - eta * problem.lam
         w -= gradient
@@ -131,7 +145,7 @@ def _train(
         if time.monotonic() - last > _REPORT_SECONDS:
             monitor(t / steps.shape[1])
             last = time.monotonic()
-    return np.array([ends[stop] for stop in stops]) if stops else w.T
+    return np.array([ends[stop] for stop in stops]) if stops else w[:, : len(steps)].T
 
 
 def _train_many(

@@ -1,0 +1,219 @@
+"""Rows that are mostly zeros, multiplied by compiled loops: some of them without a copy, slopes in the same pass as margins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csc_array, csr_array
+
+from dpviz.models.compiled import loops
+from dpviz.models.losses import HuberHinge, Logistic, Loss
+from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products
+
+
+class CompiledRows(Products):
+    """b rows of which only the non-zero entries are kept."""
+
+    def __init__(self, rows: csr_array, index: Index | None = None) -> None:
+        """
+        Args:
+            rows: (b, d), in single or double precision.
+            index: those that are meant; None for all.
+        """
+        self._rows, self._index = rows, index
+        self._loops: Any = loops()
+
+    @classmethod
+    def of(cls, table: Array) -> CompiledRows:
+        """From a dense (b, d) table; products are in its precision."""
+        return cls(csr_array(table))
+
+    def __len__(self) -> int:
+        return len(self._all) if self._index is None else len(self._index)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._rows.data.nbytes + self._rows.indices.nbytes)
+
+    def ordered(self, order: Index) -> CompiledRows:
+        return CompiledRows(self._rows[order])
+
+    def cut(self, block: slice) -> CompiledRows:
+        return CompiledRows(self._rows[block])
+
+    def take(self, index: Index) -> CompiledRows:
+        """Some of the rows, not copied."""
+        if len(index) and not 0 <= index.min() <= index.max() < len(self):
+            raise IndexError(f"{len(self)} rows have no row {index.max()}")
+        return CompiledRows(self._rows, np.ascontiguousarray(index, np.intp))
+
+    @cached_property
+    def _all(self) -> Index:
+        return np.arange(self._rows.shape[0])
+
+    @cached_property
+    def _columns(self) -> csc_array:
+        return self._rows.tocsc()
+
+    def margins(self, columns: Array, out: Array) -> Array:
+        return self._pass(columns, self._loops.NO_LOSS, 0.0, out)
+
+    def slopes(self, columns: Array, loss: Loss, out: Array) -> Array:
+        known = loss_of(loss)
+        return super().slopes(columns, loss, out) if known is None else self._pass(columns, *known, out)
+
+    def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
+        rows, width = self._rows, columns.shape[1]
+        index = self._all if self._index is None else self._index
+        flat, there = _flat(columns, rows.shape[1], width, rows.dtype), _flat(out, len(index), width, rows.dtype)
+        for at, lanes in parts_of(width):
+            loop = self._loops.margins_of(lanes, loss)
+            loop(rows.indptr, rows.indices, rows.data, index, flat, width, at, h, there)
+        return out
+
+    def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
+        width = weights.shape[1]
+        flat, there = _flat(weights, len(self), width, self._rows.dtype), _flat(total, self._rows.shape[1], width, np.float64)
+        for at, lanes in parts_of(width):
+            if self._index is None:
+                table = self._columns
+                self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
+            else:
+                rows = self._rows
+                short, terms = np.zeros(len(total) * lanes, flat.dtype), np.zeros(len(total), np.int32)
+                self._loops.sums_by_row(lanes)(
+                    rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, terms, there
+                )
+
+
+def line_products(start: Array, step: Array, together: int, count: int, top: np.float32) -> NDArray[np.float32]:
+    """(count, groups, W) products over groups of rows of 1 + min(e^-m, top), at margins m = start - k step, k < count.
+
+    Args:
+        start, step: (b, W), in single precision; |start| + count |step| must stay below 87.
+        together: rows in a group.
+    """
+    there, (many, width) = loops(), start.shape
+    assert there is not None
+    out = np.empty((count, -(-many // together), width), np.float32)
+    flat = [_flat(each, many, width, np.float32) for each in (start, step)]
+    for at, lanes in parts_of(width):
+        there.line_products_of(lanes)(*flat, width, at, together, count, top, out.reshape(-1))
+    return out
+
+
+class Descent:
+    """Mini-batch gradient descent without noise on rows as they stand, in double precision.
+
+    Attributes:
+        w: (d, W) parameters.
+    """
+
+    def __init__(
+        self, rows: CompiledRows, loss: Loss, bounds: Sequence[int], lengths: NDArray[np.float64], lam: float, window: int
+    ) -> None:
+        """
+        Args:
+            loss: one that `loss_of` knows.
+            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
+            lengths: (T, W) step lengths.
+            window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
+        """
+        known = loss_of(loss)
+        assert known is not None
+        lanes = 16 if lengths.shape[1] > 1 else 1
+        self._table, self._loop, self._h = rows._rows, rows._loops.descent_of(lanes, known[0]), known[1]
+        if bounds[0] != 0 or bounds[-1] != len(rows) or np.min(np.diff(bounds)) < 1:
+            raise ValueError("batches must be some of the rows each, one after the other")
+        self._bounds, self._lengths, self._lam, self._window = np.array(bounds), lengths, lam, window
+        self.w, self._total = np.zeros((2, self._table.shape[1], lengths.shape[1]))
+
+    def go(self, first: int, last: int) -> None:
+        """Updates `first` to `last`, which come after those that were made before."""
+        table, (updates, width) = self._table, self._lengths.shape
+        lengths = _flat(self._lengths, updates, width, np.float64)[: last * width]
+        self._loop(
+            table.indptr,
+            table.indices,
+            table.data,
+            self._bounds,
+            first,
+            min(last, updates),
+            lengths,
+            self._lam,
+            width,
+            self._h,
+            self._window,
+            self.w.reshape(-1),
+            self._total.reshape(-1),
+        )
+
+
+def loss_of(loss: Loss) -> tuple[int, float] | None:
+    """A loss as compiled loops know it: which, and h of `HuberHinge`; None for others, and without compiled loops."""
+    there = loops()
+    if there is None:
+        return None
+    if type(loss) is HuberHinge:
+        return there.HUBER, loss.h
+    return (there.LOGISTIC, 0.0) if type(loss) is Logistic else None
+
+
+def add_noise(
+    noise: Array, moved: Array, first: int, count: int, loss: Loss, margins: Array, total: NDArray[np.float64], most: int
+) -> None:
+    """Turns margins of rows into slopes on rows with noise, and adds the sums of noise times slopes, for some of the replicas.
+
+    Args:
+        noise: (b, d), in single precision like all that follows.
+        moved: (d, W) parameters times noise scales.
+        first, count: the replicas: lanes from `first` on, 16 or a multiple of it.
+        loss: one that `loss_of` knows.
+        margins: (b, W), those lanes of which are replaced by slopes.
+        total: (d, W), in double precision.
+        most: rows summed in single precision, a multiple of 8.
+    """
+    there, known, (d, width) = loops(), loss_of(loss), moved.shape
+    assert there is not None
+    assert known is not None
+    if rest := len(noise) % 8:  # the loop takes eight rows at a time: rows without noise fill the last of them
+        whole, padding = len(noise) - rest, np.zeros((8, d + width), np.float32)
+        last, slopes = (np.ascontiguousarray(part) for part in (padding[:, :d], padding[:, d:]))
+        last[:rest], slopes[:rest] = noise[whole:], margins[whole:]
+        add_noise(last, moved, first, count, loss, slopes, total, most)
+        margins[whole:] = slopes[:rest]
+        noise, margins = noise[:whole], margins[:whole]
+    loop, h = there.noisy_slopes_of(16, known[0]), known[1]
+    short, single = np.zeros(16 * d, np.float32), np.float32
+    flat = (_flat(noise, len(margins), d, single), d, _flat(moved, d, width, single), width)
+    ends = (_flat(margins, len(margins), width, single), short, _flat(total, d, width, np.float64))
+    if first + count > width or count % 16 or most % 8:
+        raise ValueError(f"{count} lanes from {first} of {width}, {most} rows at once")
+    for at in range(first, first + count, 16):
+        loop(*flat, at, h, most, *ends)
+
+
+def _flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
+    """A table as compiled loops take it; they look at no bounds, so that its size is looked at here."""
+    if table.shape != (rows, columns) or table.dtype != kind or not table.flags.c_contiguous:
+        raise ValueError(f"{table.shape} numbers of type {table.dtype} in the place of ({rows}, {columns}) of type {kind}")
+    return table.reshape(-1)
+
+
+def parts_of(width: int) -> list[tuple[int, int]]:
+    """Lanes that are worked on at once, as (first, how many): 64, 32 and 16, or one where there is only one."""
+    parts, at = [], 0
+    for lanes in (64, 32, 16, 1):
+        while width - at >= lanes:
+            parts.append((at, lanes))
+            at += lanes
+    return parts
+
+
+def in_lanes(replicas: int) -> int:
+    """Lanes that so many replicas take: whole groups of 16, or one."""
+    return 1 if replicas == 1 else -(-replicas // 16) * 16
