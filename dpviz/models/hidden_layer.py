@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.models.compiled.rows import CompiledRows, in_lanes, network_rows
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
@@ -99,23 +100,34 @@ class HiddenLayer:
         """Blocks of rows with their features and hidden values; `s` is overwritten by the next block.
 
         Args:
-            sparse: in single precision features may come as a sparse array, for products only.
+            sparse: in single precision features may come without their zeros, for products only.
         """
+        networks, units = self.split(theta).a.shape
+        for block, x, whole in self._hidden(theta, rows, also, sparse):
+            yield block, x, whole[:, : networks * units].reshape(-1, networks, units)
+
+    def _hidden(self, theta: Real, rows: Rows, also: int, sparse: bool) -> Iterator[tuple[slice, Any, Real]]:
+        """`passes` with hidden values (b, R k), or more where compiled loops fill their lanes."""
         W = self.split(theta).W
-        flat = np.ascontiguousarray(W.reshape(-1, W.shape[2]).T)
+        flat, units = np.ascontiguousarray(W.reshape(-1, W.shape[2]).T), W.shape[0] * W.shape[1]
         name = "extended32" if theta.dtype == np.float32 else "extended"
         blocks = self.blocks(len(rows), max(flat.shape[1], also))
         longest = max((block.stop - block.start for block in blocks), default=0)
+        sparse &= theta.dtype == np.float32
+        sparse &= rows.compiled or (longest <= _SPARSE_ROWS and longest * units >= _SPARSE_FROM)
+        if sparse and rows.compiled:
+            flat = np.pad(flat, ((0, 0), (0, in_lanes(units) - units)))
         buffer = np.empty((longest, flat.shape[1]), theta.dtype)
-        sparse &= theta.dtype == np.float32 and longest <= _SPARSE_ROWS and buffer.size >= _SPARSE_FROM
         for block in blocks:
             x = rows.extended_part(block) if sparse else None
-            if x is None:
+            if isinstance(x, CompiledRows):
+                s = x.margins(flat, buffer[: block.stop - block.start])
+            elif x is None:
                 x = rows.part(name, block)
                 s = np.matmul(x, flat, out=buffer[: len(x)])
             else:
                 s = x @ flat
-            yield block, x, np.tanh(s, out=s).reshape(len(s), *W.shape[:2])
+            yield block, x, np.tanh(s, out=s)
 
     def top(self, s: Real, theta: Real) -> Real:
         """(b, R) scores."""
@@ -143,10 +155,48 @@ class HiddenLayer:
         """(b, R) lengths of the score's gradient by the parameters; norms (b,) are those of the rows."""
         return np.sqrt(np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1)
 
-    def gather(self, total: Floats, x: Any, s: Real, e: Real, q: Real) -> None:
-        """Adds sum over rows of q times the score's gradient to total (R, m); e becomes q e."""
+    def gather(self, total: Floats, x: Any, s: Real, e: Real, q: Real, columns: Floats | None = None) -> None:
+        """Adds sum over rows of q times the score's gradient to total (R, m); e may become q e.
+
+        Args:
+            columns: from `columns_of`: where sums for the first layer are added by compiled loops, until `add_columns`.
+        """
         W, a, c = self.split(total)
-        e *= q[:, :, None]
-        W += (e.reshape(len(e), -1).T @ x).reshape(W.shape)
+        if isinstance(x, CompiledRows):
+            assert columns is not None
+            weights, units = np.empty((len(e), columns.shape[1]), e.dtype), W.shape[0] * W.shape[1]
+            np.multiply(e, q[:, :, None], out=weights[:, :units].reshape(e.shape))
+            weights[:, units:] = 0.0
+            x.add(weights, columns, _SPARSE_ROWS)
+        else:
+            e *= q[:, :, None]
+            W += (e.reshape(len(e), -1).T @ x).reshape(W.shape)
         a += (q[:, 0] @ s[:, 0])[None] if q.shape[1] == 1 else np.einsum("br,brk->rk", q, s)
         c += q.sum(axis=0, dtype=float)
+
+    def clipped(self, total: Floats, theta: Real, rows: Rows, clip_norm: float) -> None:
+        """Adds the sums of clipped gradients at theta (R, m) to total (R, m), by compiled loops, in single precision.
+
+        For rows that are `compiled`, and the logistic loss.
+        """
+        _, a, c = self.split(theta)
+        columns = self.columns_of(theta)
+        above, offset = (np.ascontiguousarray(each) for each in (a, c))
+        _, a_total, c_total = self.split(total)
+        for block, x, s in self._hidden(theta, rows, 0, sparse=True):
+            sums, offsets = np.zeros_like(above), np.zeros_like(offset)
+            y, norms = (rows.part(name, block).astype(s.dtype) for name in ("y", "norms"))
+            x.add(network_rows(s, above, offset, y, norms, clip_norm, sums, offsets), columns, _SPARSE_ROWS)
+            a_total += sums
+            c_total += offsets
+        self.add_columns(total, columns)
+
+    def columns_of(self, theta: Real) -> Floats:
+        """(d + 1, lanes) zeros for `gather`, in the order in which compiled loops add."""
+        W = self.split(theta).W
+        return np.zeros((W.shape[2], in_lanes(W.shape[0] * W.shape[1])))
+
+    def add_columns(self, total: Floats, columns: Floats) -> None:
+        """Adds what `gather` has left in `columns` to total (R, m)."""
+        W = self.split(total).W
+        W += columns[:, : W.shape[0] * W.shape[1]].T.reshape(W.shape)

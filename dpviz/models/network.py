@@ -127,6 +127,11 @@ class Network(Model):
         rule: Rule | None = None,
     ) -> Floats:
         total = np.zeros(theta.shape)
+        single = theta.dtype == np.float32
+        if single and rows.compiled and weights is None and rule is None and isinstance(self.loss, Logistic):
+            self.layer.clipped(total, theta, rows, clip_norm)
+            return total * _SHORTER
+        columns = self.layer.columns_of(theta) if rows.compiled else None
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self.layer.passes(theta, rows, sparse=True):
             q = self.layer.score_slopes(rows, block, s, theta)
@@ -142,8 +147,10 @@ class Network(Model):
                     norms *= weights[block]
             if rule is not None:
                 q *= rule(block, norms.T).T
-            self.layer.gather(total, x, s, e, q)
-        return total * _SHORTER if theta.dtype == np.float32 else total
+            self.layer.gather(total, x, s, e, q, columns)
+        if columns is not None:
+            self.layer.add_columns(total, columns)
+        return total * _SHORTER if single else total
 
     def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
         """(R,) objectives and (R, m) their gradients, from one pass over the rows."""

@@ -107,13 +107,19 @@ class Rows:
             self._kept[key] = CompiledRows.of(table) if self.compiled else SparseRows.of(table)
         return self._kept[key]
 
-    def extended_part(self, block: slice) -> csr_array | None:
+    def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
+        if self.compiled:
+            return self._extended_compiled.take(np.arange(block.start, block.stop))
         return self._extended_sparse[block] if self.sparse else None
 
     @cached_property
     def _extended_sparse(self) -> csr_array:
         return csr_array(self.extended32)
+
+    @cached_property
+    def _extended_compiled(self) -> CompiledRows:
+        return CompiledRows(self._extended_sparse)
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
@@ -187,7 +193,9 @@ class Batch(Rows):
             return self.parent._without_zeros(precision, slice(0, len(self.parent))).take(self.index[block])
         return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
 
-    def extended_part(self, block: slice) -> csr_array | None:
+    def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
+        if self.parent.compiled:
+            return self.parent._extended_compiled.take(self.index[block])
         return self.parent._extended_sparse[self.index[block]] if self.parent.sparse else None
 
 

@@ -340,30 +340,22 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
     """The loop that sums some rows times slopes, row by row, for `lanes` replicas at once."""
 
     @njit(**_OPTIONS)
-    def sums(ends, columns, values, index, slopes, width, at, most, short, terms, total):  # type: ignore[no-untyped-def]
+    def sums(ends, columns, values, index, slopes, width, at, most, short, total):  # type: ignore[no-untyped-def]
         """Adds the sums over the rows of `index`, as `sums_by_column` does for all rows.
 
         Args:
             short: (d, lanes) flat zeros, in the precision of `slopes`: the sums before they go on in double precision.
-            terms: (d,) zeros, the terms in each of them.
         """
         for i in range(len(index)):
             row = item(index, i)
             slope = load(slopes, i * width + at, lanes)
             for k in range(item(ends, row), item(ends, row + 1)):
-                j = np.intp(item(columns, k))
-                one = fused(item(values, k), slope, load(short, j * lanes, lanes))
-                terms[j] += 1
-                if terms[j] == most:
-                    terms[j] = 0
-                    add_double(total, j * width + at, one)
-                    one = zero(slopes, lanes)
-                store(short, j * lanes, one)
-        for column in range(len(terms)):
-            if terms[column]:
-                terms[column] = 0
-                add_double(total, column * width + at, load(short, column * lanes, lanes))
-                store(short, column * lanes, zero(slopes, lanes))
+                place = np.intp(item(columns, k)) * lanes
+                store(short, place, fused(item(values, k), slope, load(short, place, lanes)))
+            if (i + 1) % most == 0 or i + 1 == len(index):
+                for j in range(len(short) // lanes):
+                    add_double(total, j * width + at, load(short, j * lanes, lanes))
+                    store(short, j * lanes, zero(short, lanes))
 
     return sums
 

@@ -84,10 +84,9 @@ class CompiledRows(Products):
                 self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
             else:
                 rows = self._rows
-                short, terms = np.zeros(len(total) * lanes, flat.dtype), np.zeros(len(total), np.int32)
-                self._loops.sums_by_row(lanes)(
-                    rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, terms, there
-                )
+                short = np.zeros(len(total) * lanes, flat.dtype)
+                loop = self._loops.sums_by_row(lanes)
+                loop(rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, there)
 
 
 def line_products(start: Array, step: Array, together: int, count: int, top: np.float32) -> NDArray[np.float32]:
@@ -104,6 +103,29 @@ def line_products(start: Array, step: Array, together: int, count: int, top: np.
     for at, lanes in parts_of(width):
         there.line_products_of(lanes)(*flat, width, at, together, count, top, out.reshape(-1))
     return out
+
+
+def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm: float, sums: Array, offsets: Array) -> Array:
+    """(b, W) weights of b rows for the first layer's sums of R networks of k units, clipped, under the logistic loss.
+
+    All in one precision.
+
+    Args:
+        s: (b, W) hidden values, of which the first R k of each row count.
+        a, c: (R, k) and (R,) parameters of the second layer.
+        y, norms: (b,) labels and lengths of the rows.
+        sums, offsets: (R, k) and (R,), to which the second layer's sums are added.
+    """
+    from dpviz.models.compiled.network import clipped_rows
+
+    (b, width), (networks, k), kind = s.shape, a.shape, s.dtype
+    if networks * k > width:
+        raise ValueError(f"{networks} networks of {k} units in {width} lanes")
+    weights = np.zeros_like(s) if networks * k < width else np.empty_like(s)
+    flat = [_flat(each, rows, columns, kind) for each, rows, columns in ((s, b, width), (a, networks, k), (sums, networks, k))]
+    ends = [_flat(each[:, None], rows, 1, kind) for each, rows in ((c, networks), (y, b), (norms, b), (offsets, networks))]
+    clipped_rows(flat[0], width, flat[1], ends[0], ends[1], ends[2], kind.type(clip_norm), weights.reshape(-1), flat[2], ends[3])
+    return weights
 
 
 class Descent:
