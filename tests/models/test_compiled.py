@@ -1,0 +1,266 @@
+"""Compiled loops give what numpy gives, to rounding, on every number of replicas; they are asked with arrays that fit only."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.common.random import spawn
+from dpviz.models import Rows, get_model, line_losses_of, sparse
+from dpviz.models.compiled import loops
+from dpviz.models.compiled import rows as compiled
+from dpviz.models.compiled.rows import CompiledRows, Descent, add_noise, in_lanes, line_products, loss_of, network_rows, parts_of
+from dpviz.models.losses import HuberHinge, Logistic, Loss
+from dpviz.models.solvers import minibatch
+from tests.support import make_problem
+
+B, D = 331, 11
+KINDS: list[tuple[type[np.floating], float]] = [(np.float32, 3e-7), (np.float64, 1e-15)]
+
+
+@pytest.fixture(autouse=True)
+def small_tables_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
+
+
+def table(b: int = B, d: int = D, seed: int = 0) -> np.ndarray:
+    """b rows in the unit ball, one in six entries of which is not 0."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((b, d)) * (rng.random((b, d)) < 1 / 6)
+    return x / np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None]
+
+
+def lanes(theta: np.ndarray) -> np.ndarray:
+    """(d, W) parameters (R, d) in whole lanes."""
+    out = np.zeros((theta.shape[1], in_lanes(len(theta))), theta.dtype)
+    out[:, : len(theta)] = theta.T
+    return out
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge(), HuberHinge(h=0.1)])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_slopes_are_those_of_the_loss(loss: Loss, kind: Any, error: float) -> None:
+    margin = np.concatenate([np.linspace(-120, 120, 20_001), np.linspace(-2, 2, 10_001)]).astype(kind)
+    found = CompiledRows.of(margin[:, None]).slopes(np.ones((1, 1), kind), loss, np.empty((len(margin), 1), kind))[:, 0]
+    expected = np.asarray(loss.slope(margin.astype(float)))
+    near = np.abs(margin) < 80 if kind is np.float32 else np.ones(len(margin), bool)
+    scale = 1.0 if isinstance(loss, Logistic) else 1 / (2 * loss.h)  # a slope is as exact as the margin, times the curvature
+    assert (np.abs(found - expected) <= error * (np.abs(expected) + (0 if scale == 1 else scale)))[near].all()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=max(error, scale * error))
+    ends = CompiledRows.of(np.array([[np.nan], [np.inf], [-np.inf]], kind)).slopes(
+        np.ones((1, 1), kind), loss, np.empty((3, 1), kind)
+    )
+    assert np.isnan(ends[0, 0]), "what is not a number is no slope"
+    np.testing.assert_allclose(ends[1:, 0], [0.0, -1.0], atol=1e-30)
+
+
+@pytest.mark.parametrize("width", [1, 16, 32, 48, 64, 80, 112, 144, 1104])
+def test_parts_cover_all_lanes_once(width: int) -> None:
+    covered = [at for first, many in parts_of(width) for at in range(first, first + many)]
+    assert covered == list(range(width))
+    assert all(many in (1, 16, 32, 64) for _, many in parts_of(width))
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 16, 20, 33, 64, 80, 100, 150])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_margins_and_sums_are_those_of_dense_rows(replicas: int, kind: Any, error: float) -> None:
+    rng = np.random.default_rng(1)
+    x, theta = table().astype(kind), rng.standard_normal((replicas, D)).astype(kind)
+    some = rng.integers(B, size=2 * B)[::2]  # not next to each other in memory, and some rows twice
+    for rows, at in (
+        (CompiledRows.of(x), slice(None)),
+        (CompiledRows.of(x).take(some), some),
+        (CompiledRows.of(x).cut(slice(3, 40)), slice(3, 40)),
+    ):
+        columns = lanes(theta)
+        margins = rows.margins(columns, np.full((len(rows), columns.shape[1]), np.nan, kind))
+        np.testing.assert_allclose(margins[:, :replicas], x[at] @ theta.T, rtol=0, atol=20 * error)
+        weights = rng.standard_normal(margins.shape).astype(kind)
+        for most in (1, 7, 64):
+            total = np.ones((D, columns.shape[1]))
+            rows.add(weights, total, most)
+            np.testing.assert_allclose(total - 1, x[at].T.astype(float) @ weights, rtol=0, atol=300 * error)
+
+
+def test_rows_in_another_order_are_those_rows() -> None:
+    x, order = table(), np.random.default_rng(2).permutation(B)
+    one = np.eye(D)
+    found = CompiledRows.of(x).ordered(order).margins(lanes(one), np.empty((B, 16)))
+    np.testing.assert_array_equal(found[:, :D], x[order])
+
+
+@pytest.mark.parametrize("way", ["columns", "rows"])
+def test_sums_in_single_precision_are_short(way: str) -> None:
+    """Behind a 1, terms of 2^-25 are lost until the sum goes on in double precision: at most 63 of them."""
+    x = np.ones((512, 1), np.float32)
+    weights = np.full((512, 1), 2.0**-25, np.float32)
+    weights[0] = 1
+    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(512))
+    lost = {}
+    for most in (64, 512):
+        total = np.zeros((1, 1))
+        rows.add(weights, total, most)
+        lost[most] = 1 + 511 * 2.0**-25 - total[0, 0]
+    assert lost[64] <= 63 * 2.0**-25
+    assert lost[512] > 400 * 2.0**-25, "the control: one sum of all"
+
+
+def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
+    rows, good = CompiledRows.of(table().astype(np.float32)), np.zeros((D, 16), np.float32)
+    out = np.empty((B, 16), np.float32)
+    for columns, place in (
+        (good[:-1], out),
+        (good, out[:-1]),
+        (good, out[:, :15]),
+        (good.astype(float), out),
+        (good, np.empty((16, B), np.float32).T),
+    ):
+        with pytest.raises(ValueError, match="in the place of"):
+            rows.margins(columns, place)
+    for weights, total in ((out[:-1], np.zeros((D, 16))), (out, np.zeros((D - 1, 16))), (out, np.zeros((D, 16), np.float32))):
+        with pytest.raises(ValueError, match="in the place of"):
+            rows.add(weights, total)
+    for index in ([0, B], [-1]):
+        with pytest.raises(IndexError):
+            rows.take(np.array(index))
+    with pytest.raises(ValueError, match="lanes"):
+        add_noise(np.zeros((B, D), np.float32), good, 8, 16, Logistic(), out, np.zeros((D, 16)), 64)
+    with pytest.raises(ValueError, match="one after the other"):
+        Descent(CompiledRows.of(table()), Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
+@pytest.mark.parametrize("many", [3, 8, 64, 75, 300])
+def test_noise_of_rows_enters_their_margins_and_the_sums(loss: Loss, many: int) -> None:
+    rng = np.random.default_rng(3)
+    noise, moved = rng.standard_normal((many, D), np.float32), rng.standard_normal((D, 48), np.float32)
+    margins, total = rng.standard_normal((many, 48), np.float32), np.ones((D, 48))
+    before = margins.copy()
+    add_noise(noise, moved, 16, 32, loss, margins, total, 64)
+    slopes = np.asarray(loss.slope((before + noise @ moved).astype(float)))
+    np.testing.assert_allclose(margins[:, 16:], slopes[:, 16:], rtol=0, atol=2e-5)
+    np.testing.assert_array_equal(margins[:, :16], before[:, :16], "other replicas stay as they are")
+    np.testing.assert_allclose(total[:, 16:] - 1, noise.T @ slopes[:, 16:], rtol=0, atol=2e-3)
+    assert (total[:, :16] == 1).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("together", [1, 5, 16])
+def test_products_along_lines_are_those_of_their_losses(count: int, together: int) -> None:
+    rng = np.random.default_rng(4)
+    start, step = 3 * rng.standard_normal((2, B, 32)).astype(np.float32)
+    top = Logistic.most_odds(2.0)
+    found = np.log(line_products(start, step / 8, together, count, top).astype(float)).sum(axis=1)
+    points = start - np.arange(count)[:, None, None] * (step / 8)
+    np.testing.assert_allclose(found, np.minimum(Logistic().value(points.astype(float)), 2.0).sum(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1.0, 300.0])
+def test_line_losses_are_those_of_dense_rows(length: float) -> None:
+    """Long parameters leave the range of single precision, where compiled loops are not asked."""
+    rng = np.random.default_rng(5)
+    x, y = table(), rng.choice([-1.0, 1.0], B)
+    theta, direction = length * rng.standard_normal((2, 5, D))
+    dense = Rows(x, y)
+    dense.__dict__["sparse"] = False
+    model = get_model("logistic")
+    found, expected = (
+        line_losses_of(model)(theta, direction, np.full(5, 0.5), 6, rows, clip=3.0) for rows in (Rows(x, y), dense)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("budgets", [1, 3, 20])
+def test_descent_is_that_of_dense_rows(budgets: int) -> None:
+    problem, rng = make_problem(n=B, d=4), np.random.default_rng(6)
+    thin = type(problem)(Rows(table(), rng.choice([-1.0, 1.0], B)), problem.model, problem.lam)
+    dense = type(problem)(Rows(thin.rows.X, thin.rows.y), problem.model, problem.lam)
+    dense.rows.__dict__["sparse"] = False
+    assert thin.rows.compiled
+    steps, orders = rng.random((budgets, 35)), minibatch.permutations(spawn(4, 3), B)
+    for average in (0, 2):
+        found, expected = (minibatch.minibatch_descent(p, steps, 7, orders, average_every=average) for p in (thin, dense))
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
+    reports: list[float] = []
+    minibatch.minibatch_descent(thin, steps, 7, orders, monitor=reports.append)
+    assert reports[-1] == 1.0
+
+
+def test_long_descents_report_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minibatch, "_REPORT_ROWS", 100)
+    problem, reports = make_problem(n=B, d=4), list[float]()
+    thin = type(problem)(Rows(table(), np.ones(B)), problem.model, problem.lam)
+    minibatch.minibatch_descent(thin, np.full(21, 0.1), 7, monitor=reports.append)
+    assert len(reports) > 5
+    assert sorted(reports) == reports
+
+
+@pytest.fixture(params=["mlp-5", "mlp-16"])
+def network(request: pytest.FixtureRequest) -> tuple[Any, Rows, np.ndarray]:
+    """A network, rows that are multiplied by compiled loops, and parameters of seven replicas in single precision."""
+    rng = np.random.default_rng(7)
+    rows = Rows(table(700, 40), rng.choice([-1.0, 1.0], 700))
+    assert rows.compiled
+    model = get_model(request.param)
+    theta = rng.standard_normal((7, model.setting(700, 40, 1e-3).m)) / 2
+    return model, rows, theta.astype(np.float32)
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, 1.0, 0.2])
+def test_sums_of_networks_are_those_in_double_precision(network: tuple[Any, Rows, np.ndarray], clip_norm: float) -> None:
+    model, rows, theta = network
+    some = np.sort(np.random.default_rng(8).permutation(700)[:313])
+    for part in (rows, rows.batch(some)):
+        single, double = (model.sum_gradient(theta.astype(kind), part, clip_norm=clip_norm) for kind in (np.float32, float))
+        assert np.linalg.norm(single - double) < 5e-6 * np.linalg.norm(double)
+        seen: list[np.ndarray] = []
+
+        def rule(block: slice, norms: np.ndarray, seen: list[np.ndarray] = seen) -> np.ndarray:
+            seen.append(norms)
+            return np.ones(1, norms.dtype)
+
+        ruled = model.sum_gradient(theta, part, clip_norm=clip_norm, rule=rule)
+        assert np.linalg.norm(ruled - double) < 5e-6 * np.linalg.norm(double)
+        assert np.concatenate(seen, axis=1).max() <= clip_norm * (1 + 1e-6)
+
+
+def test_no_row_of_a_network_adds_more_than_the_clip_norm(network: tuple[Any, Rows, np.ndarray]) -> None:
+    model, rows, theta = network
+    lengths = np.array(
+        [np.linalg.norm(model.sum_gradient(theta, rows.batch(np.array([i])), clip_norm=0.3), axis=1) for i in range(0, 700, 7)]
+    )
+    assert lengths.max() <= 0.3
+    assert lengths.max() / (1 - 2.0**-18) > 0.3 * (1 - 1e-6), "the control: without the shortening some are longer"
+
+
+def test_a_network_that_diverged_is_seen(network: tuple[Any, Rows, np.ndarray]) -> None:
+    model, rows, theta = network
+    theta[3] = np.nan
+    found = model.sum_gradient(theta, rows, clip_norm=1.0)
+    assert np.isnan(found[3]).all()
+    assert np.isfinite(np.delete(found, 3, axis=0)).all()
+
+
+def test_rows_of_networks_that_do_not_fit_are_refused() -> None:
+    single = np.float32
+    s, a, c = np.zeros((4, 16), single), np.zeros((2, 9), single), np.zeros(2, single)
+    y = np.zeros(4, single)
+    with pytest.raises(ValueError, match="2 networks of 9 units in 16 lanes"):
+        network_rows(s, a, c, y, y, 1.0, a.copy(), c.copy())
+    with pytest.raises(ValueError, match="in the place of"):
+        network_rows(s, a[:, :8].copy(), c, y[:3], y, 1.0, a[:, :8].copy(), c.copy())
+
+
+def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("dpviz.models.compiled.find_spec", lambda name: None if name == "numba" else importlib.util.find_spec(name))
+        assert loops() is None
+        assert loss_of(Logistic()) is None
+        assert not Rows(table(), np.ones(B)).compiled
+    loops.cache_clear()
+    assert loops() is not None
+    assert loss_of(Logistic()) == (compiled.loops().LOGISTIC, 0.0)  # type: ignore[union-attr]
