@@ -53,6 +53,11 @@ def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) 
     return out
 
 
+def below(bits: NDArray[np.uint16], most: int) -> Index:
+    """Positions of the numbers up to `most`, ascending; a compiled loop takes this function's place where there is one."""
+    return np.flatnonzero(bits <= most)
+
+
 def poisson_batches(n: int, rate: float) -> Batches:
     """Batches in which every row is with chance `rate`, independently.
 
@@ -68,7 +73,7 @@ def poisson_batches(n: int, rate: float) -> Batches:
 
         def dense(t: int) -> Index:
             bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            near = np.flatnonzero(bits <= coarse)
+            near = below(bits, coarse)
             # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
             ties = np.flatnonzero(bits[near] == coarse)
             missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]

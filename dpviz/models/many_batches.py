@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.models.compiled.rows import CompiledRows, batch_sums, loss_of
 from dpviz.models.losses import Loss
 from dpviz.models.rows import BLOCK_ROWS, Rows
+from dpviz.models.sparse import SINGLE_ROWS
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -43,6 +45,10 @@ class ManyBatches:
     loss: Loss
     shorter: float
 
+    def compiled(self, rows: Rows) -> bool:
+        """Whether compiled loops sum single rows without gathering them, so that seeds need no company."""
+        return rows.compiled and loss_of(self.loss) is not None
+
     @staticmethod
     def pays(rows: Rows, share: float, seeds: int, budgets: int) -> bool:
         """Whether one pass over all rows costs less than gathering a batch for each seed.
@@ -56,7 +62,7 @@ class ManyBatches:
         """
         n, d = len(rows), rows.X.shape[1]
         replicas = seeds * budgets
-        if replicas < FEW or rows.compiled:  # compiled loops need no gathering
+        if replicas < FEW:
             return False
         passed = n * d * replicas * (1 if replicas >= _NARROW else 2) + _REPLICA * replicas + _BLOCK * -(-n // BLOCK_ROWS)
         return passed < seeds * ((_GATHERED + budgets) * share * n * d + _STEP)
@@ -71,12 +77,17 @@ class ManyBatches:
             batches: S ascending arrays of row positions.
             lengths: S empty lists, to which arrays (E, rows) of clipped lengths are added in the order of the batch.
         """
+        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
+        if lengths is None and self.compiled(rows):
+            whole = rows.products(np.float32, slice(0, len(rows)))
+            assert isinstance(whole, CompiledRows)
+            longest = clip_norm if clips else np.inf
+            return batch_sums(whole, theta, batches, rows.norms, self.loss, longest, SINGLE_ROWS) * self.shorter
         seeds, budgets, d = theta.shape
         r = seeds * budgets
         at = rows.columns(theta.reshape(r, d).astype(np.float32))
         width, total = at.shape[1], np.zeros(at.shape)
         buffer = np.empty((min(BLOCK_ROWS, len(rows)), width), np.float32)
-        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         edges = np.arange(0, len(rows) + BLOCK_ROWS, BLOCK_ROWS)
         # where the margins of the replicas' own rows stand, replica by replica
         flat = [index * width + k for s, index in enumerate(batches) for k in range(s * budgets, (s + 1) * budgets)]

@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
-from dpviz.models.compiled import loops
+from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.rows import CompiledRows, Descent, add_noise, in_lanes, line_products, loss_of, network_rows, parts_of
 from dpviz.models.losses import HuberHinge, Logistic, Loss
@@ -252,6 +252,14 @@ def test_rows_of_networks_that_do_not_fit_are_refused() -> None:
         network_rows(s, a, c, y, y, 1.0, a.copy(), c.copy())
     with pytest.raises(ValueError, match="in the place of"):
         network_rows(s, a[:, :8].copy(), c, y[:3], y, 1.0, a[:, :8].copy(), c.copy())
+
+
+@pytest.mark.parametrize("most", [0, 6553, 65535])
+def test_positions_are_those_of_numpy(most: int) -> None:
+    bits = np.random.default_rng(9).integers(65536, size=10_007).astype(np.uint16)
+    bits[:2] = most
+    np.testing.assert_array_equal(positions.below(bits, most), np.flatnonzero(bits <= most))
+    assert len(positions.below(bits[:0], most)) == 0
 
 
 def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,14 @@ from dpviz.privacy.budget import Budget
 def small_tables_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros are left out of small tables too."""
     monkeypatch.setattr(sparse_products, "_LEAST_ENTRIES", 0)
+
+
+@pytest.fixture
+def without_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("DPVIZ_COMPILED", "0")
+    loops.cache_clear()
+    yield
+    loops.cache_clear()
 
 
 def table(*, sparse: bool, n: int = 3000, d: int = 12) -> Rows:
@@ -70,7 +80,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     ],
 )
 def test_training_in_step_gives_the_models_of_training_one_by_one(
-    mechanism: str, params: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    mechanism: str, params: dict[str, object], monkeypatch: pytest.MonkeyPatch, without_compiled_loops: None
 ) -> None:
     problem = Problem(table(sparse=True), get_model("logistic"), 0.01)
     built = get_mechanism(mechanism).from_params(params)
@@ -101,6 +111,41 @@ def test_training_in_step_gives_the_models_of_training_one_by_one(
         assert together.record.path == pytest.approx(alone.record.path, abs=2e-5 * scale)
 
 
+@pytest.mark.parametrize("budgets", [1, 3, 16, 50, 70])
+@pytest.mark.parametrize(("model", "clip_norm"), [("logistic", np.inf), ("logistic", 0.2), ("svm", 0.3)])
+def test_sums_of_compiled_loops_are_those_of_dense_batches(budgets: int, model: str, clip_norm: float) -> None:
+    rows, seeds, trained = table(sparse=True), 4, get_model(model)
+    many = trained.many_batches
+    assert many is not None
+    assert many.compiled(rows)
+    dense = Rows(rows.X, rows.y)
+    dense.__dict__["sparse"] = False
+    theta = np.random.default_rng(2).standard_normal((seeds, budgets, rows.X.shape[1]))
+    batches = [poisson_batches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
+    got = many.sums(theta, rows, batches, clip_norm)
+    for s, index in enumerate(batches):
+        expected = trained.sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
+        np.testing.assert_allclose(got[s], expected, rtol=0, atol=2e-4)
+    single = np.random.default_rng(3).integers(len(rows), size=seeds)
+    alone = many.sums(5 * theta, rows, [np.array([i]) for i in single], 0.1)
+    assert np.linalg.norm(alone, axis=2).max() <= 0.1
+    for wrong in ([*batches[:-1], np.array([len(rows)])], [*batches[:-1], np.array([-1])], batches[:-1]):
+        with pytest.raises(IndexError):
+            many.sums(theta, rows, wrong, clip_norm)
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_a_model_of_compiled_loops_does_not_depend_on_other_seeds(record: bool) -> None:
+    problem, streams = Problem(table(sparse=True), get_model("logistic"), 0.01), spawn(0, 9)
+    built = get_mechanism("dp-sgd").from_params({"clip_norm": 0.5})
+    calibrations = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
+    together = built.fit(Training(problem, calibrations, streams, record=record)).theta
+    alone = [built.fit(Training(problem, calibrations, [one], record=record)).theta for one in streams]
+    np.testing.assert_array_equal(np.concatenate(alone, axis=1), together)
+    other = built.fit(Training(problem, calibrations, streams, record=not record)).theta
+    np.testing.assert_allclose(other, together, rtol=0, atol=1e-5)
+
+
 def test_it_pays_where_many_seeds_have_large_batches() -> None:
     rows = table(sparse=False)
     assert ManyBatches.pays(rows, 0.1, seeds=50, budgets=1)
@@ -112,8 +157,6 @@ def test_it_pays_where_many_seeds_have_large_batches() -> None:
     assert ManyBatches.pays(wide, 0.1, seeds=50, budgets=1)
     assert not ManyBatches.pays(wide, 0.01, seeds=50, budgets=1), "too sparse"
     assert not ManyBatches.pays(wide, 0.1, seeds=6, budgets=10), "a gathered batch has work for ten models"
-    assert loops() is not None
-    assert not ManyBatches.pays(table(sparse=True), 0.1, seeds=50, budgets=1), "compiled loops need no gathering"
 
 
 def test_groups_depend_on_nothing_but_the_numbers() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Batches, generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.common.threads import groups as parts_of_seeds
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.mechanisms.gradient.shared import ClipCount
@@ -109,11 +110,7 @@ def train(
     clips = [ClipCount(problem.setting, plan.clip_norm, e) for _ in streams] if training.record else []
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
     problem.model.prepare(problem.rows, precision)
-    groups = _groups(len(streams), e) if precision is np.float32 else []
-    together = problem.model.many_batches
-    if together is None or not groups or not together.pays(problem.rows, plan.divisor.mean() / n, groups[0].stop, e):
-        together, groups = None, [slice(s, s + 1) for s in range(len(streams))]
-
+    together, groups = _ways(problem, plan, len(streams), e, precision, seen=bool(clips) and clips[0].possible)
     sums = _Sums(problem, plan.clip_norm, precision, together, clips)
 
     def work(g: int, tick: Monitor) -> Floats:
@@ -150,6 +147,25 @@ def train(
         return theta, None, None
     shares = [count.share(np.broadcast_to(visits[:, s], (e, n))) for s, count in enumerate(clips)]
     return theta, visits, np.stack(shares, axis=1)
+
+
+def _ways(
+    problem: Problem, plan: Plan, seeds: int, budgets: int, precision: type[np.floating], *, seen: bool
+) -> tuple[ManyBatches | None, list[slice]]:
+    """What trains seeds in step, None where each gathers its batches, and the groups of seeds that are trained together.
+
+    Args:
+        seen: whether the lengths of single gradients are recorded.
+    """
+    together, one_by_one = problem.model.many_batches, [slice(s, s + 1) for s in range(seeds)]
+    if together is None or precision is not np.float32:
+        return None, one_by_one
+    if together.compiled(problem.rows):
+        # the bits of a seed do not depend on its company
+        return (None, one_by_one) if seen else (together, parts_of_seeds(seeds))
+    groups = _groups(seeds, budgets)
+    pays = together.pays(problem.rows, plan.divisor.mean() / problem.n, groups[0].stop, budgets)
+    return (together, groups) if pays else (None, one_by_one)
 
 
 def _groups(seeds: int, budgets: int) -> list[slice]:

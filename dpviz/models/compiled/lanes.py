@@ -21,12 +21,13 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, models, register_model
 
+from dpviz.models.compiled.options import OPTIONS
+
 MOST_LANES = 64
 LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 
 _FUSED = ("contract",)  # product and sum may be one instruction
 _INT = ir.IntType(32)
-_OPTIONS = {"nogil": True, "error_model": "numpy", "cache": True}
 
 
 class Lanes(types.Type):
@@ -169,6 +170,22 @@ def times(typing: Any, values: Any, others: Any) -> Any:
 
 
 @intrinsic
+def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
+    """slopes x min(1, most/(|slopes| length)): gradients of a row of this length, none longer than `most`."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths, (slope, row, end) = _Maths(builder, slopes), given
+        size = builder.fmul(
+            maths.within(builder.fmul(slope, maths.constant(-1.0)), 0.0, math.inf), _all(builder, row, slopes.vector)
+        )
+        bound = _all(builder, end, slopes.vector)
+        longer = builder.select(builder.fcmp_unordered(">", size, bound), size, bound)
+        return builder.fmul(slope, builder.fdiv(bound, longer))
+
+    return slopes(slopes, slopes.scalar, slopes.scalar), generate
+
+
+@intrinsic
 def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
     """1 + min(values, most)."""
 
@@ -288,7 +305,7 @@ def margins_of(lanes: int, loss: int) -> Callable[..., None]:
         loss: LOGISTIC, HUBER, or NO_LOSS for margins.
     """
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def margins(ends, columns, values, index, theta, width, at, h, out):  # type: ignore[no-untyped-def]
         """<theta_r, row> for the rows of `index`, or the loss's slopes there.
 
@@ -312,7 +329,7 @@ def margins_of(lanes: int, loss: int) -> Callable[..., None]:
 def sums_by_column(lanes: int) -> Callable[..., None]:
     """The loop that sums rows times slopes, column by column, for `lanes` replicas at once."""
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def sums(ends, rows, values, slopes, width, at, most, total):  # type: ignore[no-untyped-def]
         """Adds the sums over all rows; at most `most` terms are summed before the sum goes on in double precision.
 
@@ -339,7 +356,7 @@ def sums_by_column(lanes: int) -> Callable[..., None]:
 def sums_by_row(lanes: int) -> Callable[..., None]:
     """The loop that sums some rows times slopes, row by row, for `lanes` replicas at once."""
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def sums(ends, columns, values, index, slopes, width, at, most, short, total):  # type: ignore[no-untyped-def]
         """Adds the sums over the rows of `index`, as `sums_by_column` does for all rows.
 
@@ -361,10 +378,49 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
 
 
 @cache
+def batches_of(lanes: int, loss: int) -> Callable[..., None]:
+    """The loop that sums clipped gradients over batches, each for `lanes` replicas of its own."""
+
+    @njit(**OPTIONS)
+    def batches(ends, columns, values, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
+        """Adds to total[s] the sum over the rows of batch s, index[cuts[s]] to index[cuts[s + 1] - 1], at theta[s].
+
+        Args:
+            norms: (n,) lengths of the rows.
+            theta: (S, d, lanes) flat, in single precision.
+            clip_norm: longest gradient; infinite for none.
+            most: rows summed before the sum goes on in double precision.
+            short: (d, lanes) flat zeros, in single precision.
+            total: (S, d, lanes) flat, in double precision.
+        """
+        size = len(short)
+        for s in range(len(cuts) - 1):
+            first, last = item(cuts, s), item(cuts, s + 1)
+            for i in range(first, last):
+                row = item(index, i)
+                start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
+                slope = zero(theta, lanes)
+                for k in range(start, end):
+                    slope = fused(item(values, k), load(theta, s * size + np.intp(item(columns, k)) * lanes, lanes), slope)
+                slope = slope_at(slope, loss, h)
+                if clip_norm < np.inf:
+                    slope = shortened(slope, item(norms, row), clip_norm)
+                for k in range(start, end):
+                    place = np.intp(item(columns, k)) * lanes
+                    store(short, place, fused(item(values, k), slope, load(short, place, lanes)))
+                if (i + 1 - first) % most == 0 or i + 1 == last:
+                    for j in range(0, size, lanes):
+                        add_double(total, s * size + j, load(short, j, lanes))
+                        store(short, j, zero(short, lanes))
+
+    return batches
+
+
+@cache
 def noisy_slopes_of(lanes: int, loss: int) -> Callable[..., None]:
     """The loop that adds the noise of rows to their margins, and sums noise times slopes, for `lanes` replicas at once."""
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def noisy_slopes(noise, d, moved, width, at, h, most, margins, short, total):  # type: ignore[no-untyped-def]
         """Slopes at margins + <moved_r, noise>, and their sums times the noise.
 
@@ -419,7 +475,7 @@ def noisy_slopes_of(lanes: int, loss: int) -> Callable[..., None]:
 def descent_of(lanes: int, loss: int) -> Callable[..., None]:
     """The loop of mini-batch gradient descent without noise, in double precision, for `lanes` trainings at once."""
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def descend(ends, columns, values, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
         """Updates `first` to `last`: w <- w - eta (mean data gradient of the batch + lam w).
 
@@ -463,7 +519,7 @@ def descent_of(lanes: int, loss: int) -> Callable[..., None]:
 def line_products_of(lanes: int) -> Callable[..., None]:
     """The loop that multiplies e^(logistic loss) of rows at points of lines, for `lanes` replicas at once."""
 
-    @njit(**_OPTIONS)
+    @njit(**OPTIONS)
     def products(start, step, width, at, together, count, top, out):  # type: ignore[no-untyped-def]
         """Products over groups of rows of 1 + min(e^-m, top), where m goes in equal steps: start - k step, k < count.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dpviz.models.compiled.options import OPTIONS
 
-@njit(nogil=True, error_model="numpy", cache=True, fastmath={"reassoc", "contract", "nsz"})
+
+@njit(**OPTIONS, fastmath={"reassoc", "contract", "nsz"})
 def clipped_rows(s, width, a, c, y, norms, clip_norm, weights, sums, offsets):  # type: ignore[no-untyped-def]
     """What `HiddenLayer` and clipping compute of b rows and R networks of k units, row by row, for the logistic loss.
 

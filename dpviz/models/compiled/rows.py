@@ -175,6 +175,50 @@ class Descent:
         )
 
 
+def batch_sums(
+    rows: CompiledRows, theta: Array, batches: Sequence[Index], norms: Array, loss: Loss, clip_norm: float, most: int
+) -> NDArray[np.float64]:
+    """(S, E, d) sums of clipped gradients: replicas theta[s] (S, E, d) over the rows batches[s]; in single precision.
+
+    Args:
+        loss: one that `loss_of` knows.
+        norms: (n,) lengths of the rows.
+        most: rows summed in single precision.
+    """
+    known, (seeds, budgets, d), single = loss_of(loss), theta.shape, np.float32
+    assert known is not None
+    lanes = in_lanes(budgets)
+    columns = np.zeros((seeds, d, lanes), single)
+    columns[:, :, :budgets] = theta.transpose(0, 2, 1)
+    index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
+    if len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
+        raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
+    table, total, lengths = rows._rows, np.zeros(columns.shape), _flat(norms.astype(single)[:, None], len(rows), 1, single)
+    for at, many in parts_of(lanes):
+        part, sums = (
+            (columns, total)
+            if many == lanes
+            else (np.ascontiguousarray(columns[:, :, at : at + many]), np.zeros((seeds, d, many)))
+        )
+        rows._loops.batches_of(many, known[0])(
+            table.indptr,
+            table.indices,
+            table.data,
+            index,
+            cuts,
+            lengths,
+            part.reshape(-1),
+            known[1],
+            single(clip_norm),
+            most,
+            np.zeros(d * many, single),
+            sums.reshape(-1),
+        )
+        if many != lanes:
+            total[:, :, at : at + many] = sums
+    return np.ascontiguousarray(total[:, :, :budgets].transpose(0, 2, 1))
+
+
 def loss_of(loss: Loss) -> tuple[int, float] | None:
     """A loss as compiled loops know it: which, and h of `HuberHinge`; None for others, and without compiled loops."""
     there = loops()
