@@ -134,6 +134,9 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
 
 def _warm(x: np.ndarray, y: np.ndarray, mechanisms: list[str]) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
+    from dpviz.models.compiled import loops
+
+    loops()  # loaded for large tables only, and no part of what grows with them
     from dpviz.common.random import spawn
     from dpviz.mechanisms import Training, get_mechanism
     from dpviz.models import Rows, get_model

@@ -11,12 +11,13 @@ from scipy.sparse import csr_array
 
 from dpviz.common.threads import groups
 from dpviz.models.compiled import loops
-from dpviz.models.compiled.rows import CompiledRows, in_lanes
+from dpviz.models.compiled.rows import CompiledRows, in_whole_lanes
 from dpviz.models.sparse import Array, DenseRows, Products, SparseRows, worth_it
 
 Floats = NDArray[np.float64]
 
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
+_MANY_ENTRIES = 1 << 20  # of a dense table, for which loading compiled loops pays
 BLOCK_ROWS = 2048  # at once, for the same reason
 
 
@@ -77,6 +78,11 @@ class Rows:
         """Whether compiled loops multiply the rows without their zeros."""
         return self.sparse and loops() is not None
 
+    @property
+    def descended(self) -> bool:
+        """Whether compiled loops train on the rows in mini-batches: without their zeros, or with them where these are many."""
+        return self.compiled or (self.X.size >= _MANY_ENTRIES and loops() is not None)
+
     @cached_property
     def _kept(self) -> dict[tuple[str, int, int], SparseRows | CompiledRows]:
         return {}
@@ -85,9 +91,7 @@ class Rows:
         """(d, W) parameters theta (R, d) as `Products` take them; W - R columns of zeros fill the lanes of compiled loops."""
         if not self.compiled:
             return np.ascontiguousarray(theta.T)
-        out = np.zeros((theta.shape[1], in_lanes(len(theta))), theta.dtype)
-        out[:, : len(theta)] = theta.T
-        return out
+        return in_whole_lanes(theta)
 
     def products(self, precision: type[np.floating], block: slice) -> Products:
         """The products with a block of the rows y_i x_i, without their zeros where that is faster."""

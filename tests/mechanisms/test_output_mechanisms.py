@@ -487,15 +487,12 @@ def test_replicas_are_gathered_as_far_as_memory_goes(
     problem = make_problem(n=40, d=3)
     table = problem.rows.X.nbytes
     monkeypatch.setattr(type(problem.rows), "sparse", sparse)
-    monkeypatch.setattr(type(problem.rows), "compiled", False)
     monkeypatch.setattr(minibatch, "_CHUNK_BYTES", copies * table + 1)
     monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 5 * 10 * table // 40 + 1)  # room for 50 rows
     monkeypatch.setattr(minibatch, "_FEW", 20)
     assert minibatch._at_once(problem, most, count, budgets) == expected
     monkeypatch.setattr(minibatch, "_GATHERED_BYTES", 1)
     assert minibatch._at_once(problem, 20, count, 1) == (count if count <= copies and not sparse else 1), "one is always there"
-    monkeypatch.setattr(type(problem.rows), "compiled", True)
-    assert minibatch._at_once(problem, 20, count, 1) == 0, "compiled loops train one after the other"
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "cms-output"])

@@ -10,6 +10,7 @@ import pytest
 
 from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
+from dpviz.models import rows as models_rows
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.rows import CompiledRows, Descent, add_noise, in_lanes, line_products, loss_of, network_rows, parts_of
@@ -129,7 +130,10 @@ def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
     with pytest.raises(ValueError, match="lanes"):
         add_noise(np.zeros((B, D), np.float32), good, 8, 16, Logistic(), out, np.zeros((D, 16)), 64)
     with pytest.raises(ValueError, match="one after the other"):
-        Descent(CompiledRows.of(table()), Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
+        Descent(CompiledRows.of(table()), None, Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
+    for order in (np.arange(B - 1), np.full(B, B), np.arange(-1, B - 1)):
+        with pytest.raises(IndexError):
+            Descent(table(), order, Logistic(), [0, B], np.ones((3, 1)), 0.1, 0)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
@@ -173,13 +177,18 @@ def test_line_losses_are_those_of_dense_rows(length: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("way", ["without zeros", "dense"])
 @pytest.mark.parametrize("budgets", [1, 3, 20])
-def test_descent_is_that_of_dense_rows(budgets: int) -> None:
+def test_descent_is_that_of_products(budgets: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "dense":
+        monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 1 << 40)
+        monkeypatch.setattr(models_rows, "_MANY_ENTRIES", B * D)
     problem, rng = make_problem(n=B, d=4), np.random.default_rng(6)
     thin = type(problem)(Rows(table(), rng.choice([-1.0, 1.0], B)), problem.model, problem.lam)
     dense = type(problem)(Rows(thin.rows.X, thin.rows.y), problem.model, problem.lam)
     dense.rows.__dict__["sparse"] = False
-    assert thin.rows.compiled
+    monkeypatch.setattr(type(dense.rows), "descended", property(lambda rows: rows is thin.rows))
+    assert thin.rows.compiled is (way == "without zeros")
     steps, orders = rng.random((budgets, 35)), minibatch.permutations(spawn(4, 3), B)
     for average in (0, 2):
         found, expected = (minibatch.minibatch_descent(p, steps, 7, orders, average_every=average) for p in (thin, dense))

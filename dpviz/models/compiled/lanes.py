@@ -472,15 +472,21 @@ def noisy_slopes_of(lanes: int, loss: int) -> Callable[..., None]:
 
 
 @cache
-def descent_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop of mini-batch gradient descent without noise, in double precision, for `lanes` trainings at once."""
+def descent_of(lanes: int, loss: int, dense: bool) -> Callable[..., None]:
+    """The loop of mini-batch gradient descent without noise, in double precision, for `lanes` trainings at once.
+
+    Args:
+        dense: whether rows have their zeros, so that their columns are not listed.
+    """
 
     @njit(**OPTIONS)
-    def descend(ends, columns, values, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
+    def descend(ends, columns, values, order, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
         """Updates `first` to `last`: w <- w - eta (mean data gradient of the batch + lam w).
 
         Args:
-            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
+            ends, columns: as of a CSR matrix; of dense rows no columns.
+            order: the rows in their order.
+            bounds: (m + 1,) ends of the batches in that order, of which update t takes number t mod m.
             lengths: (T, width) flat, eta.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
             w: (d, width) flat.
@@ -489,28 +495,30 @@ def descent_of(lanes: int, loss: int) -> Callable[..., None]:
         batches, gradient = len(bounds) - 1, np.zeros(len(w))
         for t in range(first, last):
             a, b = item(bounds, t % batches), item(bounds, t % batches + 1)
-            for row in range(a, b):
+            for i in range(a, b):
+                row = item(order, i)
                 start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
                 for at in range(0, width, lanes):
                     slope = zero(w, lanes)
                     for k in range(start, end):
-                        slope = fused(item(values, k), load(w, np.intp(item(columns, k)) * width + at, lanes), slope)
+                        place = (k - start if dense else np.intp(item(columns, k))) * width + at
+                        slope = fused(item(values, k), load(w, place, lanes), slope)
                     slope = slope_at(slope, loss, h)
                     for k in range(start, end):
-                        j = np.intp(item(columns, k)) * width + at
-                        store(gradient, j, fused(item(values, k), slope, load(gradient, j, lanes)))
+                        place = (k - start if dense else np.intp(item(columns, k))) * width + at
+                        store(gradient, place, fused(item(values, k), slope, load(gradient, place, lanes)))
             for r in range(width):
                 eta = item(lengths, t * width + r)
                 shorter, share = 1 - eta * lam, eta / (b - a)
-                for j in range(r, len(w), width):
-                    w[j] = w[j] * shorter - share * gradient[j]
-                    gradient[j] = 0.0
+                for at in range(r, len(w), width):
+                    w[at] = w[at] * shorter - share * gradient[at]
+                    gradient[at] = 0.0
             if window > 0:
-                for j in range(len(w)):
-                    total[j] += w[j]
+                for at in range(len(w)):
+                    total[at] += w[at]
                 if (t + 1) % window == 0:
-                    for j in range(len(w)):
-                        w[j], total[j] = total[j] / window, 0.0
+                    for at in range(len(w)):
+                        w[at], total[at] = total[at] / window, 0.0
 
     return descend
 

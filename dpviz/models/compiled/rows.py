@@ -129,50 +129,63 @@ def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm
 
 
 class Descent:
-    """Mini-batch gradient descent without noise on rows as they stand, in double precision.
+    """Mini-batch gradient descent without noise, in double precision; no rows are copied.
 
     Attributes:
         w: (d, W) parameters.
     """
 
     def __init__(
-        self, rows: CompiledRows, loss: Loss, bounds: Sequence[int], lengths: NDArray[np.float64], lam: float, window: int
+        self,
+        rows: CompiledRows | Array,
+        order: Index | None,
+        loss: Loss,
+        bounds: Sequence[int],
+        lengths: NDArray[np.float64],
+        lam: float,
+        window: int,
     ) -> None:
         """
         Args:
+            rows: all n rows y_i x_i, without their zeros or (n, d), in double precision.
+            order: (n,) in which they are taken; None as they stand.
             loss: one that `loss_of` knows.
-            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
+            bounds: (m + 1,) ends of the batches in that order, of which update t takes number t mod m.
             lengths: (T, W) step lengths.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
         """
-        known = loss_of(loss)
+        known, there, n = loss_of(loss), loops(), len(rows)
         assert known is not None
-        lanes = 16 if lengths.shape[1] > 1 else 1
-        self._table, self._loop, self._h = rows._rows, rows._loops.descent_of(lanes, known[0]), known[1]
-        if bounds[0] != 0 or bounds[-1] != len(rows) or np.min(np.diff(bounds)) < 1:
+        assert there is not None
+        dense = not isinstance(rows, CompiledRows)
+        if isinstance(rows, CompiledRows):
+            d, table = rows._rows.shape[1], (rows._rows.indptr, rows._rows.indices, rows._rows.data)
+        else:
+            d = rows.shape[1]
+            table = (np.arange(0, (n + 1) * d, d), np.empty(0, np.intp), _flat(rows, n, d, np.float64))
+        order = np.arange(n) if order is None else np.ascontiguousarray(order, np.intp)
+        if len(order) != n or not 0 <= order.min() <= order.max() < n:
+            raise IndexError(f"{len(order)} positions of {n} rows")
+        if bounds[0] != 0 or bounds[-1] != n or np.min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
-        self._bounds, self._lengths, self._lam, self._window = np.array(bounds), lengths, lam, window
-        self.w, self._total = np.zeros((2, self._table.shape[1], lengths.shape[1]))
+        self._updates, width = lengths.shape
+        self._loop = there.descent_of(16 if width > 1 else 1, known[0], dense)
+        self._before = (*table, order, np.array(bounds))
+        self.w, total = np.zeros((2, d, width))
+        steps = _flat(lengths, self._updates, width, np.float64)
+        self._after = (
+            steps,
+            lam,
+            width,
+            known[1],
+            window,
+            _flat(self.w, d, width, np.float64),
+            _flat(total, d, width, np.float64),
+        )
 
     def go(self, first: int, last: int) -> None:
         """Updates `first` to `last`, which come after those that were made before."""
-        table, (updates, width) = self._table, self._lengths.shape
-        lengths = _flat(self._lengths, updates, width, np.float64)[: last * width]
-        self._loop(
-            table.indptr,
-            table.indices,
-            table.data,
-            self._bounds,
-            first,
-            min(last, updates),
-            lengths,
-            self._lam,
-            width,
-            self._h,
-            self._window,
-            self.w.reshape(-1),
-            self._total.reshape(-1),
-        )
+        self._loop(*self._before, first, min(last, self._updates), *self._after)
 
 
 def batch_sums(
@@ -278,6 +291,13 @@ def parts_of(width: int) -> list[tuple[int, int]]:
             parts.append((at, lanes))
             at += lanes
     return parts
+
+
+def in_whole_lanes(theta: Array) -> NDArray[Any]:
+    """(d, W) parameters theta (R, d), with W - R columns of zeros that fill the lanes."""
+    out = np.zeros((theta.shape[1], in_lanes(len(theta))), theta.dtype)
+    out[:, : len(theta)] = theta.T
+    return out
 
 
 def in_lanes(replicas: int) -> int:

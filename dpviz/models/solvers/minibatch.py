@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, processors
-from dpviz.models.compiled.rows import CompiledRows, Descent, loss_of
+from dpviz.models.compiled.rows import CompiledRows, Descent, in_whole_lanes, loss_of
 from dpviz.models.problem import Problem
 from dpviz.models.sparse import Products
 
@@ -60,6 +60,9 @@ def minibatch_descent(
         (S, m) parameters, or (E, S, m).
     """
     lengths, rows = np.atleast_2d(steps), problem.rows
+    if rows.descended and loss_of(problem.model.loss) is not None:
+        out = _train_compiled(problem, lengths, batches, orders, average_every, stops, monitor)
+        return out if steps.ndim == 2 or stops else out[0]
     count, most = 1 if orders is None else len(orders), -(-problem.n // batches)  # rows in a batch
     heavy = most * problem.m * len(lengths) >= THREADS_FROM
     at_once = 0 if orders is None or stops else _at_once(problem, most, count, len(lengths))
@@ -86,8 +89,6 @@ def _at_once(problem: Problem, most: int, count: int, budgets: int) -> int:
 
     The number of processors has no say: the last bits of the two ways differ.
     """
-    if problem.rows.compiled:  # compiled loops gain little by company
-        return 0
     few, row = most * budgets <= _FEW, problem.rows.X[0].nbytes
     copies = 0 if problem.rows.sparse else _CHUNK_BYTES // (problem.n * row)
     if few and copies < count:
@@ -98,6 +99,35 @@ def _at_once(problem: Problem, most: int, count: int, budgets: int) -> int:
 def _bounds(n: int, batches: int) -> list[int]:
     small, larger = divmod(n, batches)
     return [k * small + min(k, larger) for k in range(batches + 1)]
+
+
+def _train_compiled(
+    problem: Problem,
+    steps: Floats,
+    batches: int,
+    orders: NDArray[np.intp] | None,
+    average_every: int,
+    stops: Sequence[int],
+    monitor: Monitor,
+) -> Floats:
+    """(E, S, m) one replica after the other, by compiled loops, as many at once as there are processors."""
+    sparse = problem.rows.products(np.float64, slice(0, problem.n)) if problem.rows.compiled else None
+    rows = sparse if isinstance(sparse, CompiledRows) else problem.rows.signed
+    bounds, lengths = _bounds(problem.n, batches), in_whole_lanes(steps)
+    updates, some = len(lengths), max(1, _REPORT_ROWS * batches // problem.n)
+
+    def work(s: int, tick: Monitor) -> Floats:
+        order, ends = None if orders is None else orders[s], dict[int, Floats]()
+        descent = Descent(rows, order, problem.model.loss, bounds, lengths, problem.lam, average_every * batches)
+        for first, last in itertools.pairwise(sorted({*range(0, updates, some), *stops, updates})):
+            descent.go(first, last)
+            ends[last] = descent.w[:, 0].copy()
+            tick(last / updates)
+        return np.array([ends[stop] for stop in stops]) if stops else descent.w[:, : len(steps)].T
+
+    trained = map_streams(work, 1 if orders is None else len(orders), monitor)
+    monitor(1.0)
+    return np.stack(trained, axis=1)
 
 
 def _train(
@@ -113,14 +143,6 @@ def _train(
     loss, bounds, window = problem.model.loss, _bounds(problem.n, batches), average_every * batches
     eta_of = problem.rows.columns(steps)  # (T m, W), one step length for each lane
     ends: dict[int, Floats] = {}
-    if isinstance(rows, CompiledRows) and loss_of(loss) is not None:
-        descent, updates = Descent(rows, loss, bounds, eta_of, problem.lam, window), len(eta_of)
-        some = max(1, _REPORT_ROWS * batches // problem.n)
-        for first, last in itertools.pairwise(sorted({*range(0, updates, some), *stops, updates})):
-            descent.go(first, last)
-            ends[last] = descent.w[:, 0].copy()
-            monitor(last / updates)
-        return np.array([ends[stop] for stop in stops]) if stops else descent.w[:, : len(steps)].T
     most = _SPARSE_BLOCK_ROWS if problem.rows.sparse else _BLOCK_ROWS
     parts = [
         ([rows.cut(slice(k, min(k + most, b))) for k in range(a, b, most)], float(b - a)) for a, b in itertools.pairwise(bounds)
