@@ -118,6 +118,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/feature_derivative.py": ("tests/models", f"{M}input.py"),
     "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py", f"{M}all_rows.py"),
+    "dpviz/models/compiled/rows.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
+    "dpviz/models/compiled/*.py": (),  # a mutant is switched on when it is called, and compiled code is made before
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
 }
 #: lines on which a mutant changes words only, or what numpy warns of

@@ -17,7 +17,7 @@ from dpviz.models.sparse import Array, DenseRows, Products, SparseRows, worth_it
 Floats = NDArray[np.float64]
 
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
-_MANY_ENTRIES = 1 << 20  # of a dense table, for which loading compiled loops pays
+_MANY_ENTRIES = 1 << 20  # of a table that is worth a second of loading
 BLOCK_ROWS = 2048  # at once, for the same reason
 
 
@@ -79,9 +79,9 @@ class Rows:
         return self.sparse and loops() is not None
 
     @property
-    def descended(self) -> bool:
-        """Whether compiled loops train on the rows in mini-batches: without their zeros, or with them where these are many."""
-        return self.compiled or (self.X.size >= _MANY_ENTRIES and loops() is not None)
+    def many(self) -> bool:
+        """Whether loading compiled loops pays for rows that are multiplied with their zeros."""
+        return self.X.size >= _MANY_ENTRIES
 
     @cached_property
     def _kept(self) -> dict[tuple[str, int, int], SparseRows | CompiledRows]:

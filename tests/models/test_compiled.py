@@ -10,7 +10,6 @@ import pytest
 
 from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
-from dpviz.models import rows as models_rows
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.rows import CompiledRows, Descent, add_noise, in_lanes, line_products, loss_of, network_rows, parts_of
@@ -130,10 +129,12 @@ def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
     with pytest.raises(ValueError, match="lanes"):
         add_noise(np.zeros((B, D), np.float32), good, 8, 16, Logistic(), out, np.zeros((D, 16)), 64)
     with pytest.raises(ValueError, match="one after the other"):
-        Descent(CompiledRows.of(table()), None, Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
-    for order in (np.arange(B - 1), np.full(B, B), np.arange(-1, B - 1)):
-        with pytest.raises(IndexError):
-            Descent(table(), order, Logistic(), [0, B], np.ones((3, 1)), 0.1, 0)
+        Descent(CompiledRows.of(table()), Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
+    for ends in ([0, B + 1], [1, B], [0, B - 1]):
+        with pytest.raises(ValueError, match="one after the other"):
+            Descent(table(), Logistic(), ends, np.ones((3, 1)), 0.1, 0)
+    with pytest.raises(ValueError, match="in the place of"):
+        Descent(table().astype(np.float32), Logistic(), [0, B], np.ones((3, 1)), 0.1, 0)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
@@ -182,12 +183,12 @@ def test_line_losses_are_those_of_dense_rows(length: float) -> None:
 def test_descent_is_that_of_products(budgets: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "dense":
         monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 1 << 40)
-        monkeypatch.setattr(models_rows, "_MANY_ENTRIES", B * D)
+        monkeypatch.setattr(minibatch, "_FEW", 20 * B)
     problem, rng = make_problem(n=B, d=4), np.random.default_rng(6)
     thin = type(problem)(Rows(table(), rng.choice([-1.0, 1.0], B)), problem.model, problem.lam)
     dense = type(problem)(Rows(thin.rows.X, thin.rows.y), problem.model, problem.lam)
     dense.rows.__dict__["sparse"] = False
-    monkeypatch.setattr(type(dense.rows), "descended", property(lambda rows: rows is thin.rows))
+    monkeypatch.setattr(type(dense.rows), "many", property(lambda rows: rows is thin.rows))
     assert thin.rows.compiled is (way == "without zeros")
     steps, orders = rng.random((budgets, 35)), minibatch.permutations(spawn(4, 3), B)
     for average in (0, 2):

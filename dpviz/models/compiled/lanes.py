@@ -480,13 +480,12 @@ def descent_of(lanes: int, loss: int, dense: bool) -> Callable[..., None]:
     """
 
     @njit(**OPTIONS)
-    def descend(ends, columns, values, order, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
+    def descend(ends, columns, values, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
         """Updates `first` to `last`: w <- w - eta (mean data gradient of the batch + lam w).
 
         Args:
             ends, columns: as of a CSR matrix; of dense rows no columns.
-            order: the rows in their order.
-            bounds: (m + 1,) ends of the batches in that order, of which update t takes number t mod m.
+            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
             lengths: (T, width) flat, eta.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
             w: (d, width) flat.
@@ -495,8 +494,7 @@ def descent_of(lanes: int, loss: int, dense: bool) -> Callable[..., None]:
         batches, gradient = len(bounds) - 1, np.zeros(len(w))
         for t in range(first, last):
             a, b = item(bounds, t % batches), item(bounds, t % batches + 1)
-            for i in range(a, b):
-                row = item(order, i)
+            for row in range(a, b):
                 start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
                 for at in range(0, width, lanes):
                     slope = zero(w, lanes)

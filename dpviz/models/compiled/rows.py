@@ -129,7 +129,7 @@ def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm
 
 
 class Descent:
-    """Mini-batch gradient descent without noise, in double precision; no rows are copied.
+    """Mini-batch gradient descent without noise on rows in the order in which they are taken, in double precision.
 
     Attributes:
         w: (d, W) parameters.
@@ -138,7 +138,6 @@ class Descent:
     def __init__(
         self,
         rows: CompiledRows | Array,
-        order: Index | None,
         loss: Loss,
         bounds: Sequence[int],
         lengths: NDArray[np.float64],
@@ -148,9 +147,8 @@ class Descent:
         """
         Args:
             rows: all n rows y_i x_i, without their zeros or (n, d), in double precision.
-            order: (n,) in which they are taken; None as they stand.
             loss: one that `loss_of` knows.
-            bounds: (m + 1,) ends of the batches in that order, of which update t takes number t mod m.
+            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
             lengths: (T, W) step lengths.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
         """
@@ -163,14 +161,11 @@ class Descent:
         else:
             d = rows.shape[1]
             table = (np.arange(0, (n + 1) * d, d), np.empty(0, np.intp), _flat(rows, n, d, np.float64))
-        order = np.arange(n) if order is None else np.ascontiguousarray(order, np.intp)
-        if len(order) != n or not 0 <= order.min() <= order.max() < n:
-            raise IndexError(f"{len(order)} positions of {n} rows")
         if bounds[0] != 0 or bounds[-1] != n or np.min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
         self._updates, width = lengths.shape
         self._loop = there.descent_of(16 if width > 1 else 1, known[0], dense)
-        self._before = (*table, order, np.array(bounds))
+        self._before = (*table, np.array(bounds))
         self.w, total = np.zeros((2, d, width))
         steps = _flat(lengths, self._updates, width, np.float64)
         self._after = (

@@ -60,10 +60,11 @@ def minibatch_descent(
         (S, m) parameters, or (E, S, m).
     """
     lengths, rows = np.atleast_2d(steps), problem.rows
-    if rows.descended and loss_of(problem.model.loss) is not None:
+    count, most = 1 if orders is None else len(orders), -(-problem.n // batches)  # rows in a batch
+    # large batches of a dense table are faster by common products
+    if (rows.compiled or (rows.many and most * len(lengths) <= _FEW)) and loss_of(problem.model.loss) is not None:
         out = _train_compiled(problem, lengths, batches, orders, average_every, stops, monitor)
         return out if steps.ndim == 2 or stops else out[0]
-    count, most = 1 if orders is None else len(orders), -(-problem.n // batches)  # rows in a batch
     heavy = most * problem.m * len(lengths) >= THREADS_FROM
     at_once = 0 if orders is None or stops else _at_once(problem, most, count, len(lengths))
     together, size = at_once > 0, max(1, min(at_once, -(-count // processors()) if heavy else count))
@@ -110,22 +111,33 @@ def _train_compiled(
     stops: Sequence[int],
     monitor: Monitor,
 ) -> Floats:
-    """(E, S, m) one replica after the other, by compiled loops, as many at once as there are processors."""
-    sparse = problem.rows.products(np.float64, slice(0, problem.n)) if problem.rows.compiled else None
-    rows = sparse if isinstance(sparse, CompiledRows) else problem.rows.signed
+    """(E, S, m) one replica after the other, by compiled loops; several at once as far as copies of the rows have room."""
+    rows = problem.rows
+    whole = rows.products(np.float64, slice(0, problem.n)) if rows.compiled else None
     bounds, lengths = _bounds(problem.n, batches), in_whole_lanes(steps)
     updates, some = len(lengths), max(1, _REPORT_ROWS * batches // problem.n)
 
+    def ordered(order: NDArray[np.intp] | None) -> CompiledRows | Floats:
+        """The rows in the order in which they are taken: one after the other in memory, as every pass reads them."""
+        if isinstance(whole, CompiledRows):
+            return whole if order is None else whole.ordered(order)
+        if order is None:
+            return rows.signed
+        copy = rows.X.take(order, axis=0)
+        copy *= rows.y.take(order)[:, None]
+        return copy
+
     def work(s: int, tick: Monitor) -> Floats:
-        order, ends = None if orders is None else orders[s], dict[int, Floats]()
-        descent = Descent(rows, order, problem.model.loss, bounds, lengths, problem.lam, average_every * batches)
+        own, ends = ordered(None if orders is None else orders[s]), dict[int, Floats]()
+        descent = Descent(own, problem.model.loss, bounds, lengths, problem.lam, average_every * batches)
         for first, last in itertools.pairwise(sorted({*range(0, updates, some), *stops, updates})):
             descent.go(first, last)
             ends[last] = descent.w[:, 0].copy()
             tick(last / updates)
         return np.array([ends[stop] for stop in stops]) if stops else descent.w[:, : len(steps)].T
 
-    trained = map_streams(work, 1 if orders is None else len(orders), monitor)
+    copied = rows.X.nbytes if whole is None else whole.nbytes
+    trained = map_streams(work, 1 if orders is None else len(orders), monitor, parallel=copied <= _CHUNK_BYTES)
     monitor(1.0)
     return np.stack(trained, axis=1)
 
