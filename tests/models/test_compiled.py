@@ -85,11 +85,19 @@ def test_margins_and_sums_are_those_of_dense_rows(replicas: int, kind: Any, erro
             np.testing.assert_allclose(total - 1, x[at].T.astype(float) @ weights, rtol=0, atol=300 * error)
 
 
-def test_rows_in_another_order_are_those_rows() -> None:
+def test_rows_in_another_order_are_those_rows_and_parts_of_parts_too() -> None:
     x, order = table(), np.random.default_rng(2).permutation(B)
-    one = np.eye(D)
-    found = CompiledRows.of(x).ordered(order).margins(lanes(one), np.empty((B, 16)))
-    np.testing.assert_array_equal(found[:, :D], x[order])
+    some, again = order[:90], order[order < 90][::2]
+    rows = CompiledRows.of(x)
+    for found, expected in (
+        (rows.ordered(order), x[order]),
+        (rows.take(some).take(again), x[some][again]),
+        (rows.take(some).ordered(again), x[some][again]),
+        (rows.take(some).cut(slice(5, 60)), x[some][5:60]),
+    ):
+        assert len(found) == len(expected)
+        margins = found.margins(lanes(np.eye(D)), np.empty((len(found), 16)))
+        np.testing.assert_array_equal(margins[:, :D], expected)
 
 
 @pytest.mark.parametrize("way", ["columns", "rows"])

@@ -23,7 +23,6 @@ from numba.extending import intrinsic, models, register_model
 
 from dpviz.models.compiled.options import OPTIONS
 
-MOST_LANES = 64
 LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 
 _FUSED = ("contract",)  # product and sum may be one instruction
@@ -174,11 +173,9 @@ def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
     """slopes x min(1, most/(|slopes| length)): gradients of a row of this length, none longer than `most`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        maths, (slope, row, end) = _Maths(builder, slopes), given
-        size = builder.fmul(
-            maths.within(builder.fmul(slope, maths.constant(-1.0)), 0.0, math.inf), _all(builder, row, slopes.vector)
-        )
-        bound = _all(builder, end, slopes.vector)
+        slope, row, bound = given[0], _all(builder, given[1], slopes.vector), _all(builder, given[2], slopes.vector)
+        turned = builder.fmul(slope, _Maths(builder, slopes).constant(-1.0))
+        size = builder.fmul(builder.select(builder.fcmp_unordered(">", slope, turned), slope, turned), row)
         longer = builder.select(builder.fcmp_unordered(">", size, bound), size, bound)
         return builder.fmul(slope, builder.fdiv(bound, longer))
 

@@ -33,27 +33,27 @@ class CompiledRows(Products):
         return cls(csr_array(table))
 
     def __len__(self) -> int:
-        return len(self._all) if self._index is None else len(self._index)
+        return int(self._rows.shape[0]) if self._index is None else len(self._index)
 
     @property
     def nbytes(self) -> int:
         return int(self._rows.data.nbytes + self._rows.indices.nbytes)
 
     def ordered(self, order: Index) -> CompiledRows:
-        return CompiledRows(self._rows[order])
+        return CompiledRows(self._rows[self._meant[order]])
 
     def cut(self, block: slice) -> CompiledRows:
-        return CompiledRows(self._rows[block])
+        return CompiledRows(self._rows[block] if self._index is None else self._rows[self._index[block]])
 
     def take(self, index: Index) -> CompiledRows:
         """Some of the rows, not copied."""
         if len(index) and not 0 <= index.min() <= index.max() < len(self):
             raise IndexError(f"{len(self)} rows have no row {index.max()}")
-        return CompiledRows(self._rows, np.ascontiguousarray(index, np.intp))
+        return CompiledRows(self._rows, np.ascontiguousarray(index if self._index is None else self._index[index], np.intp))
 
     @cached_property
-    def _all(self) -> Index:
-        return np.arange(self._rows.shape[0])
+    def _meant(self) -> Index:
+        return np.arange(self._rows.shape[0]) if self._index is None else self._index
 
     @cached_property
     def _columns(self) -> csc_array:
@@ -68,11 +68,10 @@ class CompiledRows(Products):
 
     def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
         rows, width = self._rows, columns.shape[1]
-        index = self._all if self._index is None else self._index
-        flat, there = _flat(columns, rows.shape[1], width, rows.dtype), _flat(out, len(index), width, rows.dtype)
+        flat, there = _flat(columns, rows.shape[1], width, rows.dtype), _flat(out, len(self), width, rows.dtype)
         for at, lanes in parts_of(width):
             loop = self._loops.margins_of(lanes, loss)
-            loop(rows.indptr, rows.indices, rows.data, index, flat, width, at, h, there)
+            loop(rows.indptr, rows.indices, rows.data, self._meant, flat, width, at, h, there)
         return out
 
     def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
@@ -168,15 +167,7 @@ class Descent:
         self._before = (*table, np.array(bounds))
         self.w, total = np.zeros((2, d, width))
         steps = _flat(lengths, self._updates, width, np.float64)
-        self._after = (
-            steps,
-            lam,
-            width,
-            known[1],
-            window,
-            _flat(self.w, d, width, np.float64),
-            _flat(total, d, width, np.float64),
-        )
+        self._after = (steps, lam, width, known[1], window, self.w.reshape(-1), total.reshape(-1))
 
     def go(self, first: int, last: int) -> None:
         """Updates `first` to `last`, which come after those that were made before."""
@@ -199,31 +190,15 @@ def batch_sums(
     columns = np.zeros((seeds, d, lanes), single)
     columns[:, :, :budgets] = theta.transpose(0, 2, 1)
     index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
-    if len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
+    if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
-    table, total, lengths = rows._rows, np.zeros(columns.shape), _flat(norms.astype(single)[:, None], len(rows), 1, single)
+    total, lengths = np.zeros(columns.shape), _flat(norms.astype(single)[:, None], len(rows), 1, single)
+    facts = (rows._rows.indptr, rows._rows.indices, rows._rows.data, index, cuts, lengths)
     for at, many in parts_of(lanes):
-        part, sums = (
-            (columns, total)
-            if many == lanes
-            else (np.ascontiguousarray(columns[:, :, at : at + many]), np.zeros((seeds, d, many)))
-        )
-        rows._loops.batches_of(many, known[0])(
-            table.indptr,
-            table.indices,
-            table.data,
-            index,
-            cuts,
-            lengths,
-            part.reshape(-1),
-            known[1],
-            single(clip_norm),
-            most,
-            np.zeros(d * many, single),
-            sums.reshape(-1),
-        )
-        if many != lanes:
-            total[:, :, at : at + many] = sums
+        loop, part = rows._loops.batches_of(many, known[0]), np.ascontiguousarray(columns[:, :, at : at + many])
+        short, sums = np.zeros(d * many, single), np.zeros(part.shape)
+        loop(*facts, part.reshape(-1), known[1], single(clip_norm), most, short, sums.reshape(-1))
+        total[:, :, at : at + many] = sums
     return np.ascontiguousarray(total[:, :, :budgets].transpose(0, 2, 1))
 
 
