@@ -177,8 +177,10 @@ class Reader:
         self.quiet()
 
     def unfold(self, name: str) -> None:
-        """Opens a fold by its words and waits until it is open."""
-        self.page.get_by_text(name, exact=True).last.click()
+        """Opens a fold by its words and waits until it is open; a browser may keep it open from the page before."""
+        fold = self.page.get_by_text(name, exact=True).last
+        if not fold.evaluate("words => words.closest('details')?.open ?? false"):
+            fold.click()
         self.quiet()
 
     def quiet(self) -> None:
