@@ -208,7 +208,7 @@ def test_descent_is_that_of_products(budgets: int, way: str, monkeypatch: pytest
 
 
 def test_long_descents_report_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minibatch, "_REPORT_ROWS", 100)
+    monkeypatch.setattr(minibatch, "_REPORT_ENTRIES", 300)
     problem, reports = make_problem(n=B, d=4), list[float]()
     thin = type(problem)(Rows(table(), np.ones(B)), problem.model, problem.lam)
     minibatch.minibatch_descent(thin, np.full(21, 0.1), 7, monitor=reports.append)

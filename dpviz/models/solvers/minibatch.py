@@ -24,7 +24,7 @@ _GATHERED_BYTES = 1 << 22  # batches of all replicas that are gathered for one u
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
 _SPARSE_BLOCK_ROWS = 8192  # the same for rows without their zeros
 _REPORT_SECONDS = 0.1
-_REPORT_ROWS = 500_000  # rows of compiled updates between two reports, less than 0.1 s
+_REPORT_ENTRIES = 10_000_000  # times groups of 16 trainings: what compiled updates read between two reports, in less than 0.1 s
 
 
 def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:
@@ -115,7 +115,8 @@ def _train_compiled(
     rows = problem.rows
     whole = rows.products(np.float64, slice(0, problem.n)) if rows.compiled else None
     bounds, lengths = _bounds(problem.n, batches), in_whole_lanes(steps)
-    updates, some = len(lengths), max(1, _REPORT_ROWS * batches // problem.n)
+    entries = rows.X.size if whole is None else whole.nbytes // 12  # 8 bytes a number and 4 for its column
+    updates, some = len(lengths), max(1, _REPORT_ENTRIES * batches // (entries * -(-lengths.shape[1] // 16)))
 
     def ordered(order: NDArray[np.intp] | None) -> CompiledRows | Floats:
         """The rows in the order in which they are taken: one after the other in memory, as every pass reads them."""
