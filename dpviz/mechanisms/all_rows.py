@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.threads import MOST_GROUPS, Team, groups
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
-from dpviz.models import Rows, Setting, feature_noise_of, line_losses_of
+from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
 
@@ -68,12 +68,13 @@ class AllRows:
         at = theta.astype(self._precision, copy=False)
         return self._sum(lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=_moved(rule, first)))
 
-    def noisy_gradient(self, theta: Floats, noise: NDArray[np.floating], scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, noise: Sequence[Noise], scale: Floats) -> Floats:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`."""
-        at, noisy, common = theta.astype(self._precision, copy=False), feature_noise_of(self._model), noise.shape[-2] == 1
+        at, noisy = theta.astype(self._precision, copy=False), feature_noise_of(self._model)
 
         def part(first: int, rows: Rows) -> Floats:
-            return noisy.noisy_gradient(at, rows, noise if common else noise[..., first : first + len(rows), :], scale)
+            here = [draw if len(draw) == 1 else draw[first : first + len(rows)] for draw in noise]
+            return noisy.noisy_gradient(at, rows, here, scale)
 
         return self._sum(part)
 

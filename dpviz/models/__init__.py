@@ -16,7 +16,7 @@ from dpviz.models.base import (
     margins,
     regulariser,
 )
-from dpviz.models.capabilities import Ability, Curvature, Derivatives
+from dpviz.models.capabilities import Ability, Curvature, Derivatives, Noise
 from dpviz.models.linear import LinearModel
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.network import STARTS, Network

@@ -7,16 +7,20 @@ more than a model has refuses it before anything is computed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.models.compiled.rows import NoiseInBlocks
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
+#: noise (n, d) on rows, or (1, d) where all share it, or in the order of compiled loops; in slices of its rows
+Noise = NDArray[np.floating] | NoiseInBlocks
 
 _BLOCK_ELEMENTS = 1 << 18  # entries of score gradients worked on at once
 
@@ -103,20 +107,23 @@ class Derivatives(ABC):
 class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
-    def prepared(self, rows: Rows, noise: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Noise (n, d) or (1, d) on rows as `noisy_gradient` takes it; `noise` may be overwritten."""
+    def prepared(self, rows: Rows, noise: NDArray[np.floating], precision: type[np.floating] = np.float64) -> Noise:
+        """Noise (n, d), or (1, d) where all rows share it, as `noisy_gradient` takes it; `noise` may be overwritten.
+
+        Args:
+            precision: of the parameters that it will be multiplied with.
+        """
         return noise
 
     @abstractmethod
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
 
         The R perturbed copies of the rows are never made.
 
         Args:
             theta: (R, m); a model may compute in its precision.
-            noise: from `prepared`: (n, d), or (1, d) for one draw that all rows share; or S such draws, (S, n, d) or (S, 1, d),
-                of which the first is for the first R/S replicas, and so on.
+            noise: S draws from `prepared`, of which the first is for the first R/S replicas, and so on; all are of one kind.
             scale: (R,) noise scales.
         """
 

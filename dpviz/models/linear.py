@@ -12,7 +12,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
-from dpviz.models.compiled.rows import line_products
+from dpviz.models.compiled.rows import aligned, line_products, loss_of
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.many_batches import ManyBatches
@@ -101,10 +101,13 @@ class LinearModel(Model):
     ) -> Floats:
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
-        columns, blocks = rows.columns(theta), row_blocks(len(rows), len(theta))
-        total = np.zeros(columns.shape)
+        columns = rows.columns(theta)
+        if rows.compiled and weights is None and rule is None and loss_of(self.loss) is not None:
+            whole, norms = rows.for_loops(theta.dtype.type)
+            return _of_replicas(whole.gradient(columns, self.loss, norms, clip_norm if clips else np.inf), theta)
+        blocks, total = row_blocks(len(rows), len(theta)), aligned(columns.shape, np.float64)
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
-        buffer = np.empty((blocks[0].stop if blocks else 0, columns.shape[1]), theta.dtype)
+        buffer = aligned((blocks[0].stop if blocks else 0, columns.shape[1]), theta.dtype)
         for block in blocks:
             part = rows.products(theta.dtype.type, block)
             slopes = part.slopes(columns, self.loss, buffer[: block.stop - block.start])
@@ -118,8 +121,7 @@ class LinearModel(Model):
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * norms)
             part.add(slopes, total)
-        total = total[:, : len(theta)].T
-        return total * _SHORTER if theta.dtype == np.float32 else np.ascontiguousarray(total)
+        return _of_replicas(total, theta)
 
     def _line_losses(
         self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
@@ -163,6 +165,12 @@ class LinearModel(Model):
         return newton(rows.signed, self.loss, lam, start=start)[0]
 
 
+def _of_replicas(total: Floats, theta: Array) -> Floats:
+    """(R, d) sums of gradients at theta (R, d), out of those of all lanes (d, W)."""
+    mine = total[:, : len(theta)].T
+    return mine * _SHORTER if theta.dtype == np.float32 else np.ascontiguousarray(mine)
+
+
 def _compiled_line_losses(columns: Sequence[Array], rows: Rows, count: int, together: int, top: np.float32) -> Floats:
     """(W, count) sums of logistic losses, each at most as `top` says, at evenly spaced points of lines.
 
@@ -172,7 +180,7 @@ def _compiled_line_losses(columns: Sequence[Array], rows: Rows, count: int, toge
     """
     width, total = columns[0].shape[1], np.zeros((count, columns[0].shape[1]))
     blocks = row_blocks(len(rows), width)
-    buffers = np.empty((2, blocks[0].stop if blocks else 0, width), np.float32)
+    buffers = aligned((2, blocks[0].stop if blocks else 0, width), np.float32)
     for block in blocks:
         part, many = rows.products(np.float32, block), block.stop - block.start
         start, step = (part.margins(at, buffer[:many]) for at, buffer in zip(columns, buffers, strict=True))

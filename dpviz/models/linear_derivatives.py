@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats
-from dpviz.models.compiled.rows import add_noise, in_lanes, loss_of
+from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats, Noise
+from dpviz.models.compiled.rows import NoiseInBlocks, aligned, loss_of, noisy_gradient
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, row_blocks
 from dpviz.models.sparse import Array, products, short_sums
 
 _GROUP = 256  # rows in a product in single precision; what is released is claimed for the noisy rows, whatever is made of them
-_FEW = 4  # replicas of a draw from which on filling 16 lanes pays
 
 
 @dataclass(frozen=True)
@@ -59,61 +59,50 @@ class LinearFeatureNoise(FeatureNoise):
 
     loss: Loss
 
-    def prepared(self, rows: Rows, noise: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Noise of each row times its label, as in the margins y <theta, x>, so that no step multiplies by labels."""
+    def prepared(self, rows: Rows, noise: NDArray[np.floating], precision: type[np.floating] = np.float64) -> Noise:
+        # times each row's label, as in the margins y <theta, x>, so that no step multiplies by labels
         if len(noise) > 1:
             np.multiply(noise, rows.y.astype(noise.dtype)[:, None], out=noise)
-        return noise
+        in_blocks = rows.compiled and precision is np.float32 and len(noise) > 1 and loss_of(self.loss) is not None
+        return NoiseInBlocks.of(noise) if in_blocks else noise
 
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         kind: type[np.floating] = theta.dtype.type
-        draws = noise.reshape(-1, *noise.shape[-2:])
-        each, shared = len(theta) // len(draws), draws.shape[1] == 1
-        # compiled loops want the replicas of each draw in whole lanes
-        compiled = kind is np.float32 and each >= _FEW and not shared and loss_of(self.loss) is not None
-        lanes = in_lanes(each) if compiled else each
-        plain, moved = (
-            rows.columns(_in_lanes(at.astype(kind, copy=False), len(draws), lanes)) for at in (theta, theta * scale[:, None])
-        )
-        width = plain.shape[1]
-        parts = [slice(lanes * s, lanes * (s + 1)) for s in range(len(draws))]
-        blocks = row_blocks(len(rows), max(width, len(plain)))
-        total, own = np.zeros((2, *plain.shape))
-        buffer = np.empty((blocks[0].stop if blocks else 0, width), kind)
+        moved = theta * scale[:, None].astype(kind)
+        in_blocks = [draw for draw in noise if isinstance(draw, NoiseInBlocks)]
+        if in_blocks:
+            common, noisy = noisy_gradient(rows.for_loops(kind)[0], theta, moved, in_blocks, self.loss, _GROUP)
+        else:
+            draws = [draw for draw in noise if not isinstance(draw, NoiseInBlocks)]
+            common, noisy = self._sums(theta, moved, rows, draws)
+        return common + scale[:, None] * noisy
+
+    def _sums(self, theta: Array, moved: Array, rows: Rows, draws: Sequence[NDArray[np.floating]]) -> tuple[Floats, Floats]:
+        """Sums of rows times slopes, and of their noise times slopes, (R, d) each."""
+        kind, each, shared = theta.dtype.type, len(theta) // len(draws), draws[0].shape[0] == 1
+        plain = rows.columns(theta)
+        parts = [slice(each * s, each * (s + 1)) for s in range(len(draws))]
+        along = [np.ascontiguousarray(moved[part].T) for part in parts]
+        blocks = row_blocks(len(rows), plain.shape[1])
+        total, own = aligned(plain.shape, np.float64), np.zeros((theta.shape[1], len(theta)))
+        buffer = aligned((blocks[0].stop if blocks else 0, plain.shape[1]), kind)
         for block in blocks:
             products_of = rows.products(kind, block)
             margin = products_of.margins(plain, buffer[: block.stop - block.start])
-            for part, draw in zip(parts, draws, strict=True):
+            for part, draw, by in zip(parts, draws, along, strict=True):
                 # a block of noise stays in the cache between its two products
                 if shared:
                     y = rows.part("y", block)
-                    margin[:, part] = slope = self.loss.slope_inplace(margin[:, part] + y[:, None] * (draw @ moved[:, part]))
+                    margin[:, part] = slope = self.loss.slope_inplace(margin[:, part] + y[:, None] * (draw @ by))
                     own[:, part] += draw.T * (y @ slope)
-                elif compiled:
-                    here = np.ascontiguousarray(draw[block], kind)
-                    add_noise(here, moved, part.start, lanes, self.loss, margin, own, _GROUP)
                 else:
                     here = draw[block].astype(kind, copy=False)
-                    along = products(here, np.ascontiguousarray(moved[:, part]))
-                    along += margin[:, part]
-                    margin[:, part] = slope = self.loss.slope_inplace(along)
+                    margin[:, part] = slope = self.loss.slope_inplace(products(here, by) + margin[:, part])
                     own[:, part] += short_sums(slope.T, here, _GROUP).T
             products_of.add(margin, total, _GROUP)
-        common, noisy = (_of_replicas(of, len(draws), lanes, each) for of in (total, own))
-        return common + scale[:, None] * noisy
+        return total[:, : len(theta)].T, own.T
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
 
-
-def _in_lanes(theta: Array, draws: int, lanes: int) -> Array:
-    """Parameters (R, d) of the replicas of some draws with zeros behind those of each, so that they fill so many lanes."""
-    out = np.zeros((draws, lanes, theta.shape[1]), theta.dtype)
-    out[:, : len(theta) // draws] = theta.reshape(draws, -1, theta.shape[1])
-    return out.reshape(draws * lanes, -1)
-
-
-def _of_replicas(total: Floats, draws: int, lanes: int, each: int) -> Floats:
-    """(R, d) sums of the replicas out of those of all lanes, (d, W)."""
-    return total[:, : draws * lanes].T.reshape(draws, lanes, -1)[:, :each].reshape(draws * each, -1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.capabilities import Curvature, Derivatives, FeatureNoise
+from dpviz.models.capabilities import Curvature, Derivatives, FeatureNoise, Noise
 from dpviz.models.feature_derivative import network_mixed
 from dpviz.models.hidden_layer import Floats, HiddenLayer
 from dpviz.models.kronecker import KroneckerCurvature
@@ -71,10 +72,12 @@ class NetworkFeatureNoise(FeatureNoise):
 
     layer: HiddenLayer
 
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: NDArray[np.floating], scale: Floats) -> Floats:
-        if noise.ndim == 3:
-            parts = zip(np.split(theta, len(noise)), noise, np.split(scale, len(noise)), strict=True)
-            return np.concatenate([self.noisy_gradient(at, rows, draw, sigma) for at, draw, sigma in parts])
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
+        parts = zip(np.split(theta, len(noise)), noise, np.split(scale, len(noise)), strict=True)
+        return np.concatenate([self._of_draw(at, rows, draw, sigma) for at, draw, sigma in parts])
+
+    def _of_draw(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
+        assert isinstance(noise, np.ndarray)
         total, W = np.zeros(theta.shape), self.layer.split(theta).W
         flat = np.ascontiguousarray(W[:, :, :-1].reshape(-1, W.shape[2] - 1).T)
         spread = np.repeat(scale, W.shape[1])

@@ -111,6 +111,12 @@ class Rows:
             self._kept[key] = CompiledRows.of(table) if self.compiled else SparseRows.of(table)
         return self._kept[key]
 
+    def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
+        """All rows for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
+        kept = self._without_zeros(precision, slice(0, len(self)))
+        assert isinstance(kept, CompiledRows)
+        return kept, self.norms
+
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
         if self.compiled:
@@ -130,7 +136,12 @@ class Rows:
         if count <= 1:
             return [(0, self)]
         if count not in self._parts:
-            found = [(part.start, self.take(part)) for part in groups(len(self), count)]
+            # blocks of compiled loops lie in one part each
+            there = loops() if self.compiled else None
+            unit, found = (1 if there is None else there.BLOCK), []
+            for part in groups(-(-len(self) // unit), count):
+                rows = slice(part.start * unit, min(part.stop * unit, len(self)))
+                found.append((rows.start, self.take(rows)))
             for _, part in found:
                 part.__dict__["sparse"] = self.sparse  # all parts alike, however short
             self._parts[count] = found
@@ -196,6 +207,10 @@ class Batch(Rows):
         if self.parent.compiled or (self.parent.sparse and precision is not np.float32):
             return self.parent._without_zeros(precision, slice(0, len(self.parent))).take(self.index[block])
         return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
+
+    def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
+        kept, norms = self.parent.for_loops(precision)
+        return kept.take(self.index), norms
 
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         if self.parent.compiled:

@@ -10,6 +10,7 @@ from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
+from dpviz.models.compiled import loops
 from dpviz.models.problem import Problem
 from tests.support import make_problem
 
@@ -69,14 +70,14 @@ def test_losses_along_lines_are_those_of_all_rows_at_once(parts: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("draws", [(N, D), (2, N, D), (1, D), (2, 1, D)])
+@pytest.mark.parametrize("draws", [(1, N, D), (2, N, D), (1, 1, D), (2, 1, D)])
 def test_gradients_of_noisy_rows_are_those_of_all_rows_at_once(draws: tuple[int, ...], parts: int) -> None:
     problem = make_problem(n=N, d=D)
     rng = np.random.default_rng(3)
     theta, scale, noise = rng.standard_normal((4, problem.m)), rng.random(4), rng.standard_normal(draws).astype(np.float32)
     with AllRows(problem, R) as rows:
-        found = rows.noisy_gradient(theta, noise, scale)
-    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale)
+        found = rows.noisy_gradient(theta, list(noise), scale)
+    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, list(noise), scale)
     assert used(problem) == parts
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
@@ -89,21 +90,26 @@ def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[
 
 
 def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = np.zeros((30, 10))
-    X[np.arange(30), np.arange(30) % 10] = 1.0
-    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 300)
-    rows = Rows(X, np.where(np.arange(30) % 3, 1.0, -1.0))
+    n, each = 768, 256  # three blocks of compiled loops
+    X = np.zeros((n, 10))
+    X[np.arange(n), np.arange(n) % 10] = 1.0
+    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 10 * n)
+    rows = Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0))
     for count in (0, 1):
         ((first, only),) = rows.parts(count)
         assert (first, only) == (0, rows)
     parts = rows.parts(3)
-    assert [first for first, _ in parts] == [0, 10, 20]
+    assert [first for first, _ in parts] == [0, each, 2 * each]
     for first, part in parts:
         assert np.shares_memory(part.X, X)
-        np.testing.assert_array_equal(part.X, X[first : first + 10])
-        np.testing.assert_array_equal(part.y, rows.y[first : first + 10])
+        np.testing.assert_array_equal(part.X, X[first : first + each])
+        np.testing.assert_array_equal(part.y, rows.y[first : first + each])
         assert part.sparse, "as the whole table, which is long enough"
     assert rows.parts(3) is parts, "what parts derive is derived once"
+    if loops() is not None:
+        short = Rows(X[:300], rows.y[:300])
+        short.__dict__["sparse"] = True
+        assert [first for first, _ in short.parts(3)] == [0, each], "blocks of compiled loops lie in one part each"
 
 
 @pytest.mark.parametrize("single", [True, False])

@@ -12,7 +12,17 @@ from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
-from dpviz.models.compiled.rows import CompiledRows, Descent, add_noise, in_lanes, line_products, loss_of, network_rows, parts_of
+from dpviz.models.compiled.rows import (
+    CompiledRows,
+    Descent,
+    NoiseInBlocks,
+    in_lanes,
+    line_products,
+    loss_of,
+    network_rows,
+    noisy_gradient,
+    parts_of,
+)
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.solvers import minibatch
 from tests.support import make_problem
@@ -134,8 +144,6 @@ def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
     for index in ([0, B], [-1]):
         with pytest.raises(IndexError):
             rows.take(np.array(index))
-    with pytest.raises(ValueError, match="lanes"):
-        add_noise(np.zeros((B, D), np.float32), good, 8, 16, Logistic(), out, np.zeros((D, 16)), 64)
     with pytest.raises(ValueError, match="one after the other"):
         Descent(CompiledRows.of(table()), Logistic(), [0, 5, 5, B], np.ones((3, 1)), 0.1, 0)
     for ends in ([0, B + 1], [1, B], [0, B - 1]):
@@ -145,19 +153,93 @@ def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
         Descent(table().astype(np.float32), Logistic(), [0, B], np.ones((3, 1)), 0.1, 0)
 
 
+@pytest.mark.parametrize("replicas", [1, 16, 20, 100])
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
-@pytest.mark.parametrize("many", [3, 8, 64, 75, 300])
-def test_noise_of_rows_enters_their_margins_and_the_sums(loss: Loss, many: int) -> None:
-    rng = np.random.default_rng(3)
-    noise, moved = rng.standard_normal((many, D), np.float32), rng.standard_normal((D, 48), np.float32)
-    margins, total = rng.standard_normal((many, 48), np.float32), np.ones((D, 48))
-    before = margins.copy()
-    add_noise(noise, moved, 16, 32, loss, margins, total, 64)
-    slopes = np.asarray(loss.slope((before + noise @ moved).astype(float)))
-    np.testing.assert_allclose(margins[:, 16:], slopes[:, 16:], rtol=0, atol=2e-5)
-    np.testing.assert_array_equal(margins[:, :16], before[:, :16], "other replicas stay as they are")
-    np.testing.assert_allclose(total[:, 16:] - 1, noise.T @ slopes[:, 16:], rtol=0, atol=2e-3)
-    assert (total[:, :16] == 1).all()
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_sums_of_gradients_are_those_of_dense_rows(replicas: int, loss: Loss, kind: Any, error: float) -> None:
+    rng, many = np.random.default_rng(8), 3 * lanes_module().BLOCK + 5
+    x, theta = table(many).astype(kind), rng.standard_normal((replicas, D)).astype(kind)
+    norms, some = np.linalg.norm(x, axis=1), rng.integers(many, size=many // 2)
+    for rows, at in ((CompiledRows.of(x), np.arange(many)), (CompiledRows.of(x).take(some), some)):
+        for clip_norm in (np.inf, 0.2):
+            slopes = np.asarray(loss.slope((x[at].astype(float) @ theta.T)))
+            length = np.abs(slopes) * norms[at, None]
+            slopes *= np.minimum(1, clip_norm / np.maximum(length, 1e-30))
+            assert (length > 0.2).any() and (length < 0.2).any()
+            for most in (1, 7, 64):
+                found = rows.gradient(lanes(theta), loss, norms, clip_norm, most)
+                np.testing.assert_allclose(found[:, :replicas].T, slopes.T @ x[at], rtol=0, atol=3000 * error)
+
+
+@pytest.mark.parametrize("way", ["columns", "rows"])
+def test_sums_of_gradients_in_single_precision_are_short(way: str) -> None:
+    """Behind one slope near -1, slopes near -2^-25 are lost until the sum goes on in double precision: at most 63 of them."""
+    many = lanes_module().BLOCK
+    x = np.ones((many, 2), np.float32)
+    x[0, 0], x[1:, 0] = -30.0, 25 * np.log(2)
+    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(many))
+    lost = {}
+    for most in (64, many):
+        total = rows.gradient(lanes(np.array([[1.0, 0.0]], np.float32)), Logistic(), np.ones(many), np.inf, most)[1, 0]
+        lost[most] = 1 + (many - 1) * 2.0**-25 + total
+    assert abs(lost[64]) <= 64 * 2.0**-25
+    assert lost[many] > (many - 70) * 2.0**-25, "the control: one sum of all"
+
+
+def test_lanes_begin_where_cache_lines_do() -> None:
+    for shape in ((3,), (7, 16), (2, 3, 16)):
+        for kind in (np.float32, np.float64):
+            found = compiled.aligned(shape, kind)
+            assert found.shape == shape and found.dtype == kind and found.ctypes.data % 64 == 0
+            assert found.flags.c_contiguous and not found.any()
+
+
+def lanes_module() -> Any:
+    there = loops()
+    assert there is not None
+    return there
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (300, D), (512, 16), (1030, 19)])
+def test_noise_in_blocks_is_the_noise(n: int, d: int) -> None:
+    noise, there = np.random.default_rng(9).standard_normal((n, d), np.float32), lanes_module()
+    blocks = NoiseInBlocks.of(noise).blocks
+    row_by_row = blocks.transpose(0, 1, 3, 2).reshape(-1, blocks.shape[2])
+    np.testing.assert_array_equal(row_by_row[:n, :d], noise)
+    assert not row_by_row[n:].any() and not row_by_row[:, d:].any(), "what is not there adds nothing"
+    assert len(row_by_row) % there.BLOCK == 0 and row_by_row.shape[1] % there.TILE_DEEP == 0
+    part = NoiseInBlocks.of(noise)[(n - 1) // there.BLOCK * there.BLOCK : n]
+    np.testing.assert_array_equal(part.blocks, blocks[-1:])
+    for wrong in (slice(1, n), slice(0, n - 1)):
+        if wrong.stop % there.BLOCK or wrong.start:
+            with pytest.raises(ValueError, match="do not begin at row"):
+                NoiseInBlocks.of(noise)[wrong]
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
+@pytest.mark.parametrize(("n", "each", "draws"), [(3, 1, 1), (300, 10, 1), (600, 16, 2), (513, 20, 3), (257, 47, 1), (300, 5, 7)])
+def test_noise_of_rows_enters_their_margins_and_the_sums(loss: Loss, n: int, each: int, draws: int) -> None:
+    rng, x = np.random.default_rng(3), table(n).astype(np.float32)
+    noise = [rng.standard_normal((n, D), np.float32) for _ in range(draws)]
+    theta, moved = rng.standard_normal((2, each * draws, D), np.float32)
+    common, own = noisy_gradient(CompiledRows.of(x), theta, moved, [NoiseInBlocks.of(one) for one in noise], loss, 64)
+    for s, one in enumerate(noise):
+        mine = slice(each * s, each * (s + 1))
+        slopes = np.asarray(loss.slope((x @ theta[mine].T + one @ moved[mine].T).astype(float)))
+        np.testing.assert_allclose(common[mine], slopes.T @ x, rtol=0, atol=2e-3)
+        np.testing.assert_allclose(own[mine], slopes.T @ one, rtol=0, atol=5e-3)
+
+
+def test_noise_that_does_not_fit_is_refused() -> None:
+    rows, theta = CompiledRows.of(table().astype(np.float32)), np.zeros((2, D), np.float32)
+    for shape in ((B - 1, D), (B, D - 1)):
+        with pytest.raises(ValueError, match="noise of"):
+            noisy_gradient(rows, theta, theta, [NoiseInBlocks.of(np.zeros(shape, np.float32))], Logistic(), 64)
+    noise = NoiseInBlocks.of(np.zeros((B, D), np.float32))
+    with pytest.raises(ValueError, match="chosen from others"):
+        noisy_gradient(rows.take(np.arange(B)), theta, theta, [noise], Logistic(), 64)
+    with pytest.raises(ValueError, match="in the place of"):
+        noisy_gradient(CompiledRows.of(table()), theta, theta, [noise], Logistic(), 64)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

@@ -140,7 +140,7 @@ def test_noise_on_rows_without_copies_of_them(small: tuple[Problem, np.ndarray],
         for t, s in zip(theta, scale, strict=True)
     ]
     np.testing.assert_allclose(
-        feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale), expected, atol=1e-12
+        feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, [noise], scale), expected, atol=1e-12
     )
 
 
@@ -194,8 +194,8 @@ def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPa
             derivatives.hessian_product(at, rows, LAM, direction),
             curvature.solve(direction),
             *curvature.quadratic(rows),
-            feature_noise_of(model).noisy_gradient(theta, rows, noise, scale),
-            feature_noise_of(model).noisy_gradient(theta, rows, noise[:1], scale),
+            feature_noise_of(model).noisy_gradient(theta, rows, [noise], scale),
+            feature_noise_of(model).noisy_gradient(theta, rows, [noise[:1]], scale),
         ]
 
     whole = all_of_it()

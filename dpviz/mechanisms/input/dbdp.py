@@ -194,7 +194,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 going = t < counts  # budgets with fewer steps stand still after their last one
                 visits[np.flatnonzero(going)[:, None], s, chosen] += 1
                 step = np.where(going, training.step_lengths, 0.0)[:, None]
-                gradient = noisy.noisy_gradient(current, problem.rows.batch(chosen), draws[chosen], sigma) / size
+                gradient = noisy.noisy_gradient(current, problem.rows.batch(chosen), [draws[chosen]], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
                 kept = going & (t >= first)
                 total[kept] += current[kept]

@@ -32,12 +32,12 @@ from dpviz.mechanisms.input.shared import (
     steps_knob,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Ability, Model, Setting, feature_noise_of
+from dpviz.models import Ability, Model, Noise, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_TOGETHER = 2  # seeds trained in one computation where others train beside them
+_TOGETHER = 2  # seeds trained in one computation; of more the noise would leave the processor's cache between steps
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
@@ -172,24 +172,24 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         n, sigma = problem.n, training.scales
         start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
         steps, own = self.step_count(problem.setting), self._draw_shape(problem)
-        problem.model.prepare(problem.rows, precision(problem.setting))
-        # seeds train together, so that the rows without noise, which they share, are read for all: as many as memory allows
-        # where threads share the rows, otherwise in pairs side by side
-        together = AT_ONCE if AllRows.shared(problem, AT_ONCE * len(sigma)) else _TOGETHER
-        parts = [slice(s, min(s + together, len(streams))) for s in range(0, len(streams), together)]
+        kind = precision(problem.setting)
+        problem.model.prepare(problem.rows, kind)
+        # pairs of seeds train together, so that the rows without noise, which they share, are read once for both
+        parts = [slice(s, min(s + _TOGETHER, len(streams))) for s in range(0, len(streams), _TOGETHER)]
+        shared = AllRows.shared(problem, _TOGETHER * len(sigma))  # whether threads share the rows, and not the pairs
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             mine = streams[parts[g]]
-            draws = np.empty((len(mine), *own), np.float32)
             scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_lengths))
             current = np.repeat(start[parts[g]], len(sigma), axis=0)
 
-            def draw(s: int) -> Floats:
-                noisy.prepared(problem.rows, row_draws(mine[s], *own, out=draws[s]))  # Algorithm 1, lines 2 to 4
-                return np.sqrt(np.einsum("ij,ij->i", draws[s], draws[s]))
+            def draw(s: int) -> tuple[Noise, Floats]:
+                noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
+                lengths = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
+                return noisy.prepared(problem.rows, noise, kind), lengths
 
             with AllRows(problem, len(current)) as rows:
-                lengths = rows.team.each(draw, len(mine))
+                draws, lengths = zip(*rows.team.each(draw, len(mine)), strict=True)
                 for t in range(steps):
                     tick(t / steps)
                     # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
@@ -198,7 +198,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             return current.reshape(len(mine), len(sigma), -1), np.array(lengths)
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
-        most = AT_ONCE // together
+        most = 1 if shared else AT_ONCE // _TOGETHER
         trained, lengths = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         visits = np.full((1, 1, n), float(steps))

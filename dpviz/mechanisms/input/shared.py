@@ -39,9 +39,9 @@ def step_size_knob(automatic: Words = BY_NOISE) -> Any:
     return knob(0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=automatic)
 
 
-def row_draws(stream: np.random.SeedSequence, n: int, d: int, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-    """(n, d) standard normal draws of one replica, one row per training row; written to `out` where that is given."""
-    return generator(stream).standard_normal((n, d), dtype=np.float32, out=out)
+def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:
+    """(n, d) standard normal draws of one replica, one row per training row."""
+    return generator(stream).standard_normal((n, d), dtype=np.float32)
 
 
 def same_label_facts(sigma: float, delta: float) -> dict[str, float]:

@@ -19,11 +19,18 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 from dpviz.models.compiled.options import OPTIONS
 
 LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
+
+BLOCK = 256  # rows whose slopes stay in the processor's cache between both products
+GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
+TILE_TALL, TILE_WIDE, TILE_DEEP = 5, 4, 4  # replicas, groups of rows, and features of a product whose sums stay in registers
+KEPT = 4  # sums of a block in single precision, of 128 terms each with 512 rows, that are kept apart in double precision
+STRIP = TILE_WIDE * GROUP  # rows whose noise lies together, feature by feature
 
 _FUSED = ("contract",)  # product and sum may be one instruction
 _INT = ir.IntType(32)
@@ -194,6 +201,149 @@ def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
     return values(values, values.scalar), generate
 
 
+@intrinsic
+def fetch(typing: Any, array: Any, at: Any) -> Any:
+    """Asks for the number of a flat array to be brought near, as it will be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        wanted = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        prefetch = cgutils.get_or_insert_function(builder.module, wanted, "llvm.prefetch.p0i8")
+        place = builder.bitcast(_pointer(context, builder, array, *given), byte)
+        builder.call(prefetch, [place, *(ir.Constant(whole, k) for k in (0, 2, 1))])  # to read, to the second cache, data
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp), generate
+
+
+@intrinsic
+def turn(typing: Any, source: Any, at: Any, step: Any, target: Any, place: Any, stride: Any) -> Any:
+    """Writes 16 rows of 16 numbers, `step` apart from `at` on, as columns: rows that are `stride` apart from `place` on."""
+    vector = Lanes(source.dtype, GROUP).vector
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def row(array: int, k: int) -> Any:
+            start, apart = given[array + 1], given[array + 2]
+            at = builder.add(start, builder.mul(apart, ir.Constant(apart.type, k)))
+            return _place(context, builder, signature.args[array], given[array], at, vector)
+
+        rows = []
+        for k in range(GROUP):
+            rows.append(builder.load(row(0, k)))
+            rows[-1].align = 4
+        for half in (8, 4, 2, 1):  # in squares twice as large, the upper right and the lower left quarter change places
+            upper, lower = ([(GROUP * (i & half > 0) + i if i & half in keep else GROUP * (i & half > 0) + (i ^ half)) for i in range(GROUP)] for keep in ((0,), (half,)))
+            for k in (k for k in range(GROUP) if not k & half):
+                both = rows[k], rows[k + half]
+                for which, order in ((k, upper), (k + half, lower)):
+                    rows[which] = builder.shuffle_vector(*both, ir.Constant(ir.VectorType(_INT, GROUP), order))
+        for k in range(GROUP):
+            builder.store(rows[k], row(3, k)).align = 4
+        return context.get_dummy_value()
+
+    return types.none(source, types.intp, types.intp, target, types.intp, types.intp), generate
+
+
+class _Tile:
+    """A product whose sums stay in registers: code for sums of `tall` x `wide` groups of 16 numbers."""
+
+    def __init__(self, context: Any, builder: Any, array: Any, wide: int) -> None:
+        self.context, self.builder, self.kind = context, builder, Lanes(array.dtype, GROUP)
+        self.sums = [[cgutils.alloca_once(builder, self.kind.vector) for _ in range(wide)] for _ in range(TILE_TALL)]
+
+    def at(self, first: Any, *steps: tuple[Any, Any]) -> Any:
+        """first + sum of products."""
+        for by, count in steps:
+            factors = [ir.Constant(first.type, each) if isinstance(each, int) else each for each in (by, count)]
+            first = self.builder.add(first, self.builder.mul(*factors))
+        return first
+
+    def place(self, array: Any, value: Any, at: Any, kind: Lanes | None = None) -> Any:
+        return _place(self.context, self.builder, array, value, at, (kind or self.kind).vector)
+
+    def load(self, array: Any, value: Any, at: Any) -> Any:
+        found = self.builder.load(self.place(array, value, at))
+        found.align = 4
+        return found
+
+    def add(self, tall: int, wide: int, factor: Any, other: Any) -> None:
+        place, builder = self.sums[tall][wide], self.builder
+        builder.store(builder.fadd(builder.fmul(factor, other, flags=_FUSED), builder.load(place), flags=_FUSED), place)
+
+
+@intrinsic(prefer_literal=True)
+def slopes_along(
+    typing: Any, noise: Any, at: Any, d: Any, moved: Any, first: Any, tall: Any, margins: Any, place: Any, loss: Any, h: Any
+) -> Any:
+    """Slopes at margins + <moved, noise>, for a tile of replicas and rows.
+
+    Args:
+        noise: (d, STRIP) from `at` on.
+        moved: (d, tall) from `first` on.
+        margins: (replicas, BLOCK) from `place` on, replaced by the slopes.
+    """
+    if not isinstance(loss, types.IntegerLiteral):
+        return None
+    made, whole = _SLOPES[loss.literal_value], types.intp
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        tile = _Tile(context, builder, noise, TILE_WIDE)
+        tiles = [(r, v) for r in range(TILE_TALL) for v in range(TILE_WIDE)]
+        for r, v in tiles:
+            builder.store(tile.load(margins, given[6], tile.at(given[7], (BLOCK, r), (GROUP, v))), tile.sums[r][v])
+        with cgutils.for_range(builder, given[2]) as loop:
+            rows = [tile.load(noise, given[0], tile.at(given[1], (STRIP, loop.index), (GROUP, v))) for v in range(TILE_WIDE)]
+            for r in range(TILE_TALL):
+                one = builder.load(_pointer(context, builder, moved, given[3], tile.at(given[4], (given[5], loop.index), (1, r))))
+                for v in range(TILE_WIDE):
+                    tile.add(r, v, _all(builder, one, tile.kind.vector), rows[v])
+        for r, v in tiles:
+            slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[9])
+            builder.store(slope, tile.place(margins, given[6], tile.at(given[7], (BLOCK, r), (GROUP, v)))).align = 4
+        return context.get_dummy_value()
+
+    return types.none(noise, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
+
+
+@intrinsic
+def sums_against(typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first: Any, total: Any, place: Any, tall: Any) -> Any:
+    """Adds products of slopes and noise, summed over every fourth row of a block, for a tile of replicas and features.
+
+    Args:
+        noise: (BLOCK / STRIP, deep, STRIP), of which features from `at` on are looked at.
+        slopes: (replicas, BLOCK) from `first` on.
+        total: (features, tall, KEPT) from `place` on, in double precision.
+    """
+    whole = types.intp
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        tile, wide = _Tile(context, builder, noise, TILE_DEEP), Lanes(types.float64, KEPT)
+        tiles = [(r, j) for r in range(TILE_TALL) for j in range(TILE_DEEP)]
+        for r, j in tiles:
+            builder.store(ir.Constant(tile.kind.vector, None), tile.sums[r][j])
+        with cgutils.for_range(builder, ir.Constant(given[1].type, BLOCK // STRIP)) as loop:
+            strip = tile.at(given[1], (builder.mul(given[2], loop.index), STRIP))
+            for v in range(TILE_WIDE):
+                rows = [tile.load(noise, given[0], tile.at(strip, (STRIP, j), (GROUP, v))) for j in range(TILE_DEEP)]
+                for r in range(TILE_TALL):
+                    slope = tile.load(slopes, given[3], tile.at(given[4], (BLOCK, r), (STRIP, loop.index), (GROUP, v)))
+                    for j in range(TILE_DEEP):
+                        tile.add(r, j, slope, rows[j])
+        for r, j in tiles:
+            target = tile.place(total, given[5], tile.at(given[6], (given[7], KEPT * j), (KEPT, r)), wide)
+            more, count = builder.load(tile.sums[r][j]), GROUP
+            while count > KEPT:
+                count //= 2
+                halves = [ir.Constant(ir.VectorType(_INT, count), list(range(at, at + count))) for at in (0, count)]
+                more = builder.fadd(*(builder.shuffle_vector(more, more, half) for half in halves))
+            before = builder.load(target)
+            before.align = 8
+            builder.store(builder.fadd(before, builder.fpext(more, wide.vector)), target).align = 8
+        return context.get_dummy_value()
+
+    return types.none(noise, whole, whole, slopes, whole, total, whole, whole), generate
+
+
 class _Maths:
     """Arithmetic on lanes of one kind, for the compiler."""
 
@@ -350,6 +500,48 @@ def sums_by_column(lanes: int) -> Callable[..., None]:
 
 
 @cache
+def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
+    """The loop that sums clipped gradients over all rows, for `lanes` replicas at once."""
+
+    @njit(**OPTIONS)
+    def gradients(ends, columns, values, starts, places, sorted_values, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
+        """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
+
+        Args:
+            ends, columns, values: a CSR matrix of n rows.
+            starts, places, sorted_values: its entries by block of rows and column: (blocks x d + 1,), positions in the block.
+            theta: (d, width) flat; lanes from `at` on are worked on.
+            norms: (n,) lengths of the rows, not looked at where nothing is clipped.
+            clip_norm: longest gradient; infinite for none.
+            most: terms summed before the sum goes on in double precision.
+            slopes: (BLOCK, lanes) flat, overwritten.
+            total: (d, width) flat, in double precision.
+        """
+        n, d = len(ends) - 1, len(theta) // width
+        for block in range(-(-n // BLOCK)):
+            first = block * BLOCK
+            for row in range(first, min(first + BLOCK, n)):
+                slope = zero(theta, lanes)
+                for k in range(item(ends, row), item(ends, row + 1)):
+                    slope = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), slope)
+                slope = slope_at(slope, loss, h)
+                if clip_norm < np.inf:
+                    slope = shortened(slope, item(norms, row), clip_norm)
+                store(slopes, (row - first) * lanes, slope)
+            for j in range(d):
+                k, end = np.intp(item(starts, block * d + j)), np.intp(item(starts, block * d + j + 1))
+                while k < end:
+                    stop = min(end, k + most)
+                    short = zero(theta, lanes)
+                    while k < stop:
+                        short = fused(item(sorted_values, k), load(slopes, np.intp(item(places, k)) * lanes, lanes), short)
+                        k = k + 1
+                    add_double(total, j * width + at, short)
+
+    return gradients
+
+
+@cache
 def sums_by_row(lanes: int) -> Callable[..., None]:
     """The loop that sums some rows times slopes, row by row, for `lanes` replicas at once."""
 
@@ -383,11 +575,11 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
         """Adds to total[s] the sum over the rows of batch s, index[cuts[s]] to index[cuts[s + 1] - 1], at theta[s].
 
         Args:
-            norms: (n,) lengths of the rows.
-            theta: (S, d, lanes) flat, in single precision.
+            theta: (S, d, lanes) flat.
+            norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
             most: rows summed before the sum goes on in double precision.
-            short: (d, lanes) flat zeros, in single precision.
+            short: (d, lanes) flat zeros, in the precision of `theta`.
             total: (S, d, lanes) flat, in double precision.
         """
         size = len(short)
@@ -414,58 +606,71 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
 
 
 @cache
-def noisy_slopes_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop that adds the noise of rows to their margins, and sums noise times slopes, for `lanes` replicas at once."""
+def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
+    """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: groups of 16, each with one draw."""
+    groups = lanes // GROUP
 
     @njit(**OPTIONS)
-    def noisy_slopes(noise, d, moved, width, at, h, most, margins, short, total):  # type: ignore[no-untyped-def]
-        """Slopes at margins + <moved_r, noise>, and their sums times the noise.
+    def noisy_gradients(ends, columns, values, starts, places, sorted_values, noises, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
+        """Adds the sums of rows times slopes at margins + <moved, noise> to `total`, and of noise times slopes to `own`.
 
         Args:
-            noise: (b, d) flat, b a multiple of 8.
-            moved: (d, width) flat, parameters times noise scales.
-            most: rows summed before the sum goes on in double precision, a multiple of 8.
-            margins: (b, width) flat, replaced by the slopes.
-            short: (d, lanes) flat zeros, in single precision.
-            total: (d, width) flat, in double precision, to which the sums are added.
+            ends, columns, values, starts, places, sorted_values: as of `gradients_of`, in blocks of BLOCK rows.
+            noises: as many flat arrays as groups, (blocks, BLOCK / STRIP, deep, STRIP); behind the last row there is no noise.
+            deep: d, up to a multiple of TILE_DEEP.
+            theta: (d, lanes) flat, in single precision.
+            moved: (groups, d, tall) flat, parameters times noise scales; tall is a multiple of TILE_TALL.
+            most: terms summed before the sum goes on in double precision; those with noise are short.
+            margins: (BLOCK, lanes) flat, finite, overwritten.
+            turned: (max(tall, 16), BLOCK) flat, overwritten.
+            total: (d, lanes) flat, in double precision.
+            own: (groups, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
-        many = len(margins) // width
-        for i in range(0, many, 8):  # eight rows at a time, so that a product need not wait for the one before
-            a0, a1, a2, a3 = i * d, (i + 1) * d, (i + 2) * d, (i + 3) * d
-            a4, a5, a6, a7 = (i + 4) * d, (i + 5) * d, (i + 6) * d, (i + 7) * d
-            p = i * width + at
-            s0, s1 = load(margins, p, lanes), load(margins, p + width, lanes)
-            s2, s3 = load(margins, p + 2 * width, lanes), load(margins, p + 3 * width, lanes)
-            s4, s5 = load(margins, p + 4 * width, lanes), load(margins, p + 5 * width, lanes)
-            s6, s7 = load(margins, p + 6 * width, lanes), load(margins, p + 7 * width, lanes)
+        n, d = len(ends) - 1, len(theta) // lanes
+        for block in range(-(-n // BLOCK)):
+            start = block * BLOCK
+            for row in range(start, min(start + BLOCK, n)):
+                margin = zero(theta, lanes)
+                for k in range(item(ends, row), item(ends, row + 1)):
+                    margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
+                store(margins, (row - start) * lanes, margin)
+                # the row's share of the block's noise comes from memory meanwhile
+                for k in range(0, deep, GROUP):
+                    fetch(noises[0], row * deep + k)
+            for g in range(groups):
+                noise, at = noises[g], block * deep * BLOCK
+                for i in range(0, BLOCK, GROUP):
+                    turn(margins, i * lanes + g * GROUP, lanes, turned, i, BLOCK)
+                for i in range(0, BLOCK, STRIP):
+                    if g + 1 < groups:
+                        for k in range(0, deep * STRIP, GROUP):
+                            fetch(noises[g + 1], at + i * deep + k)
+                    for r in range(0, tall, TILE_TALL):
+                        slopes_along(noise, at + i * deep, d, moved, g * d * tall + r, tall, turned, r * BLOCK + i, loss, h)
+                for j in range(0, deep, TILE_DEEP):
+                    for r in range(0, tall, TILE_TALL):
+                        sums_against(noise, at + j * STRIP, deep, turned, r * BLOCK, own, ((g * deep + j) * tall + r) * KEPT, tall)
+                for i in range(0, BLOCK, GROUP):
+                    turn(turned, i, BLOCK, margins, i * lanes + g * GROUP, lanes)
             for j in range(d):
-                one = load(moved, j * width + at, lanes)
-                s0, s1 = fused(item(noise, a0 + j), one, s0), fused(item(noise, a1 + j), one, s1)
-                s2, s3 = fused(item(noise, a2 + j), one, s2), fused(item(noise, a3 + j), one, s3)
-                s4, s5 = fused(item(noise, a4 + j), one, s4), fused(item(noise, a5 + j), one, s5)
-                s6, s7 = fused(item(noise, a6 + j), one, s6), fused(item(noise, a7 + j), one, s7)
-            s0, s1, s2, s3 = slope_at(s0, loss, h), slope_at(s1, loss, h), slope_at(s2, loss, h), slope_at(s3, loss, h)
-            s4, s5, s6, s7 = slope_at(s4, loss, h), slope_at(s5, loss, h), slope_at(s6, loss, h), slope_at(s7, loss, h)
-            store(margins, p, s0)
-            store(margins, p + width, s1)
-            store(margins, p + 2 * width, s2)
-            store(margins, p + 3 * width, s3)
-            store(margins, p + 4 * width, s4)
-            store(margins, p + 5 * width, s5)
-            store(margins, p + 6 * width, s6)
-            store(margins, p + 7 * width, s7)
-            for j in range(d):
-                one = load(short, j * lanes, lanes)
-                one = fused(item(noise, a1 + j), s1, fused(item(noise, a0 + j), s0, one))
-                one = fused(item(noise, a3 + j), s3, fused(item(noise, a2 + j), s2, one))
-                one = fused(item(noise, a5 + j), s5, fused(item(noise, a4 + j), s4, one))
-                store(short, j * lanes, fused(item(noise, a7 + j), s7, fused(item(noise, a6 + j), s6, one)))
-            if (i + 8) % most == 0 or i + 8 >= many:
-                for j in range(d):
-                    add_double(total, j * width + at, load(short, j * lanes, lanes))
-                    store(short, j * lanes, zero(short, lanes))
+                k, end = np.intp(item(starts, block * d + j)), np.intp(item(starts, block * d + j + 1))
+                while k < end:
+                    stop = min(end, k + most)
+                    short = zero(theta, lanes)
+                    while k < stop:
+                        short = fused(item(sorted_values, k), load(margins, np.intp(item(places, k)) * lanes, lanes), short)
+                        k = k + 1
+                    add_double(total, j * lanes, short)
 
-    return noisy_slopes
+    return noisy_gradients
+
+
+@njit(**OPTIONS)
+def turn_rows(noise, d, turned):  # type: ignore[no-untyped-def]
+    """Noise (b, d), flat, b a multiple of STRIP and d of 16, as (b / STRIP, d, STRIP)."""
+    for i in range(0, len(noise) // d, GROUP):
+        for j in range(0, d, GROUP):
+            turn(noise, i * d + j, d, turned, i // STRIP * d * STRIP + j * STRIP + i % STRIP, STRIP)
 
 
 @cache

@@ -14,6 +14,8 @@ from dpviz.models.compiled import loops
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products
 
+_LINE = 64  # bytes of memory that a processor reads at once: as many as the widest lanes
+
 
 class CompiledRows(Products):
     """b rows of which only the non-zero entries are kept."""
@@ -66,6 +68,45 @@ class CompiledRows(Products):
         known = loss_of(loss)
         return super().slopes(columns, loss, out) if known is None else self._pass(columns, *known, out)
 
+    @cached_property
+    def _blocks(self) -> tuple[NDArray[Any], NDArray[Any], Array]:
+        """Entries by block of rows and column: where each begins, their rows, counted from the block's first, and values."""
+        rows, (n, d) = self._rows, self._rows.shape
+        size = self._loops.BLOCK
+        block = np.repeat(np.arange(n) // size, np.diff(rows.indptr))
+        sorted_ = csr_array((rows.data, rows.indices + block * d, rows.indptr), shape=(n, -(-n // size) * d)).tocsc()
+        return sorted_.indptr, sorted_.indices % size, sorted_.data
+
+    def gradient(
+        self, columns: Array, loss: Loss, norms: Array, clip_norm: float, most: int = SINGLE_ROWS
+    ) -> NDArray[np.float64]:
+        """(d, W) sums of the rows' gradients at parameters `columns` (d, W), each shortened to the clip norm.
+
+        Args:
+            loss: one that `loss_of` knows.
+            norms: (n,) lengths of all rows, those that are not meant included; not needed where `clip_norm` is infinite.
+            most: terms summed in single precision.
+        """
+        known, rows, (d, width), kind = loss_of(loss), self._rows, columns.shape, self._rows.dtype
+        assert known is not None
+        flat, total = _flat(columns, rows.shape[1], width, kind), aligned((d, width), np.float64)
+        lengths = _flat(norms.astype(kind)[:, None], rows.shape[0], 1, kind) if clip_norm < np.inf else np.empty(0, kind)
+        table, clip = (rows.indptr, rows.indices, rows.data), kind.type(clip_norm)
+        for at, lanes in parts_of(width):
+            if self._index is None:
+                slopes = aligned((self._loops.BLOCK * lanes,), kind)
+                loop = self._loops.gradients_of(lanes, known[0])
+                ends = (lengths, clip, most, slopes, total.reshape(-1))
+                loop(*table, *self._blocks, flat, width, at, known[1], *ends)
+            else:
+                part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
+                part[:] = columns[:, at : at + lanes]
+                loop, cuts = self._loops.batches_of(lanes, known[0]), np.array([0, len(self._index)])
+                ends = (part.reshape(-1), known[1], clip, most, short, sums.reshape(-1))
+                loop(*table, self._index, cuts, lengths, *ends)
+                total[:, at : at + lanes] = sums
+        return total
+
     def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
         rows, width = self._rows, columns.shape[1]
         flat, there = _flat(columns, rows.shape[1], width, rows.dtype), _flat(out, len(self), width, rows.dtype)
@@ -83,7 +124,7 @@ class CompiledRows(Products):
                 self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
             else:
                 rows = self._rows
-                short = np.zeros(len(total) * lanes, flat.dtype)
+                short = aligned((len(total) * lanes,), flat.dtype)
                 loop = self._loops.sums_by_row(lanes)
                 loop(rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, there)
 
@@ -165,7 +206,7 @@ class Descent:
         self._updates, width = lengths.shape
         self._loop = there.descent_of(16 if width > 1 else 1, known[0], dense)
         self._before = (*table, np.array(bounds))
-        self.w, total = np.zeros((2, d, width))
+        self.w, total = (aligned((d, width), np.float64) for _ in range(2))
         steps = _flat(lengths, self._updates, width, np.float64)
         self._after = (steps, lam, width, known[1], window, self.w.reshape(-1), total.reshape(-1))
 
@@ -187,7 +228,7 @@ def batch_sums(
     known, (seeds, budgets, d), single = loss_of(loss), theta.shape, np.float32
     assert known is not None
     lanes = in_lanes(budgets)
-    columns = np.zeros((seeds, d, lanes), single)
+    columns = aligned((seeds, d, lanes), single)
     columns[:, :, :budgets] = theta.transpose(0, 2, 1)
     index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
@@ -195,8 +236,9 @@ def batch_sums(
     total, lengths = np.zeros(columns.shape), _flat(norms.astype(single)[:, None], len(rows), 1, single)
     facts = (rows._rows.indptr, rows._rows.indices, rows._rows.data, index, cuts, lengths)
     for at, many in parts_of(lanes):
-        loop, part = rows._loops.batches_of(many, known[0]), np.ascontiguousarray(columns[:, :, at : at + many])
-        short, sums = np.zeros(d * many, single), np.zeros(part.shape)
+        loop, part = rows._loops.batches_of(many, known[0]), aligned((seeds, d, many), single)
+        part[:] = columns[:, :, at : at + many]
+        short, sums = aligned((d * many,), single), aligned(part.shape, np.float64)
         loop(*facts, part.reshape(-1), known[1], single(clip_norm), most, short, sums.reshape(-1))
         total[:, :, at : at + many] = sums
     return np.ascontiguousarray(total[:, :, :budgets].transpose(0, 2, 1))
@@ -212,38 +254,103 @@ def loss_of(loss: Loss) -> tuple[int, float] | None:
     return (there.LOGISTIC, 0.0) if type(loss) is Logistic else None
 
 
-def add_noise(
-    noise: Array, moved: Array, first: int, count: int, loss: Loss, margins: Array, total: NDArray[np.float64], most: int
-) -> None:
-    """Turns margins of rows into slopes on rows with noise, and adds the sums of noise times slopes, for some of the replicas.
+class NoiseInBlocks:
+    """Noise of rows in single precision, as compiled loops want it: feature by feature in blocks of rows.
+
+    Attributes:
+        blocks: (b, BLOCK / STRIP, deep, STRIP), with zeros behind the last feature and the last row.
+        n, d: rows and features.
+    """
+
+    def __init__(self, blocks: Array, n: int, d: int) -> None:
+        self.blocks, self.n, self.d = blocks, n, d
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, part: slice) -> NoiseInBlocks:
+        """The noise of some neighbouring rows, which begin where a block does, to the end of a block."""
+        size = self.blocks.shape[1] * self.blocks.shape[3]
+        if part.start % size or (part.stop % size and part.stop != self.n):
+            raise ValueError(f"blocks of {size} rows do not begin at row {part.start}, or end at row {part.stop}")
+        return NoiseInBlocks(self.blocks[part.start // size : -(-part.stop // size)], part.stop - part.start, self.d)
+
+    @classmethod
+    def of(cls, noise: Array) -> NoiseInBlocks:
+        """From noise (n, d), row by row."""
+        there, (n, d) = loops(), noise.shape
+        assert there is not None
+        across, deep = -(-d // there.GROUP) * there.GROUP, -(-d // there.TILE_DEEP) * there.TILE_DEEP
+        strips = there.BLOCK // there.STRIP
+        turned = aligned((-(-n // there.BLOCK), strips, deep, there.STRIP), np.float32)
+        # whole squares of numbers are turned, so that the last features need room that is cut off afterwards
+        rows, out = aligned((there.BLOCK, across), np.float32), aligned((strips, across, there.STRIP), np.float32)
+        for b, target in enumerate(turned):
+            block = noise[b * there.BLOCK : (b + 1) * there.BLOCK]
+            rows[: len(block), :d] = block
+            rows[len(block) :] = 0.0
+            there.turn_rows(rows.reshape(-1), across, out.reshape(-1))
+            target[:] = out[:, :deep]
+        return cls(turned, n, d)
+
+
+def noisy_gradient(
+    rows: CompiledRows,
+    theta: Array,
+    moved: Array,
+    noises: Sequence[NoiseInBlocks],
+    loss: Loss,
+    most: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of rows times slopes, and of their noise times slopes, (R, d) each; in single precision.
 
     Args:
-        noise: (b, d), in single precision like all that follows.
-        moved: (d, W) parameters times noise scales.
-        first, count: the replicas: lanes from `first` on, 16 or a multiple of it.
+        rows: n rows, not chosen from others.
+        theta: (R, d), of which the first R/S have the first draw, and so on.
+        moved: (R, d) parameters times noise scales.
+        noises: S draws for these rows.
         loss: one that `loss_of` knows.
-        margins: (b, W), those lanes of which are replaced by slopes.
-        total: (d, W), in double precision.
-        most: rows summed in single precision, a multiple of 8.
+        most: rows summed in single precision; sums with noise are shorter.
     """
-    there, known, (d, width) = loops(), loss_of(loss), moved.shape
-    assert there is not None
+    there, known, (replicas, d) = rows._loops, loss_of(loss), theta.shape
     assert known is not None
-    if rest := len(noise) % 8:  # the loop takes eight rows at a time: rows without noise fill the last of them
-        whole, padding = len(noise) - rest, np.zeros((8, d + width), np.float32)
-        last, slopes = (np.ascontiguousarray(part) for part in (padding[:, :d], padding[:, d:]))
-        last[:rest], slopes[:rest] = noise[whole:], margins[whole:]
-        add_noise(last, moved, first, count, loss, slopes, total, most)
-        margins[whole:] = slopes[:rest]
-        noise, margins = noise[:whole], margins[:whole]
-    loop, h = there.noisy_slopes_of(16, known[0]), known[1]
-    short, single = np.zeros(16 * d, np.float32), np.float32
-    flat = (_flat(noise, len(margins), d, single), d, _flat(moved, d, width, single), width)
-    ends = (_flat(margins, len(margins), width, single), short, _flat(total, d, width, np.float64))
-    if first + count > width or count % 16 or most % 8:
-        raise ValueError(f"{count} lanes from {first} of {width}, {most} rows at once")
-    for at in range(first, first + count, 16):
-        loop(*flat, at, h, most, *ends)
+    each = replicas // len(noises)
+    # a draw's replicas in groups of at most 15, which are three tiles
+    per_draw = -(-each // (there.GROUP // there.TILE_TALL * there.TILE_TALL))
+    size = -(-each // per_draw)
+    tall = -(-size // there.TILE_TALL) * there.TILE_TALL
+    groups = [slice(each * s + a, each * s + min(a + size, each)) for s in range(len(noises)) for a in range(0, each, size)]
+    draws = [noise for noise in noises for _ in range(0, each, size)]
+    deep = -(-d // there.TILE_DEEP) * there.TILE_DEEP
+    if rows._index is not None:
+        raise ValueError("rows chosen from others have no blocks")
+    for noise in noises:
+        if noise.d != d or len(noise) != len(rows):
+            raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
+        strips = -(-len(rows) // there.BLOCK) * (there.BLOCK // there.STRIP)
+        _flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32)
+    sums, own = np.zeros((2, replicas, d))
+    table = (rows._rows.indptr, rows._rows.indices, rows._rows.data, *rows._blocks)
+    _flat(rows._rows.data[:, None], rows._rows.nnz, 1, np.float32)
+    for start, lanes in parts_of(there.GROUP * len(groups)):
+        here = groups[start // there.GROUP : (start + lanes) // there.GROUP]
+        plain, along = aligned((d, len(here), there.GROUP), np.float32), aligned((len(here), d, tall), np.float32)
+        for g, part in enumerate(here):
+            plain[:, g, : part.stop - part.start] = theta[part].T
+            along[g, :, : part.stop - part.start] = moved[part].T
+        total, against = aligned((d, len(here), there.GROUP), float), aligned((len(here), deep, tall, there.KEPT), float)
+        margins = aligned((there.BLOCK, lanes), np.float32)
+        turned = aligned((max(tall, there.GROUP), there.BLOCK), np.float32)
+        noise_of = tuple(noise.blocks.reshape(-1) for noise in draws[start // there.GROUP : (start + lanes) // there.GROUP])
+        there.noisy_gradients_of(lanes, known[0])(
+            *table, noise_of, deep, plain.reshape(-1), along.reshape(-1), tall, known[1], most,
+            margins.reshape(-1), turned.reshape(-1), total.reshape(-1), against.reshape(-1)
+        )  # fmt: skip
+        for g, part in enumerate(here):
+            count = part.stop - part.start
+            sums[part] = total[:, g, :count].T
+            own[part] = against[g, :d, :count].sum(axis=2).T
+    return sums, own
 
 
 def _flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
@@ -265,9 +372,18 @@ def parts_of(width: int) -> list[tuple[int, int]]:
 
 def in_whole_lanes(theta: Array) -> NDArray[Any]:
     """(d, W) parameters theta (R, d), with W - R columns of zeros that fill the lanes."""
-    out = np.zeros((theta.shape[1], in_lanes(len(theta))), theta.dtype)
+    out = aligned((theta.shape[1], in_lanes(len(theta))), theta.dtype)
     out[:, : len(theta)] = theta.T
     return out
+
+
+def aligned(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """Zeros that begin where a cache line does, so that no lanes lie in two: reading those takes twice the time."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    memory = np.empty(size + _LINE, np.uint8)  # numpy asks for large pages for these, but not for zeros
+    memory[:] = 0
+    first = -memory.ctypes.data % _LINE
+    return memory[first : first + size].view(kind).reshape(shape)
 
 
 def in_lanes(replicas: int) -> int:
