@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
-from dpviz.experiments.run import measure_together, run_epsilons, tidy
+from dpviz.experiments.run import run_epsilons, tidy
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
 
@@ -46,9 +46,7 @@ class Cell:
             InvalidInput: the mechanism refuses one of the budgets, or diverges.
         """
         results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
-        measured = measure_together(results, self.metrics)
-        tables = [tidy(result, table, self.metrics) for result, table in zip(results, measured, strict=True)]
-        return pd.concat(tables, ignore_index=True)
+        return tidy(results, self.metrics)
 
     def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.

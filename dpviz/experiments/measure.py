@@ -98,7 +98,9 @@ class Trained:
 
     def _of_the_label(self, rows: Rows) -> Floats:
         """(E, S) shares of rows with the label that was released in the place of a model."""
-        return np.asarray((rows.y[:, None, None] == self.fit.constant_label).mean(axis=0))
+        assert self.fit.constant_label is not None
+        negative, positive = (np.count_nonzero(rows.y == label) / len(rows) for label in (-1.0, 1.0))
+        return np.where(self.fit.constant_label > 0, positive, negative)
 
 
 def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Floats) -> Floats:

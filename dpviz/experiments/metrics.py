@@ -240,40 +240,10 @@ def _ranked(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
     the time of sorting indices and gathering labels.
     """
     bits = (s + 0.0).view(np.int64)  # -0.0 becomes 0.0
-    keys = (bits ^ (~(bits >> 63) & np.int64(2**63 - 1))).view(np.uint64)
-    keys = (keys & ~np.uint64(1)) | positive
-    keys.sort(axis=1)
-    return keys
-
-
-def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
-    """Measures over all thresholds: one sort for each replica, of scores in 31 bits where these tell all of them apart."""
-    keys = _coarse(s, positive)
-    apart = ((keys[:, 1:] ^ keys[:, :-1]) > 1).all(axis=1)
-    if apart.all():
-        return _of_distinct(keys, levels, positive)
-    tied = _of_ties(s[~apart], positive, levels)
-    if not apart.any():
-        return tied
-    other = _of_distinct(keys[apart], levels, positive)
-    out = {name: np.empty(len(s)) for name in tied}
-    for name, values in out.items():
-        values[apart], values[~apart] = other[name], tied[name]
-    return out
-
-
-def _coarse(s: Floats, positive: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """(R, n) sorted keys of 31 bits of the distance to the replica's largest score, and a bit that is set for positive rows.
-
-    Every step of the rounding is monotone, so that keys of different distances are in the order of the scores. Half as many
-    bits are sorted in half the time.
-    """
-    top = s.max(axis=1, keepdims=True)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scale = (2**31 - 1) / (top - s.min(axis=1, keepdims=True))
-        distance = (top - s) * np.where(np.isfinite(scale), scale, 0.0)
-    keys = np.where(np.isfinite(distance), distance, 0.0).astype(np.int32).view(np.uint32)
-    keys <<= 1
+    mask = bits >> 63
+    np.bitwise_and(np.invert(mask, out=mask), 2**63 - 1, out=mask)
+    keys = np.bitwise_xor(bits, mask, out=bits).view(np.uint64)
+    keys &= ~np.uint64(1)
     keys |= positive
     keys.sort(axis=1)
     return keys
@@ -288,61 +258,68 @@ def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Me
     return allowed
 
 
-def _of_distinct(keys: NDArray[np.uint32], levels: Sequence[Metric], positive: NDArray[np.bool_]) -> dict[str, Floats]:
-    """The same where no two scores of a replica are equal: the best thresholds lie behind positive rows, only these count."""
+def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
+    """Measures over all thresholds: the best ones lie behind positive rows, so that only these are looked at."""
+    keys = _ranked(s, positive)
     r, n = keys.shape
     total, others = int(positive.sum()), int((~positive).sum())
-    hits = np.arange(1, total + 1)
-    called = np.flatnonzero((keys & 1).astype(bool)).reshape(r, total) - n * np.arange(r)[:, None] + 1
+    label = (keys & 1).astype(bool)
+    hits = np.arange(1, total + 1)[None]
+    called = np.flatnonzero(label).reshape(r, total) - n * np.arange(r)[:, None] + 1
     misses = called - hits
+    better = total * others - misses.sum(axis=1)  # pairs of a positive and a negative row in the right order
+    tied = np.zeros(keys.shape, bool)  # with the row before, up to the last bit
+    np.less_equal(keys[:, 1:] ^ keys[:, :-1], 1, out=tied[:, 1:])
+    if tied.any():
+        better = better + _pairs_of_equals(tied, label) / 2
     precision = hits / called
+    if tied.any():
+        # a threshold lies behind the last row of equal scores, whose positive rows come last: they all have its precision
+        places = np.flatnonzero(np.append(tied.ravel()[1:], False)[np.flatnonzero(label)])
+        starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+        lengths = np.diff(starts, append=len(places))
+        precision.ravel()[places] = precision.ravel()[np.repeat(places[starts] + lengths, lengths)]
     allowed = _allowed(precision, misses / others, levels)
-    return {
-        "roc-auc": (total * others - misses.sum(axis=1)) / (total * others),
-        "average-precision": precision.mean(axis=1),
-    } | {name: np.where(there, hits, 0).max(axis=1) / total for name, there in allowed.items()}
-
-
-def _of_ties(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
-    """The same where scores may be equal: those that are equal up to their last bit are one threshold."""
-    ranked = _ranked(s, positive)
-    # the last row of each group of equal scores: a threshold lies behind it
-    end = np.ones(s.shape, bool)
-    np.greater(ranked[:, 1:] ^ ranked[:, :-1], 1, out=end[:, :-1])
-    thresholds = np.flatnonzero(end)  # of all replicas, one after the other
-    first = np.concatenate([[0], np.cumsum(np.count_nonzero(end, axis=1))[:-1]])  # of each replica
-    hits = np.cumsum(ranked & 1, axis=1, dtype=np.int32).ravel()[thresholds].astype(float)
-    called = (thresholds % s.shape[1] + 1).astype(float)
-    misses = called - hits
-    total, others = float(positive.sum()), float((~positive).sum())
-
-    def gained(values: Floats) -> Floats:
-        """What each threshold adds to a count that grows along a replica's ranks."""
-        out = np.diff(values, prepend=0.0)
-        out[first] = values[first]
-        return out
-
-    more_hits, more_misses = gained(hits), gained(misses)
-    # trapezoid rule: positives and negatives of one threshold have equal scores and count half
-    auc = np.add.reduceat(more_misses * (hits - more_hits / 2), first) / (total * others)
-    precision = hits / called
-    allowed = _allowed(precision, misses / others, levels)
-    return {"roc-auc": auc, "average-precision": np.add.reduceat(more_hits * precision, first) / total} | {
-        name: np.maximum.reduceat(hits * there, first) / total for name, there in allowed.items()
+    return {"roc-auc": better / (total * others), "average-precision": precision.mean(axis=1)} | {
+        name: (there * hits).max(axis=1) / total for name, there in allowed.items()
     }
 
 
+def _pairs_of_equals(tied: NDArray[np.bool_], label: NDArray[np.bool_]) -> Floats:
+    """(R,) pairs of a positive and a negative row with equal scores.
+
+    Args:
+        tied: (R, n) whether a row's score equals that of the row before.
+        label: (R, n) whether it is positive.
+    """
+    some = tied.copy()
+    some[:, :-1] |= tied[:, 1:]
+    places = np.flatnonzero(some)
+    first = ~tied.ravel()[places]
+    group, positive = np.cumsum(first) - 1, label.ravel()[places]
+    pairs = np.bincount(group, positive) * np.bincount(group, ~positive)
+    return np.bincount(places[first] // tied.shape[1], pairs, len(tied)).astype(float)
+
+
 def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Floats]:
-    small = np.exp(-np.abs(s))  # in (0, 1]: nothing overflows
-    p = np.where(s >= 0, 1.0, small) / (1.0 + small)
-    log_loss = (np.log1p(small) + np.maximum(np.where(positive, -s, s), 0.0)).mean(axis=1)  # finite where p rounds to 0 or 1
-    bins = np.minimum((p * _BINS).astype(np.intp), _BINS - 1)
+    # written over each other: fresh memory for each step would cost more than the arithmetic
+    small = np.abs(s)
+    np.exp(np.negative(small, out=small), out=small)  # in (0, 1]: nothing overflows
+    wrong = s * np.where(positive, -1.0, 1.0)
+    log_loss = np.maximum(wrong, 0.0, out=wrong).mean(axis=1)  # finite where a probability rounds to 0 or 1
+    log_loss += np.log1p(small, out=wrong).mean(axis=1)
+    p = np.minimum(s, 0.0)
+    np.exp(p, out=p)
+    small += 1.0
+    p /= small
+    bins = np.multiply(p, _BINS, out=small).astype(np.intp)
+    np.minimum(bins, _BINS - 1, out=bins)
     bins += _BINS * np.arange(len(s))[:, None]
     p -= positive
     surplus = np.bincount(bins.ravel(), p.ravel(), _BINS * len(s)).reshape(len(s), _BINS)
     return {
         "log-loss": log_loss,
-        "brier": np.square(p).mean(axis=1),
+        "brier": np.square(p, out=p).mean(axis=1),
         "calibration-error": np.abs(surplus).sum(axis=1) / positive.size,
     }
 
@@ -360,8 +337,10 @@ def measure_models(
             measures of ranks and of probabilities have no value (NaN).
     """
     if labels is not None:
-        called = measure(np.asarray(labels, float).reshape(-1, 1).repeat(len(rows), axis=1), rows.y, metrics)
-        tables = [{name: v if get_metric(name).needs == "labels" else np.full(len(v), np.nan) for name, v in called.items()}]
+        released, which = np.unique(np.asarray(labels, float), return_inverse=True)
+        called = measure(released.reshape(-1, 1).repeat(len(rows), axis=1), rows.y, metrics)
+        nothing = np.full(len(released), np.nan)
+        tables = [{name: (v if get_metric(name).needs == "labels" else nothing)[which] for name, v in called.items()}]
     else:
         size = max(1, _BLOCK // len(rows))
         starts = range(0, len(theta), size)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpviz.experiments.setup import Baseline, Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
-from dpviz.models import MODELS, get_model, margins
+from dpviz.models import MODELS, Setting, get_model, margins
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -166,7 +166,7 @@ def run_epsilons(
     shared = setup_for(spec)
     problem = shared.problem
     mechanism = spec.build()
-    calibrations = [mechanism.calibrate(problem.setting, r.budget) for r in runs]
+    calibrations = [calibrated(mechanism, problem.setting, r.budget) for r in runs]
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     noiseless = [calibration.noiseless() for calibration in calibrations] if twins else []
@@ -201,6 +201,12 @@ def run_epsilons(
     ]
 
 
+@lru_cache(maxsize=512)
+def calibrated(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
+    """`Mechanism.calibrate`, kept: cells of one sweep ask for the same budgets for other seeds."""
+    return mechanism.calibrate(setting, budget)
+
+
 def _train(mechanism: Mechanism, training: Training) -> Trained:
     """Trains after the optimum was found, and listens to both."""
     problem, monitor = training.problem, training.monitor
@@ -209,21 +215,61 @@ def _train(mechanism: Mechanism, training: Training) -> Trained:
     return train(mechanism, replace(training, monitor=lambda share: monitor(first + (1 - first) * share)))
 
 
-def measure_together(results: Sequence[Result], metrics: Sequence[str] = ()) -> list[pd.DataFrame]:
-    """Computes `metrics` of results of one setup in one pass, which is faster than one after the other.
+def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per seed of each result, with the columns of `dpviz.sweep`; results of one setup, measured in one pass.
 
     Args:
-        metrics: further ones, with levels of their own.
-
-    Returns:
-        Each result's table of all metrics and of the further ones.
+        metrics: ids of further metrics, with levels of their own.
     """
     first = results[0]
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
-    table = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
-    ends = np.cumsum([len(r.theta) for r in results])
-    return [table[end - len(r.theta) : end].reset_index(drop=True) for r, end in zip(results, ends, strict=True)]
+    measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
+    beside = [str(name) for name in measured if name != METRICS["accuracy"].column]
+    base = first.setup.baselines
+    if metrics:
+        base = pd.concat([base, first.setup.baselines_in(metrics)], axis=1)
+    seeds = [len(r.theta) for r in results]
+
+    def each(value: Callable[[Result], str | float | None]) -> list[str | float]:
+        """What a result's seeds share; NaN for None."""
+        values = [value(r) for r in results]
+        return [float("nan") if v is None else v for v, count in zip(values, seeds, strict=True) for _ in range(count)]
+
+    def single(value: Callable[[Result], Floats]) -> Floats:
+        return np.concatenate([value(r) for r in results])
+
+    def bounds(budget: Callable[[Calibration], Budget | None]) -> list[str | float]:
+        return each(lambda r: None if (found := budget(r.calibration)) is None else found.epsilon)
+
+    return pd.DataFrame(
+        {
+            "dataset": each(lambda r: r.spec.dataset),
+            "model": each(lambda r: r.spec.model),
+            "mechanism": each(lambda r: r.spec.mechanism),
+            "epsilon": each(lambda r: r.spec.epsilon),
+            "delta": each(lambda r: r.budget.delta),
+            "lam": each(lambda r: r.spec.lam),
+            "seed": single(lambda r: np.array(r.replicas)),
+            "accuracy": single(lambda r: r.accuracy),
+            "train_accuracy": single(lambda r: r.train_accuracy),
+            "objective": single(lambda r: r.objective),
+            "optimality_gap": single(lambda r: r.optimality_gap),
+            "expected_accuracy": each(lambda r: r.expected_accuracy),
+            "sensitivity": each(lambda r: r.calibration.sensitivity),
+            "noise_scale": each(lambda r: r.calibration.noise_scale),
+            "claimed_epsilon": bounds(lambda c: c.claimed_budget),
+            "proved_epsilon": bounds(lambda c: c.proved_budget),
+            "status": each(lambda r: r.calibration.status.value),
+            "neighbouring": each(lambda r: r.calibration.neighbouring.value),
+            "non_private_accuracy": each(lambda r: r.non_private.accuracy),
+            "majority_accuracy": each(lambda r: r.majority.accuracy),
+            "expected_balanced_accuracy": each(lambda r: r.expected_balanced_accuracy),
+        }
+        | {name: measured[name].to_numpy() for name in beside}
+        | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
+        | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
+    )
 
 
 def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
@@ -299,49 +345,6 @@ def calibrate(
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
     return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
-
-
-def tidy(result: Result, measured: pd.DataFrame, metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per seed of a result, with the columns of `dpviz.sweep`.
-
-    Args:
-        measured: every metric on the test rows, and the further ones.
-        metrics: ids of the further ones, with levels of their own.
-    """
-    spec, cal = result.spec, result.calibration
-    beside = [str(name) for name in measured if name != METRICS["accuracy"].column]
-    base = result.setup.baselines
-    if metrics:
-        base = pd.concat([base, result.setup.baselines_in(metrics)], axis=1)
-    balanced = result.expected_balanced_accuracy
-    return pd.DataFrame(
-        {
-            "dataset": spec.dataset,
-            "model": spec.model,
-            "mechanism": spec.mechanism,
-            "epsilon": spec.epsilon,
-            "delta": result.budget.delta,
-            "lam": spec.lam,
-            "seed": np.array(result.replicas),
-            "accuracy": result.accuracy,
-            "train_accuracy": result.train_accuracy,
-            "objective": result.objective,
-            "optimality_gap": result.optimality_gap,
-            "expected_accuracy": float("nan") if result.expected_accuracy is None else result.expected_accuracy,
-            "sensitivity": cal.sensitivity,
-            "noise_scale": cal.noise_scale,
-            "claimed_epsilon": cal.claimed_budget.epsilon if cal.claimed_budget else float("nan"),
-            "proved_epsilon": cal.proved_budget.epsilon if cal.proved_budget else float("nan"),
-            "status": cal.status.value,
-            "neighbouring": cal.neighbouring.value,
-            "non_private_accuracy": result.non_private.accuracy,
-            "majority_accuracy": result.majority.accuracy,
-            "expected_balanced_accuracy": float("nan") if balanced is None else balanced,
-        }
-        | {name: measured[name].to_numpy() for name in beside}
-        | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
-        | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
-    )
 
 
 def list_models() -> dict[str, str]:

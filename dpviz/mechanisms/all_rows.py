@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.common.threads import MOST_GROUPS, Team, groups
 from dpviz.common.words import Words

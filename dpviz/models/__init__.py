@@ -33,6 +33,7 @@ __all__ = [
     "LinearModel",
     "Model",
     "Network",
+    "Noise",
     "Rows",
     "Rule",
     "Setting",

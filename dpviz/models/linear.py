@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import MOST_GROUPS, map_streams
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
@@ -21,6 +22,7 @@ from dpviz.models.solvers.many import newton
 from dpviz.models.sparse import Array
 
 _SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
+_TOGETHER = 1 << 19  # losses from which it pays to share rows between threads
 _LINE_ELEMENTS = 3 << 14  # the same for a line search, which works on more arrays at once
 
 
@@ -79,15 +81,36 @@ class LinearModel(Model):
         _ = rows.longest
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
+        if rows.compiled and len(theta) > 1:
+            kept, _ = rows.for_loops(np.float64)
+            columns = rows.columns(theta)
+            margins = kept.margins(columns, aligned((len(rows), columns.shape[1]), np.float64))
+            return np.ascontiguousarray(margins[:, : len(theta)] * rows.y[:, None])
         return rows.X @ theta.T
 
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        if rows.compiled and loss_of(self.loss) is not None:
+            return self._measured(theta, rows)
         loss, hits = np.zeros((2, len(theta)))
         for block in row_blocks(len(rows), len(theta)):
             margin = theta @ rows.X[block].T
             margin *= rows.y[block]
             hits += right(margin, rows.y[block])
             loss += self.loss.total(margin)
+        return loss / len(rows), hits / len(rows)
+
+    def _measured(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """`measure` by compiled loops, on all processors."""
+        columns, parts = rows.columns(theta), rows.parts(MOST_GROUPS)
+
+        def part(k: int, _: Monitor) -> tuple[Floats, Floats]:
+            mine = parts[k][1]
+            kept = mine.for_loops(np.float64)[0]
+            # a score of 0 predicts +1; the largest number below 0 lets margins of 0 pass
+            return kept.losses(columns, self.loss, np.where(mine.y > 0, -np.nextafter(0.0, 1.0), 0.0))
+
+        found = map_streams(part, len(parts), silent, parallel=len(rows) * len(theta) >= _TOGETHER)
+        loss, hits = (np.sum(each, axis=0)[: len(theta)] for each in zip(*found, strict=True))
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(

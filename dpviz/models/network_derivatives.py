@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.models.capabilities import Curvature, Derivatives, FeatureNoise, Noise
 from dpviz.models.feature_derivative import network_mixed

@@ -140,10 +140,10 @@ class Rows:
             there = loops() if self.compiled else None
             unit, found = (1 if there is None else there.BLOCK), []
             for part in groups(-(-len(self) // unit), count):
-                rows = slice(part.start * unit, min(part.stop * unit, len(self)))
-                found.append((rows.start, self.take(rows)))
-            for _, part in found:
-                part.__dict__["sparse"] = self.sparse  # all parts alike, however short
+                first = part.start * unit
+                found.append((first, self.take(slice(first, min(part.stop * unit, len(self))))))
+            for _, rows in found:
+                rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
             self._parts[count] = found
         return self._parts[count]
 

@@ -162,10 +162,11 @@ def test_sums_of_gradients_are_those_of_dense_rows(replicas: int, loss: Loss, ki
     norms, some = np.linalg.norm(x, axis=1), rng.integers(many, size=many // 2)
     for rows, at in ((CompiledRows.of(x), np.arange(many)), (CompiledRows.of(x).take(some), some)):
         for clip_norm in (np.inf, 0.2):
-            slopes = np.asarray(loss.slope((x[at].astype(float) @ theta.T)))
+            slopes = np.asarray(loss.slope(x[at].astype(float) @ theta.T))
             length = np.abs(slopes) * norms[at, None]
             slopes *= np.minimum(1, clip_norm / np.maximum(length, 1e-30))
-            assert (length > 0.2).any() and (length < 0.2).any()
+            assert (length > 0.2).any()
+            assert (length < 0.2).any()
             for most in (1, 7, 64):
                 found = rows.gradient(lanes(theta), loss, norms, clip_norm, most)
                 np.testing.assert_allclose(found[:, :replicas].T, slopes.T @ x[at], rtol=0, atol=3000 * error)
@@ -190,8 +191,11 @@ def test_lanes_begin_where_cache_lines_do() -> None:
     for shape in ((3,), (7, 16), (2, 3, 16)):
         for kind in (np.float32, np.float64):
             found = compiled.aligned(shape, kind)
-            assert found.shape == shape and found.dtype == kind and found.ctypes.data % 64 == 0
-            assert found.flags.c_contiguous and not found.any()
+            assert found.shape == shape
+            assert found.dtype == kind
+            assert found.ctypes.data % 64 == 0
+            assert found.flags.c_contiguous
+            assert not found.any()
 
 
 def lanes_module() -> Any:
@@ -206,8 +210,10 @@ def test_noise_in_blocks_is_the_noise(n: int, d: int) -> None:
     blocks = NoiseInBlocks.of(noise).blocks
     row_by_row = blocks.transpose(0, 1, 3, 2).reshape(-1, blocks.shape[2])
     np.testing.assert_array_equal(row_by_row[:n, :d], noise)
-    assert not row_by_row[n:].any() and not row_by_row[:, d:].any(), "what is not there adds nothing"
-    assert len(row_by_row) % there.BLOCK == 0 and row_by_row.shape[1] % there.TILE_DEEP == 0
+    assert not row_by_row[n:].any()
+    assert not row_by_row[:, d:].any(), "what is not there adds nothing"
+    assert len(row_by_row) % there.BLOCK == 0
+    assert row_by_row.shape[1] % there.TILE_DEEP == 0
     part = NoiseInBlocks.of(noise)[(n - 1) // there.BLOCK * there.BLOCK : n]
     np.testing.assert_array_equal(part.blocks, blocks[-1:])
     for wrong in (slice(1, n), slice(0, n - 1)):

@@ -179,10 +179,11 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         counts = np.array([c.values(Descent).steps for c in training.calibrations])
         steps = int(counts.max())
         first = counts // 2 if self.average else counts - 1  # of the iterates that are averaged
-        lengths, visits = np.zeros((len(streams), n)), np.zeros((len(counts), len(streams), n))
+        lengths = np.zeros((len(streams), n)) if record else np.zeros((0, 0))
+        visits = np.zeros((len(counts), len(streams), n)) if record else np.zeros((0, 0, 0))
 
         def work(s: int, tick: Monitor) -> Floats:
-            draws = noisy.prepared(problem.rows, row_draws(streams[s], n, d))  # lines 3 and 4
+            draws = row_draws(streams[s], n, d)  # lines 3 and 4
             if record:
                 lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
             order = generator(substreams(streams[s], 1)[0])
@@ -192,9 +193,11 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 tick(t / steps)
                 chosen = np.sort(order.choice(n, size, replace=False))  # line 6
                 going = t < counts  # budgets with fewer steps stand still after their last one
-                visits[np.flatnonzero(going)[:, None], s, chosen] += 1
+                if record:
+                    visits[np.flatnonzero(going)[:, None], s, chosen] += 1
                 step = np.where(going, training.step_lengths, 0.0)[:, None]
-                gradient = noisy.noisy_gradient(current, problem.rows.batch(chosen), [draws[chosen]], sigma) / size
+                batch = problem.rows.batch(chosen)
+                gradient = noisy.noisy_gradient(current, batch, [noisy.prepared(batch, draws[chosen])], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
                 kept = going & (t >= first)
                 total[kept] += current[kept]

@@ -176,6 +176,37 @@ def times(typing: Any, values: Any, others: Any) -> Any:
 
 
 @intrinsic
+def plus(typing: Any, values: Any, others: Any) -> Any:
+    """values + others."""
+    return values(values, others), lambda _, builder, __, given: builder.fadd(*given)
+
+
+@intrinsic
+def above(typing: Any, values: Any, least: Any) -> Any:
+    """1 where values are above `least`, otherwise 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths = _Maths(builder, values)
+        over = builder.fcmp_ordered(">", given[0], _all(builder, given[1], values.vector))
+        return builder.select(over, maths.constant(1.0), maths.constant(0.0))
+
+    return values(values, values.scalar), generate
+
+
+@intrinsic(prefer_literal=True)
+def loss_in_parts(typing: Any, margin: Any, loss: Any, h: Any) -> Any:
+    """A factor and a term at margins: the loss is the term, and the logarithm of the factor."""
+    if not isinstance(loss, types.IntegerLiteral):
+        return None
+    made, both = _LOSSES[loss.literal_value], types.UniTuple(margin, 2)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return context.make_tuple(builder, both, made(_Maths(builder, margin), given[0], given[2]))
+
+    return both(margin, loss, types.float64), generate
+
+
+@intrinsic
 def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
     """slopes x min(1, most/(|slopes| length)): gradients of a row of this length, none longer than `most`."""
 
@@ -232,7 +263,10 @@ def turn(typing: Any, source: Any, at: Any, step: Any, target: Any, place: Any, 
             rows.append(builder.load(row(0, k)))
             rows[-1].align = 4
         for half in (8, 4, 2, 1):  # in squares twice as large, the upper right and the lower left quarter change places
-            upper, lower = ([(GROUP * (i & half > 0) + i if i & half in keep else GROUP * (i & half > 0) + (i ^ half)) for i in range(GROUP)] for keep in ((0,), (half,)))
+            upper, lower = (
+                [(GROUP * (i & half > 0) + i if i & half in keep else GROUP * (i & half > 0) + (i ^ half)) for i in range(GROUP)]
+                for keep in ((0,), (half,))
+            )
             for k in (k for k in range(GROUP) if not k & half):
                 both = rows[k], rows[k + half]
                 for which, order in ((k, upper), (k + half, lower)):
@@ -441,6 +475,26 @@ def _huber(maths: _Maths, margin: Any, h: Any) -> Any:
     return maths.within(builder.fdiv(beyond, builder.fadd(width, width)), -1.0, 0.0)
 
 
+def _logistic_loss(maths: _Maths, margin: Any, h: Any) -> tuple[Any, Any]:
+    """1 + e^-|m| and max(-m, 0)."""
+    builder, opposite = maths.builder, maths.builder.fmul(margin, maths.constant(-1.0))
+    lower = builder.select(builder.fcmp_unordered("<", margin, opposite), margin, opposite)
+    beyond = builder.select(builder.fcmp_unordered(">", opposite, maths.constant(0.0)), opposite, maths.constant(0.0))
+    return builder.fadd(maths.exponential(lower), maths.constant(1.0)), beyond
+
+
+def _huber_loss(maths: _Maths, margin: Any, h: Any) -> tuple[Any, Any]:
+    """1, and t^2/(4h) + max(1 - h - m, 0) with t = 1 + h - m between 0 and 2h."""
+    builder, width = maths.builder, maths.all(h)
+    one, none, twice = maths.constant(1.0), maths.constant(0.0), maths.builder.fadd(width, width)
+    short, beyond = builder.fsub(builder.fadd(one, width), margin), builder.fsub(builder.fsub(one, width), margin)
+    short = builder.select(builder.fcmp_unordered(">", short, none), short, none)
+    short = builder.select(builder.fcmp_unordered("<", short, twice), short, twice)
+    square = builder.fdiv(builder.fmul(short, short), builder.fadd(twice, twice))
+    return one, builder.fadd(square, builder.select(builder.fcmp_unordered(">", beyond, none), beyond, none))
+
+
+_LOSSES: dict[int, Callable[[_Maths, Any, Any], tuple[Any, Any]]] = {LOGISTIC: _logistic_loss, HUBER: _huber_loss}
 _SLOPES: dict[int, Callable[[_Maths, Any, Any], Any]] = {NO_LOSS: lambda _, m, h: m, LOGISTIC: _logistic, HUBER: _huber}
 
 
@@ -500,16 +554,57 @@ def sums_by_column(lanes: int) -> Callable[..., None]:
 
 
 @cache
+def losses_of(lanes: int, loss: int) -> Callable[..., None]:
+    """The loop that sums losses over rows and counts right predictions, for `lanes` replicas at once.
+
+    Args:
+        loss: LOGISTIC or HUBER.
+    """
+
+    @njit(**OPTIONS)
+    def losses(ends, columns, values, index, least, theta, width, at, h, together, products, total, right):  # type: ignore[no-untyped-def]
+        """Adds to `total` and `right`, and multiplies what a logarithm is to be taken of.
+
+        The logistic loss is ln(1 + e^-|m|) + max(-m, 0): one logarithm serves the product of several rows.
+
+        Args:
+            ends, columns, values, index: as of `margins_of`.
+            least: (n,) margins above which a prediction is right.
+            theta: (d, width) flat, in double precision, as all that follows; lanes from `at` on are worked on.
+            together: rows whose 1 + e^-|m| are multiplied.
+            products: (groups of rows, width) flat, overwritten; 1 for HUBER.
+            total, right: (width,).
+        """
+        one, none = exponential_of(0.0, zero(theta, lanes)), zero(theta, lanes)
+        product, sums, hits = one, none, none
+        for i in range(len(index)):
+            row = item(index, i)
+            margin = zero(theta, lanes)
+            for k in range(item(ends, row), item(ends, row + 1)):
+                margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), margin)
+            hits = plus(hits, above(margin, item(least, row)))
+            factor, more = loss_in_parts(margin, loss, h)
+            product, sums = times(product, factor), plus(sums, more)
+            if (i + 1) % together == 0 or i + 1 == len(index):
+                store(products, i // together * width + at, product)
+                product = one
+        store(total, at, plus(load(total, at, lanes), sums))
+        store(right, at, plus(load(right, at, lanes), hits))
+
+    return losses
+
+
+@cache
 def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     """The loop that sums clipped gradients over all rows, for `lanes` replicas at once."""
 
     @njit(**OPTIONS)
-    def gradients(ends, columns, values, starts, places, sorted_values, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
+    def gradients(table, blocks, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
         """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
 
         Args:
-            ends, columns, values: a CSR matrix of n rows.
-            starts, places, sorted_values: its entries by block of rows and column: (blocks x d + 1,), positions in the block.
+            table: ends, columns and values of a CSR matrix of n rows.
+            blocks: its entries by block of rows and column: where they begin (blocks x d + 1,), rows in the block, values.
             theta: (d, width) flat; lanes from `at` on are worked on.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
@@ -517,6 +612,8 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
             slopes: (BLOCK, lanes) flat, overwritten.
             total: (d, width) flat, in double precision.
         """
+        ends, columns, values = table
+        starts, places, sorted_values = blocks
         n, d = len(ends) - 1, len(theta) // width
         for block in range(-(-n // BLOCK)):
             first = block * BLOCK
@@ -529,13 +626,16 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                     slope = shortened(slope, item(norms, row), clip_norm)
                 store(slopes, (row - first) * lanes, slope)
             for j in range(d):
-                k, end = np.intp(item(starts, block * d + j)), np.intp(item(starts, block * d + j + 1))
-                while k < end:
-                    stop = min(end, k + most)
+                entry: Any = np.intp(item(starts, block * d + j))
+                end: Any = np.intp(item(starts, block * d + j + 1))
+                while entry < end:
+                    stop = min(end, entry + most)
                     short = zero(theta, lanes)
-                    while k < stop:
-                        short = fused(item(sorted_values, k), load(slopes, np.intp(item(places, k)) * lanes, lanes), short)
-                        k = k + 1
+                    while entry < stop:
+                        short = fused(
+                            item(sorted_values, entry), load(slopes, np.intp(item(places, entry)) * lanes, lanes), short
+                        )
+                        entry = entry + 1
                     add_double(total, j * width + at, short)
 
     return gradients
@@ -611,11 +711,11 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     groups = lanes // GROUP
 
     @njit(**OPTIONS)
-    def noisy_gradients(ends, columns, values, starts, places, sorted_values, noises, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
+    def noisy_gradients(table, blocks, noises, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
         """Adds the sums of rows times slopes at margins + <moved, noise> to `total`, and of noise times slopes to `own`.
 
         Args:
-            ends, columns, values, starts, places, sorted_values: as of `gradients_of`, in blocks of BLOCK rows.
+            table, blocks: as of `gradients_of`.
             noises: as many flat arrays as groups, (blocks, BLOCK / STRIP, deep, STRIP); behind the last row there is no noise.
             deep: d, up to a multiple of TILE_DEEP.
             theta: (d, lanes) flat, in single precision.
@@ -626,6 +726,8 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
             total: (d, lanes) flat, in double precision.
             own: (groups, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
+        ends, columns, values = table
+        starts, places, sorted_values = blocks
         n, d = len(ends) - 1, len(theta) // lanes
         for block in range(-(-n // BLOCK)):
             start = block * BLOCK
@@ -649,17 +751,22 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                         slopes_along(noise, at + i * deep, d, moved, g * d * tall + r, tall, turned, r * BLOCK + i, loss, h)
                 for j in range(0, deep, TILE_DEEP):
                     for r in range(0, tall, TILE_TALL):
-                        sums_against(noise, at + j * STRIP, deep, turned, r * BLOCK, own, ((g * deep + j) * tall + r) * KEPT, tall)
+                        sums_against(
+                            noise, at + j * STRIP, deep, turned, r * BLOCK, own, ((g * deep + j) * tall + r) * KEPT, tall
+                        )
                 for i in range(0, BLOCK, GROUP):
                     turn(turned, i, BLOCK, margins, i * lanes + g * GROUP, lanes)
             for j in range(d):
-                k, end = np.intp(item(starts, block * d + j)), np.intp(item(starts, block * d + j + 1))
-                while k < end:
-                    stop = min(end, k + most)
+                entry: Any = np.intp(item(starts, block * d + j))
+                end: Any = np.intp(item(starts, block * d + j + 1))
+                while entry < end:
+                    stop = min(end, entry + most)
                     short = zero(theta, lanes)
-                    while k < stop:
-                        short = fused(item(sorted_values, k), load(margins, np.intp(item(places, k)) * lanes, lanes), short)
-                        k = k + 1
+                    while entry < stop:
+                        short = fused(
+                            item(sorted_values, entry), load(margins, np.intp(item(places, entry)) * lanes, lanes), short
+                        )
+                        entry = entry + 1
                     add_double(total, j * lanes, short)
 
     return noisy_gradients

@@ -14,6 +14,7 @@ from dpviz.models.compiled import loops
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products
 
+_LOGARITHM = 64  # rows for whose losses one logarithm is taken
 _LINE = 64  # bytes of memory that a processor reads at once: as many as the widest lanes
 
 
@@ -94,18 +95,38 @@ class CompiledRows(Products):
         table, clip = (rows.indptr, rows.indices, rows.data), kind.type(clip_norm)
         for at, lanes in parts_of(width):
             if self._index is None:
-                slopes = aligned((self._loops.BLOCK * lanes,), kind)
-                loop = self._loops.gradients_of(lanes, known[0])
-                ends = (lengths, clip, most, slopes, total.reshape(-1))
-                loop(*table, *self._blocks, flat, width, at, known[1], *ends)
+                slopes, loop = aligned((self._loops.BLOCK * lanes,), kind), self._loops.gradients_of(lanes, known[0])
+                before, after = (flat, width, at, known[1], lengths, clip, most, slopes), total.reshape(-1)
+                loop(table, self._blocks, *before, after)
             else:
                 part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
                 part[:] = columns[:, at : at + lanes]
-                loop, cuts = self._loops.batches_of(lanes, known[0]), np.array([0, len(self._index)])
-                ends = (part.reshape(-1), known[1], clip, most, short, sums.reshape(-1))
-                loop(*table, self._index, cuts, lengths, *ends)
+                cuts, here = np.array([0, len(self._index)]), (part.reshape(-1), known[1], clip, most, short)
+                self._loops.batches_of(lanes, known[0])(*table, self._index, cuts, lengths, *here, sums.reshape(-1))
                 total[:, at : at + lanes] = sums
         return total
+
+    def losses(self, columns: Array, loss: Loss, least: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(W,) sums of losses at parameters `columns` (d, W), and (W,) rows whose margins are above their `least`.
+
+        In double precision.
+
+        Args:
+            loss: one that `loss_of` knows.
+            least: (n,) for all rows, those that are not meant included.
+        """
+        known, rows, width = loss_of(loss), self._rows, columns.shape[1]
+        assert known is not None
+        flat, limits = (_flat(each, len(each), each.shape[1], np.float64) for each in (columns, least[:, None]))
+        if len(columns) != rows.shape[1] or len(limits) != rows.shape[0] or rows.dtype != np.float64:
+            raise ValueError(f"{columns.shape} parameters and {len(limits)} limits for rows {rows.shape} of type {rows.dtype}")
+        products = aligned((-(-len(self) // _LOGARITHM), width), np.float64)
+        total, right = (aligned((width,), np.float64) for _ in range(2))
+        for at, lanes in parts_of(width):
+            loop = self._loops.losses_of(lanes, known[0])
+            table, ends = (rows.indptr, rows.indices, rows.data, self._meant, limits), (products.reshape(-1), total, right)
+            loop(*table, flat, width, at, known[1], _LOGARITHM, *ends)
+        return total + np.log(products, out=products).sum(axis=0), right
 
     def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
         rows, width = self._rows, columns.shape[1]
@@ -330,7 +351,7 @@ def noisy_gradient(
         strips = -(-len(rows) // there.BLOCK) * (there.BLOCK // there.STRIP)
         _flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32)
     sums, own = np.zeros((2, replicas, d))
-    table = (rows._rows.indptr, rows._rows.indices, rows._rows.data, *rows._blocks)
+    table = (rows._rows.indptr, rows._rows.indices, rows._rows.data)
     _flat(rows._rows.data[:, None], rows._rows.nnz, 1, np.float32)
     for start, lanes in parts_of(there.GROUP * len(groups)):
         here = groups[start // there.GROUP : (start + lanes) // there.GROUP]
@@ -342,10 +363,11 @@ def noisy_gradient(
         margins = aligned((there.BLOCK, lanes), np.float32)
         turned = aligned((max(tall, there.GROUP), there.BLOCK), np.float32)
         noise_of = tuple(noise.blocks.reshape(-1) for noise in draws[start // there.GROUP : (start + lanes) // there.GROUP])
-        there.noisy_gradients_of(lanes, known[0])(
-            *table, noise_of, deep, plain.reshape(-1), along.reshape(-1), tall, known[1], most,
-            margins.reshape(-1), turned.reshape(-1), total.reshape(-1), against.reshape(-1)
-        )  # fmt: skip
+        before, after = (
+            (noise_of, deep, plain.reshape(-1), along.reshape(-1), tall, known[1], most),
+            (margins, turned, total, against),
+        )
+        there.noisy_gradients_of(lanes, known[0])(table, rows._blocks, *before, *(each.reshape(-1) for each in after))
         for g, part in enumerate(here):
             count = part.stop - part.start
             sums[part] = total[:, g, :count].T
