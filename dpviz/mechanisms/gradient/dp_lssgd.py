@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import circulant
 
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
@@ -16,15 +18,26 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
 
+_SHORT = 256  # parameters up to which a product with A_s^-1 takes less time than FFT
+
+
 def laplacian_spectrum(m: int, smoothing: float) -> Floats:
     """(m//2 + 1,) eigenvalues 1 + 2s(1 - cos(2 pi k/m)) of A_s = I - s Lap, circulant with 1 + 2s and -s."""
     return 1 + 2 * smoothing * (1 - np.cos(2 * np.pi * np.arange(m // 2 + 1) / m))
 
 
 def smooth(gradient: Floats, smoothing: float) -> Floats:
-    """A_s^-1 applied to each row of an array (..., m) by FFT (Wang et al. 2020, section 2)."""
+    """A_s^-1 applied to each row of an array (..., m); of long rows by FFT (Wang et al. 2020, section 2)."""
     m = gradient.shape[-1]
+    if m <= _SHORT:
+        return np.asarray(gradient @ _smoothing_matrix(m, smoothing))
     return np.fft.irfft(np.fft.rfft(gradient, axis=-1) / laplacian_spectrum(m, smoothing), n=m, axis=-1)
+
+
+@lru_cache(maxsize=8)
+def _smoothing_matrix(m: int, smoothing: float) -> Floats:
+    """(m, m) A_s^-1, circulant and symmetric."""
+    return np.asarray(circulant(np.fft.irfft(1 / laplacian_spectrum(m, smoothing), n=m)))
 
 
 @dataclass(frozen=True)

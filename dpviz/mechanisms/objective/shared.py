@@ -85,6 +85,7 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
         tolerance=tolerance,
         strict=strict,
         single=problem.rows.signed32,
+        rows=problem.rows,
         progress=training.monitor,
     )
     return theta.reshape(len(calibrations), len(streams), m)

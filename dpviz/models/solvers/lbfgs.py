@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from dpviz.common.threads import MOST_GROUPS
 from dpviz.models.losses import Loss
+from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.floating]
+Signed = NDArray[np.floating]
 Indices = NDArray[np.intp]
 Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or a thread pool's
 
@@ -31,10 +33,18 @@ class Batch:
     """
 
     def __init__(
-        self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each = map
+        self,
+        loss: Loss,
+        lam: Floats,
+        linear: Floats,
+        theta: Floats,
+        sample: NDArray[np.float32],
+        each: Each = map,
+        whole: Rows | None = None,
     ) -> None:
+        """`whole` are all rows, where compiled loops sum their gradients."""
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
-        self.each = each
+        self.each, self.whole = each, whole
         count, d = theta.shape
         self.inverse = np.empty((count, d, d), np.float32)
         self.steps = np.zeros((_MEMORY, count, d))
@@ -87,9 +97,14 @@ class Batch:
         near[leader] = True
         return np.flatnonzero(~near)
 
-    def gradient(self, signed: Rows, index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
+    def gradient(self, signed: Signed, index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
         """(k, d) gradients of the replicas in `index` at the points `theta`, (k, d), in the precision of `signed`."""
-        n, columns = len(signed), np.ascontiguousarray(theta.T, dtype=signed.dtype)
+        n, kind = len(signed), signed.dtype.type
+        if self.whole is not None and signed is not self.sample:
+            data = self._compiled_gradient(self.whole, theta, kind)
+            tick()
+            return data / n + self.lam[index, None] * theta + self.linear[index]
+        columns = np.ascontiguousarray(theta.T, dtype=kind)
 
         def part(first: int) -> Floats:
             last = min(first + _PART_ROWS, n)
@@ -106,6 +121,16 @@ class Batch:
             total += gradient
             tick()
         return total / n + self.lam[index, None] * theta + self.linear[index]
+
+    def _compiled_gradient(self, whole: Rows, theta: Floats, kind: type[np.floating]) -> Floats:
+        """(k, d) sums of the rows' gradients."""
+        columns, parts = whole.columns(theta.astype(kind, copy=False)), whole.parts(MOST_GROUPS)
+
+        def part(k: int) -> Floats:
+            rows, norms = parts[k][1].for_loops(kind)
+            return rows.gradient(columns, self.loss, norms, np.inf)
+
+        return np.sum(list(self.each(part, range(len(parts)))), axis=0)[:, : len(theta)].T
 
     def direction(self, index: Indices, gradient: Floats) -> Floats:
         """Minus the approximate inverse Hessians times the gradients (Nocedal, Wright 2006, Algorithm 7.4)."""
@@ -136,7 +161,7 @@ class Batch:
 
     def descend(
         self,
-        signed: Rows,
+        signed: Signed,
         enough: Callable[[Indices], Floats],
         tick: Callable[[Floats], None],
         *,
@@ -185,7 +210,7 @@ class Batch:
                 self.precondition(slow)
         return active[norm[active] > enough(active)]
 
-    def search(self, signed: Rows, index: Indices, gradient: Floats, report: Callable[[], None]) -> tuple[Floats, Floats]:
+    def search(self, signed: Signed, index: Indices, gradient: Floats, report: Callable[[], None]) -> tuple[Floats, Floats]:
         """Steps along the directions, and the gradients there.
 
         A step is taken when the slope at its end is at most half of the slope at its start, upwards: the approximate

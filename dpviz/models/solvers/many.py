@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.threads import one_blas_thread, processors
+from dpviz.models.compiled.rows import loss_of
 from dpviz.models.losses import Loss
+from dpviz.models.rows import Rows
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
 
 Floats = NDArray[np.float64]
@@ -39,6 +41,7 @@ def minimise_many(
     tolerance: float = 1e-12,
     strict: bool = False,
     single: NDArray[np.float32] | None = None,
+    rows: Rows | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
@@ -58,6 +61,7 @@ def minimise_many(
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
         single: `signed` in single precision, made here if it is not given.
+        rows: the rows that `signed` is of, for compiled loops where there are.
         progress: told the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
@@ -69,6 +73,7 @@ def minimise_many(
     size = max(1, min(_REPLICAS, (1 << 25) // signed.shape[1] ** 2))
     out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
     large = len(signed) > 2 * _SAMPLE
+    whole = rows if large and rows is not None and rows.compiled and loss_of(loss) is not None else None
     if large and single is None:
         single = signed.astype(np.float32)
     chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
@@ -76,7 +81,7 @@ def minimise_many(
     with _threads(len(signed), min(size, len(linear)) * signed.shape[1]) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
-            batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
+            batch = Batch(loss, lam[part], linear[part], out[part], sample, each, whole)
 
             def tick(norm: Floats, first: int = first) -> None:
                 if progress is not None:  # from gradient norm 1 to the tolerance, on a logarithmic scale
