@@ -233,21 +233,6 @@ def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
 
 
 @intrinsic
-def fetch(typing: Any, array: Any, at: Any) -> Any:
-    """Asks for the number of a flat array to be brought near, as it will be read soon."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
-        wanted = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
-        prefetch = cgutils.get_or_insert_function(builder.module, wanted, "llvm.prefetch.p0i8")
-        place = builder.bitcast(_pointer(context, builder, array, *given), byte)
-        builder.call(prefetch, [place, *(ir.Constant(whole, k) for k in (0, 2, 1))])  # to read, to the second cache, data
-        return context.get_dummy_value()
-
-    return types.none(array, types.intp), generate
-
-
-@intrinsic
 def turn(typing: Any, source: Any, at: Any, step: Any, target: Any, place: Any, stride: Any) -> Any:
     """Writes 16 rows of 16 numbers, `step` apart from `at` on, as columns: rows that are `stride` apart from `place` on."""
     vector = Lanes(source.dtype, GROUP).vector
@@ -300,6 +285,15 @@ class _Tile:
         found.align = 4
         return found
 
+    def fetch(self, array: Any, value: Any, at: Any) -> None:
+        """Asks for a cache line, as it will be read soon; nothing happens where there is none."""
+        byte = ir.IntType(8).as_pointer()
+        wanted = ir.FunctionType(ir.VoidType(), [byte, _INT, _INT, _INT])
+        prefetch = cgutils.get_or_insert_function(self.builder.module, wanted, "llvm.prefetch.p0i8")
+        # to read, to the second cache, data
+        how = [ir.Constant(_INT, k) for k in (0, 2, 1)]
+        self.builder.call(prefetch, [self.builder.bitcast(self.place(array, value, at), byte), *how])
+
     def add(self, tall: int, wide: int, factor: Any, other: Any) -> None:
         place, builder = self.sums[tall][wide], self.builder
         builder.store(builder.fadd(builder.fmul(factor, other, flags=_FUSED), builder.load(place), flags=_FUSED), place)
@@ -307,12 +301,24 @@ class _Tile:
 
 @intrinsic(prefer_literal=True)
 def slopes_along(
-    typing: Any, noise: Any, at: Any, d: Any, moved: Any, first: Any, tall: Any, margins: Any, place: Any, loss: Any, h: Any
+    typing: Any,
+    noise: Any,
+    at: Any,
+    soon: Any,
+    d: Any,
+    moved: Any,
+    first: Any,
+    tall: Any,
+    margins: Any,
+    place: Any,
+    loss: Any,
+    h: Any,
 ) -> Any:
     """Slopes at margins + <moved, noise>, for a tile of replicas and rows.
 
     Args:
         noise: (d, STRIP) from `at` on.
+        soon: where noise lies that will be read soon: two cache lines of each feature from there on are brought near.
         moved: (d, tall) from `first` on.
         margins: (replicas, BLOCK) from `place` on, replaced by the slopes.
     """
@@ -324,19 +330,21 @@ def slopes_along(
         tile = _Tile(context, builder, noise, TILE_WIDE)
         tiles = [(r, v) for r in range(TILE_TALL) for v in range(TILE_WIDE)]
         for r, v in tiles:
-            builder.store(tile.load(margins, given[6], tile.at(given[7], (BLOCK, r), (GROUP, v))), tile.sums[r][v])
-        with cgutils.for_range(builder, given[2]) as loop:
+            builder.store(tile.load(margins, given[7], tile.at(given[8], (BLOCK, r), (GROUP, v))), tile.sums[r][v])
+        with cgutils.for_range(builder, given[3]) as loop:
+            for line in range(2):
+                tile.fetch(noise, given[0], tile.at(given[2], (STRIP, loop.index), (GROUP, line)))
             rows = [tile.load(noise, given[0], tile.at(given[1], (STRIP, loop.index), (GROUP, v))) for v in range(TILE_WIDE)]
             for r in range(TILE_TALL):
-                one = builder.load(_pointer(context, builder, moved, given[3], tile.at(given[4], (given[5], loop.index), (1, r))))
+                one = builder.load(_pointer(context, builder, moved, given[4], tile.at(given[5], (given[6], loop.index), (1, r))))
                 for v in range(TILE_WIDE):
                     tile.add(r, v, _all(builder, one, tile.kind.vector), rows[v])
         for r, v in tiles:
-            slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[9])
-            builder.store(slope, tile.place(margins, given[6], tile.at(given[7], (BLOCK, r), (GROUP, v)))).align = 4
+            slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[10])
+            builder.store(slope, tile.place(margins, given[7], tile.at(given[8], (BLOCK, r), (GROUP, v)))).align = 4
         return context.get_dummy_value()
 
-    return types.none(noise, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
+    return types.none(noise, whole, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
 
 
 @intrinsic
@@ -736,19 +744,14 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                 for k in range(item(ends, row), item(ends, row + 1)):
                     margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
                 store(margins, (row - start) * lanes, margin)
-                # the row's share of the block's noise comes from memory meanwhile
-                for k in range(0, deep, GROUP):
-                    fetch(noises[0], row * deep + k)
             for g in range(groups):
                 noise, at = noises[g], block * deep * BLOCK
                 for i in range(0, BLOCK, GROUP):
                     turn(margins, i * lanes + g * GROUP, lanes, turned, i, BLOCK)
                 for i in range(0, BLOCK, STRIP):
-                    if g + 1 < groups:
-                        for k in range(0, deep * STRIP, GROUP):
-                            fetch(noises[g + 1], at + i * deep + k)
                     for r in range(0, tall, TILE_TALL):
-                        slopes_along(noise, at + i * deep, d, moved, g * d * tall + r, tall, turned, r * BLOCK + i, loss, h)
+                        soon = (block + 1) * deep * BLOCK + i * deep + r // TILE_TALL % 2 * 2 * GROUP
+                        slopes_along(noise, at + i * deep, soon, d, moved, g * d * tall + r, tall, turned, r * BLOCK + i, loss, h)
                 for j in range(0, deep, TILE_DEEP):
                     for r in range(0, tall, TILE_TALL):
                         sums_against(
