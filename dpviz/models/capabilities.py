@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.compiled.rows import NoiseInBlocks
+from dpviz.models.compiled.noise import NoiseInBlocks
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats, Noise
-from dpviz.models.compiled.rows import NoiseInBlocks, aligned, loss_of, noisy_gradient
+from dpviz.models.compiled.noise import NoiseInBlocks, noisy_gradient
+from dpviz.models.compiled.rows import aligned, loss_of
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, row_blocks

@@ -112,10 +112,27 @@ class Rows:
         return self._kept[key]
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
-        """All rows for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
-        kept = self._without_zeros(precision, slice(0, len(self)))
-        assert isinstance(kept, CompiledRows)
-        return kept, self.norms
+        """All rows in phrases for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
+        name = np.dtype(precision).name
+        if name not in self._in_phrases:
+            if self._part_of is not None:
+                parent, part = self._part_of
+                kept = parent.for_loops(precision)[0].cut(part)
+            elif precision is np.float32:
+                kept = self.for_loops(np.float64)[0].to_single()
+            else:
+                plain = self._without_zeros(np.float64, slice(0, len(self)))
+                assert isinstance(plain, CompiledRows)
+                kept = plain.in_phrases()
+            self._in_phrases[name] = kept
+        return self._in_phrases[name], self.norms
+
+    @cached_property
+    def _in_phrases(self) -> dict[str, CompiledRows]:
+        return {}
+
+    #: the rows that these are neighbouring ones of, and which
+    _part_of: tuple[Rows, slice] | None = None
 
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
@@ -136,14 +153,15 @@ class Rows:
         if count <= 1:
             return [(0, self)]
         if count not in self._parts:
-            # blocks of compiled loops lie in one part each
+            # blocks of noise lie in one part each
             there = loops() if self.compiled else None
-            unit, found = (1 if there is None else there.BLOCK), []
+            unit, found = (1 if there is None else there.NOISY), []
             for part in groups(-(-len(self) // unit), count):
-                first = part.start * unit
-                found.append((first, self.take(slice(first, min(part.stop * unit, len(self))))))
-            for _, rows in found:
+                here = slice(part.start * unit, min(part.stop * unit, len(self)))
+                rows = self.take(here)
+                rows._part_of = (self, here)
                 rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
+                found.append((here.start, rows))
             self._parts[count] = found
         return self._parts[count]
 
@@ -209,8 +227,9 @@ class Batch(Rows):
         return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
-        kept, norms = self.parent.for_loops(precision)
-        return kept.take(self.index), norms
+        kept = self.parent._without_zeros(precision, slice(0, len(self.parent)))
+        assert isinstance(kept, CompiledRows)
+        return kept.take(self.index), self.parent.norms
 
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         if self.parent.compiled:

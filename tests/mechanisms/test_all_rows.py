@@ -90,7 +90,7 @@ def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[
 
 
 def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, each = 768, 256  # three blocks of compiled loops
+    n, each = 768, 256  # three blocks of noise
     X = np.zeros((n, 10))
     X[np.arange(n), np.arange(n) % 10] = 1.0
     monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 10 * n)
@@ -109,7 +109,7 @@ def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkey
     if loops() is not None:
         short = Rows(X[:300], rows.y[:300])
         short.__dict__["sparse"] = True
-        assert [first for first, _ in short.parts(3)] == [0, each], "blocks of compiled loops lie in one part each"
+        assert [first for first, _ in short.parts(3)] == [0, each], "blocks of noise lie in one part each"
 
 
 @pytest.mark.parametrize("single", [True, False])

@@ -12,15 +12,14 @@ from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
+from dpviz.models.compiled.noise import NoiseInBlocks, noisy_gradient
 from dpviz.models.compiled.rows import (
     CompiledRows,
     Descent,
-    NoiseInBlocks,
     in_lanes,
     line_products,
     loss_of,
     network_rows,
-    noisy_gradient,
     parts_of,
 )
 from dpviz.models.losses import HuberHinge, Logistic, Loss
@@ -212,12 +211,12 @@ def test_noise_in_blocks_is_the_noise(n: int, d: int) -> None:
     np.testing.assert_array_equal(row_by_row[:n, :d], noise)
     assert not row_by_row[n:].any()
     assert not row_by_row[:, d:].any(), "what is not there adds nothing"
-    assert len(row_by_row) % there.BLOCK == 0
+    assert len(row_by_row) % there.NOISY == 0
     assert row_by_row.shape[1] % there.TILE_DEEP == 0
-    part = NoiseInBlocks.of(noise)[(n - 1) // there.BLOCK * there.BLOCK : n]
+    part = NoiseInBlocks.of(noise)[(n - 1) // there.NOISY * there.NOISY : n]
     np.testing.assert_array_equal(part.blocks, blocks[-1:])
     for wrong in (slice(1, n), slice(0, n - 1)):
-        if wrong.stop % there.BLOCK or wrong.start:
+        if wrong.stop % there.NOISY or wrong.start:
             with pytest.raises(ValueError, match="do not begin at row"):
                 NoiseInBlocks.of(noise)[wrong]
 

@@ -207,7 +207,7 @@ def test_bits_do_not_depend_on_the_processors(
         monkeypatch.setattr(threads, "processors", lambda here=processors: here)
         ends.append(mechanism.fit(Training(tables[1], calibrations, spawn(6, 7))).theta)
     there = loops()
-    most = 4 if there is None else -(-N // there.BLOCK)  # blocks of compiled loops lie in one part each
+    most = 4 if there is None else -(-N // there.NOISY)  # blocks of noise lie in one part each
     assert most > 2
     assert [len(each) for each in tables[1].rows._parts.values()] == [min(count, most) for count in parts]
     np.testing.assert_array_equal(ends[1], ends[0])

@@ -17,7 +17,6 @@ from dpviz.mechanisms.gradient.poisson_sgd import LONGEST_STEP, EqualSteps
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
-
 _SHORT = 256  # parameters up to which a product with A_s^-1 takes less time than FFT
 
 

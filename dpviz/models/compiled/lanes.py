@@ -26,10 +26,11 @@ from dpviz.models.compiled.options import OPTIONS
 
 LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 
-BLOCK = 256  # rows whose slopes stay in the processor's cache between both products
+BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products
+NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
 TILE_TALL, TILE_WIDE, TILE_DEEP = 5, 4, 4  # replicas, groups of rows, and features of a product whose sums stay in registers
-KEPT = 4  # sums of a block in single precision, of 128 terms each with 512 rows, that are kept apart in double precision
+KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
 STRIP = TILE_WIDE * GROUP  # rows whose noise lies together, feature by feature
 
 _FUSED = ("contract",)  # product and sum may be one instruction
@@ -320,7 +321,7 @@ def slopes_along(
         noise: (d, STRIP) from `at` on.
         soon: where noise lies that will be read soon: two cache lines of each feature from there on are brought near.
         moved: (d, tall) from `first` on.
-        margins: (replicas, BLOCK) from `place` on, replaced by the slopes.
+        margins: (replicas, NOISY) from `place` on, replaced by the slopes.
     """
     if not isinstance(loss, types.IntegerLiteral):
         return None
@@ -330,7 +331,7 @@ def slopes_along(
         tile = _Tile(context, builder, noise, TILE_WIDE)
         tiles = [(r, v) for r in range(TILE_TALL) for v in range(TILE_WIDE)]
         for r, v in tiles:
-            builder.store(tile.load(margins, given[7], tile.at(given[8], (BLOCK, r), (GROUP, v))), tile.sums[r][v])
+            builder.store(tile.load(margins, given[7], tile.at(given[8], (NOISY, r), (GROUP, v))), tile.sums[r][v])
         with cgutils.for_range(builder, given[3]) as loop:
             for line in range(2):
                 tile.fetch(noise, given[0], tile.at(given[2], (STRIP, loop.index), (GROUP, line)))
@@ -341,7 +342,7 @@ def slopes_along(
                     tile.add(r, v, _all(builder, one, tile.kind.vector), rows[v])
         for r, v in tiles:
             slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[10])
-            builder.store(slope, tile.place(margins, given[7], tile.at(given[8], (BLOCK, r), (GROUP, v)))).align = 4
+            builder.store(slope, tile.place(margins, given[7], tile.at(given[8], (NOISY, r), (GROUP, v)))).align = 4
         return context.get_dummy_value()
 
     return types.none(noise, whole, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
@@ -352,8 +353,8 @@ def sums_against(typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first
     """Adds products of slopes and noise, summed over every fourth row of a block, for a tile of replicas and features.
 
     Args:
-        noise: (BLOCK / STRIP, deep, STRIP), of which features from `at` on are looked at.
-        slopes: (replicas, BLOCK) from `first` on.
+        noise: (NOISY / STRIP, deep, STRIP), of which features from `at` on are looked at.
+        slopes: (replicas, NOISY) from `first` on.
         total: (features, tall, KEPT) from `place` on, in double precision.
     """
     whole = types.intp
@@ -363,12 +364,12 @@ def sums_against(typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first
         tiles = [(r, j) for r in range(TILE_TALL) for j in range(TILE_DEEP)]
         for r, j in tiles:
             builder.store(ir.Constant(tile.kind.vector, None), tile.sums[r][j])
-        with cgutils.for_range(builder, ir.Constant(given[1].type, BLOCK // STRIP)) as loop:
+        with cgutils.for_range(builder, ir.Constant(given[1].type, NOISY // STRIP)) as loop:
             strip = tile.at(given[1], (builder.mul(given[2], loop.index), STRIP))
             for v in range(TILE_WIDE):
                 rows = [tile.load(noise, given[0], tile.at(strip, (STRIP, j), (GROUP, v))) for j in range(TILE_DEEP)]
                 for r in range(TILE_TALL):
-                    slope = tile.load(slopes, given[3], tile.at(given[4], (BLOCK, r), (STRIP, loop.index), (GROUP, v)))
+                    slope = tile.load(slopes, given[3], tile.at(given[4], (NOISY, r), (STRIP, loop.index), (GROUP, v)))
                     for j in range(TILE_DEEP):
                         tile.add(r, j, slope, rows[j])
         for r, j in tiles:
@@ -607,12 +608,13 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     """The loop that sums clipped gradients over all rows, for `lanes` replicas at once."""
 
     @njit(**OPTIONS)
-    def gradients(table, blocks, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
+    def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
         """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
 
         Args:
             table: ends, columns and values of a CSR matrix of n rows.
             blocks: its entries by block of rows and column: where they begin (blocks x d + 1,), rows in the block, values.
+            order: (n,) the rows, in each block those with as many entries one after the other, so that loops are foreseen.
             theta: (d, width) flat; lanes from `at` on are worked on.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
@@ -625,7 +627,8 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
         n, d = len(ends) - 1, len(theta) // width
         for block in range(-(-n // BLOCK)):
             first = block * BLOCK
-            for row in range(first, min(first + BLOCK, n)):
+            for i in range(first, min(first + BLOCK, n)):
+                row = item(order, i)
                 slope = zero(theta, lanes)
                 for k in range(item(ends, row), item(ends, row + 1)):
                     slope = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), slope)
@@ -719,18 +722,19 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     groups = lanes // GROUP
 
     @njit(**OPTIONS)
-    def noisy_gradients(table, blocks, noises, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
+    def noisy_gradients(table, blocks, order, noises, features, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
         """Adds the sums of rows times slopes at margins + <moved, noise> to `total`, and of noise times slopes to `own`.
 
         Args:
-            table, blocks: as of `gradients_of`.
-            noises: as many flat arrays as groups, (blocks, BLOCK / STRIP, deep, STRIP); behind the last row there is no noise.
-            deep: d, up to a multiple of TILE_DEEP.
+            table, blocks, order: as of `gradients_of`.
+            noises: as many flat arrays as groups, (parts, NOISY / STRIP, deep, STRIP); behind the last row there is no noise.
+            features: of the noise.
+            deep: these, up to a multiple of TILE_DEEP.
             theta: (d, lanes) flat, in single precision.
-            moved: (groups, d, tall) flat, parameters times noise scales; tall is a multiple of TILE_TALL.
+            moved: (groups, features, tall) flat, parameters times noise scales; tall is a multiple of TILE_TALL.
             most: terms summed before the sum goes on in double precision; those with noise are short.
             margins: (BLOCK, lanes) flat, finite, overwritten.
-            turned: (max(tall, 16), BLOCK) flat, overwritten.
+            turned: (max(tall, 16), NOISY) flat, overwritten.
             total: (d, lanes) flat, in double precision.
             own: (groups, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
@@ -739,26 +743,29 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
         n, d = len(ends) - 1, len(theta) // lanes
         for block in range(-(-n // BLOCK)):
             start = block * BLOCK
-            for row in range(start, min(start + BLOCK, n)):
+            stop = min(start + BLOCK, n)
+            for i in range(start, stop):
+                row = item(order, i)
                 margin = zero(theta, lanes)
                 for k in range(item(ends, row), item(ends, row + 1)):
                     margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
                 store(margins, (row - start) * lanes, margin)
-            for g in range(groups):
-                noise, at = noises[g], block * deep * BLOCK
-                for i in range(0, BLOCK, GROUP):
-                    turn(margins, i * lanes + g * GROUP, lanes, turned, i, BLOCK)
-                for i in range(0, BLOCK, STRIP):
-                    for r in range(0, tall, TILE_TALL):
-                        soon = (block + 1) * deep * BLOCK + i * deep + r // TILE_TALL % 2 * 2 * GROUP
-                        slopes_along(noise, at + i * deep, soon, d, moved, g * d * tall + r, tall, turned, r * BLOCK + i, loss, h)
-                for j in range(0, deep, TILE_DEEP):
-                    for r in range(0, tall, TILE_TALL):
-                        sums_against(
-                            noise, at + j * STRIP, deep, turned, r * BLOCK, own, ((g * deep + j) * tall + r) * KEPT, tall
-                        )
-                for i in range(0, BLOCK, GROUP):
-                    turn(turned, i, BLOCK, margins, i * lanes + g * GROUP, lanes)
+            for first in range(start, stop, NOISY):
+                for g in range(groups):
+                    noise, at, here = noises[g], first * deep, (first - start) * lanes + g * GROUP
+                    for i in range(0, NOISY, GROUP):
+                        turn(margins, here + i * lanes, lanes, turned, i, NOISY)
+                    for i in range(0, NOISY, STRIP):
+                        for r in range(0, tall, TILE_TALL):
+                            soon = at + (NOISY + i) * deep + r // TILE_TALL % 2 * 2 * GROUP
+                            from_moved, to = g * features * tall + r, r * NOISY + i
+                            slopes_along(noise, at + i * deep, soon, features, moved, from_moved, tall, turned, to, loss, h)
+                    for j in range(0, deep, TILE_DEEP):
+                        for r in range(0, tall, TILE_TALL):
+                            to = ((g * deep + j) * tall + r) * KEPT
+                            sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall)
+                    for i in range(0, NOISY, GROUP):
+                        turn(turned, i, NOISY, margins, here + i * lanes, lanes)
             for j in range(d):
                 entry: Any = np.intp(item(starts, block * d + j))
                 end: Any = np.intp(item(starts, block * d + j + 1))

@@ -21,19 +21,34 @@ _LINE = 64  # bytes of memory that a processor reads at once: as many as the wid
 class CompiledRows(Products):
     """b rows of which only the non-zero entries are kept."""
 
-    def __init__(self, rows: csr_array, index: Index | None = None) -> None:
+    def __init__(self, rows: csr_array, index: Index | None = None, phrases: Index | None = None) -> None:
         """
         Args:
-            rows: (b, d), in single or double precision.
+            rows: (b, d + P), in single or double precision.
             index: those that are meant; None for all.
+            phrases: (P, 2) as `phrases.in_phrases` gives them; None where P is 0.
         """
         self._rows, self._index = rows, index
+        self._phrases: Index = np.empty((0, 2), np.intp) if phrases is None else phrases
         self._loops: Any = loops()
 
     @classmethod
     def of(cls, table: Array) -> CompiledRows:
         """From a dense (b, d) table; products are in its precision."""
         return cls(csr_array(table))
+
+    def in_phrases(self) -> CompiledRows:
+        """The same rows in fewer entries, where columns often occur together."""
+        from dpviz.models.compiled.phrases import in_phrases
+
+        rows, phrases = in_phrases(self._rows)
+        return CompiledRows(rows, self._index, phrases)
+
+    def to_single(self) -> CompiledRows:
+        """The same rows in single precision; positions are shared."""
+        rows = self._rows
+        single = csr_array((rows.data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+        return CompiledRows(single, self._index, self._phrases)
 
     def __len__(self) -> int:
         return int(self._rows.shape[0]) if self._index is None else len(self._index)
@@ -43,16 +58,17 @@ class CompiledRows(Products):
         return int(self._rows.data.nbytes + self._rows.indices.nbytes)
 
     def ordered(self, order: Index) -> CompiledRows:
-        return CompiledRows(self._rows[self._meant[order]])
+        return CompiledRows(self._rows[self._meant[order]], None, self._phrases)
 
     def cut(self, block: slice) -> CompiledRows:
-        return CompiledRows(self._rows[block] if self._index is None else self._rows[self._index[block]])
+        return CompiledRows(self._rows[block] if self._index is None else self._rows[self._index[block]], None, self._phrases)
 
     def take(self, index: Index) -> CompiledRows:
         """Some of the rows, not copied."""
         if len(index) and not 0 <= index.min() <= index.max() < len(self):
             raise IndexError(f"{len(self)} rows have no row {index.max()}")
-        return CompiledRows(self._rows, np.ascontiguousarray(index if self._index is None else self._index[index], np.intp))
+        index = index if self._index is None else self._index[index]
+        return CompiledRows(self._rows, np.ascontiguousarray(index, np.intp), self._phrases)
 
     @cached_property
     def _meant(self) -> Index:
@@ -68,6 +84,49 @@ class CompiledRows(Products):
     def slopes(self, columns: Array, loss: Loss, out: Array) -> Array:
         known = loss_of(loss)
         return super().slopes(columns, loss, out) if known is None else self._pass(columns, *known, out)
+
+    @property
+    def in_blocks(self) -> tuple[tuple[Any, ...], tuple[Any, ...], Index]:
+        """All rows as `gradients_of` takes them: table, blocks and order.
+
+        Raises:
+            ValueError: these are some of the rows.
+        """
+        if self._index is not None:
+            raise ValueError("rows chosen from others have no blocks")
+        return (self._rows.indptr, self._rows.indices, self._rows.data), self._blocks, self._order
+
+    @cached_property
+    def _order(self) -> Index:
+        """(n,) all rows, in each block of `_blocks` by their number of entries."""
+        n = self._rows.shape[0]
+        return np.lexsort((np.arange(n), np.diff(self._rows.indptr), np.arange(n) // self._loops.BLOCK)).astype(np.intp)
+
+    def _without_phrases(self) -> None:
+        if len(self._phrases):
+            raise ValueError("rows in phrases have other columns than their parameters")
+
+    def spelled(self, columns: Array) -> Array:
+        """(d + P, W) parameters out of (d, W)."""
+        d, width = self._rows.shape[1] - len(self._phrases), columns.shape[1]
+        laid_flat(columns, d, width, self._rows.dtype)
+        if len(self._phrases) == 0:
+            return columns
+        from dpviz.models.compiled.phrases import spell
+
+        spelled = aligned((self._rows.shape[1], width), columns.dtype)
+        spelled[:d] = columns
+        spell(spelled, self._phrases)
+        return spelled
+
+    def shared(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(d, W) sums out of (d + P, W), which are changed."""
+        if len(self._phrases) == 0:
+            return sums
+        from dpviz.models.compiled.phrases import share
+
+        share(sums, self._phrases)
+        return sums[: len(sums) - len(self._phrases)]
 
     @cached_property
     def _blocks(self) -> tuple[NDArray[Any], NDArray[Any], Array]:
@@ -88,23 +147,24 @@ class CompiledRows(Products):
             norms: (n,) lengths of all rows, those that are not meant included; not needed where `clip_norm` is infinite.
             most: terms summed in single precision.
         """
-        known, rows, (d, width), kind = loss_of(loss), self._rows, columns.shape, self._rows.dtype
+        known, rows, width, kind, columns = loss_of(loss), self._rows, columns.shape[1], self._rows.dtype, self.spelled(columns)
         assert known is not None
-        flat, total = _flat(columns, rows.shape[1], width, kind), aligned((d, width), np.float64)
-        lengths = _flat(norms.astype(kind)[:, None], rows.shape[0], 1, kind) if clip_norm < np.inf else np.empty(0, kind)
+        d = len(columns)
+        flat, total = laid_flat(columns, d, width, kind), aligned((d, width), np.float64)
+        lengths = laid_flat(norms.astype(kind)[:, None], rows.shape[0], 1, kind) if clip_norm < np.inf else np.empty(0, kind)
         table, clip = (rows.indptr, rows.indices, rows.data), kind.type(clip_norm)
         for at, lanes in parts_of(width):
             if self._index is None:
                 slopes, loop = aligned((self._loops.BLOCK * lanes,), kind), self._loops.gradients_of(lanes, known[0])
                 before, after = (flat, width, at, known[1], lengths, clip, most, slopes), total.reshape(-1)
-                loop(table, self._blocks, *before, after)
+                loop(*self.in_blocks, *before, after)
             else:
                 part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
                 part[:] = columns[:, at : at + lanes]
                 cuts, here = np.array([0, len(self._index)]), (part.reshape(-1), known[1], clip, most, short)
                 self._loops.batches_of(lanes, known[0])(*table, self._index, cuts, lengths, *here, sums.reshape(-1))
                 total[:, at : at + lanes] = sums
-        return total
+        return self.shared(total)
 
     def losses(self, columns: Array, loss: Loss, least: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(W,) sums of losses at parameters `columns` (d, W), and (W,) rows whose margins are above their `least`.
@@ -115,39 +175,48 @@ class CompiledRows(Products):
             loss: one that `loss_of` knows.
             least: (n,) for all rows, those that are not meant included.
         """
-        known, rows, width = loss_of(loss), self._rows, columns.shape[1]
+        known, rows, width, columns = loss_of(loss), self._rows, columns.shape[1], self.spelled(columns)
         assert known is not None
-        flat, limits = (_flat(each, len(each), each.shape[1], np.float64) for each in (columns, least[:, None]))
+        flat, limits = (laid_flat(each, len(each), each.shape[1], np.float64) for each in (columns, least[:, None]))
         if len(columns) != rows.shape[1] or len(limits) != rows.shape[0] or rows.dtype != np.float64:
             raise ValueError(f"{columns.shape} parameters and {len(limits)} limits for rows {rows.shape} of type {rows.dtype}")
         products = aligned((-(-len(self) // _LOGARITHM), width), np.float64)
         total, right = (aligned((width,), np.float64) for _ in range(2))
         for at, lanes in parts_of(width):
             loop = self._loops.losses_of(lanes, known[0])
-            table, ends = (rows.indptr, rows.indices, rows.data, self._meant, limits), (products.reshape(-1), total, right)
+            meant = self._order if self._index is None else self._index
+            table, ends = (rows.indptr, rows.indices, rows.data, meant, limits), (products.reshape(-1), total, right)
             loop(*table, flat, width, at, known[1], _LOGARITHM, *ends)
         return total + np.log(products, out=products).sum(axis=0), right
 
     def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
-        rows, width = self._rows, columns.shape[1]
-        flat, there = _flat(columns, rows.shape[1], width, rows.dtype), _flat(out, len(self), width, rows.dtype)
+        rows, width, columns = self._rows, columns.shape[1], self.spelled(columns)
+        flat, there = laid_flat(columns, rows.shape[1], width, rows.dtype), laid_flat(out, len(self), width, rows.dtype)
         for at, lanes in parts_of(width):
             loop = self._loops.margins_of(lanes, loss)
             loop(rows.indptr, rows.indices, rows.data, self._meant, flat, width, at, h, there)
         return out
 
     def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
-        width = weights.shape[1]
-        flat, there = _flat(weights, len(self), width, self._rows.dtype), _flat(total, self._rows.shape[1], width, np.float64)
+        width, whole = weights.shape[1], total
+        if len(self._phrases):
+            whole = aligned((self._rows.shape[1], width), np.float64)
+            laid_flat(total, len(whole) - len(self._phrases), width, np.float64)
+        flat, there = (
+            laid_flat(weights, len(self), width, self._rows.dtype),
+            laid_flat(whole, self._rows.shape[1], width, np.float64),
+        )
         for at, lanes in parts_of(width):
             if self._index is None:
                 table = self._columns
                 self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
             else:
                 rows = self._rows
-                short = aligned((len(total) * lanes,), flat.dtype)
+                short = aligned((len(whole) * lanes,), flat.dtype)
                 loop = self._loops.sums_by_row(lanes)
                 loop(rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, there)
+        if len(self._phrases):
+            total += self.shared(whole)
 
 
 def line_products(start: Array, step: Array, together: int, count: int, top: np.float32) -> NDArray[np.float32]:
@@ -160,7 +229,7 @@ def line_products(start: Array, step: Array, together: int, count: int, top: np.
     there, (many, width) = loops(), start.shape
     assert there is not None
     out = np.empty((count, -(-many // together), width), np.float32)
-    flat = [_flat(each, many, width, np.float32) for each in (start, step)]
+    flat = [laid_flat(each, many, width, np.float32) for each in (start, step)]
     for at, lanes in parts_of(width):
         there.line_products_of(lanes)(*flat, width, at, together, count, top, out.reshape(-1))
     return out
@@ -183,8 +252,10 @@ def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm
     if networks * k > width:
         raise ValueError(f"{networks} networks of {k} units in {width} lanes")
     weights = np.zeros_like(s) if networks * k < width else np.empty_like(s)
-    flat = [_flat(each, rows, columns, kind) for each, rows, columns in ((s, b, width), (a, networks, k), (sums, networks, k))]
-    ends = [_flat(each[:, None], rows, 1, kind) for each, rows in ((c, networks), (y, b), (norms, b), (offsets, networks))]
+    flat = [
+        laid_flat(each, rows, columns, kind) for each, rows, columns in ((s, b, width), (a, networks, k), (sums, networks, k))
+    ]
+    ends = [laid_flat(each[:, None], rows, 1, kind) for each, rows in ((c, networks), (y, b), (norms, b), (offsets, networks))]
     clipped_rows(flat[0], width, flat[1], ends[0], ends[1], ends[2], kind.type(clip_norm), weights.reshape(-1), flat[2], ends[3])
     return weights
 
@@ -218,17 +289,18 @@ class Descent:
         assert there is not None
         dense = not isinstance(rows, CompiledRows)
         if isinstance(rows, CompiledRows):
+            rows._without_phrases()
             d, table = rows._rows.shape[1], (rows._rows.indptr, rows._rows.indices, rows._rows.data)
         else:
             d = rows.shape[1]
-            table = (np.arange(0, (n + 1) * d, d), np.empty(0, np.intp), _flat(rows, n, d, np.float64))
+            table = (np.arange(0, (n + 1) * d, d), np.empty(0, np.intp), laid_flat(rows, n, d, np.float64))
         if bounds[0] != 0 or bounds[-1] != n or np.min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
         self._updates, width = lengths.shape
         self._loop = there.descent_of(16 if width > 1 else 1, known[0], dense)
         self._before = (*table, np.array(bounds))
         self.w, total = (aligned((d, width), np.float64) for _ in range(2))
-        steps = _flat(lengths, self._updates, width, np.float64)
+        steps = laid_flat(lengths, self._updates, width, np.float64)
         self._after = (steps, lam, width, known[1], window, self.w.reshape(-1), total.reshape(-1))
 
     def go(self, first: int, last: int) -> None:
@@ -251,10 +323,11 @@ def batch_sums(
     lanes = in_lanes(budgets)
     columns = aligned((seeds, d, lanes), single)
     columns[:, :, :budgets] = theta.transpose(0, 2, 1)
+    rows._without_phrases()
     index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
-    total, lengths = np.zeros(columns.shape), _flat(norms.astype(single)[:, None], len(rows), 1, single)
+    total, lengths = np.zeros(columns.shape), laid_flat(norms.astype(single)[:, None], len(rows), 1, single)
     facts = (rows._rows.indptr, rows._rows.indices, rows._rows.data, index, cuts, lengths)
     for at, many in parts_of(lanes):
         loop, part = rows._loops.batches_of(many, known[0]), aligned((seeds, d, many), single)
@@ -275,107 +348,7 @@ def loss_of(loss: Loss) -> tuple[int, float] | None:
     return (there.LOGISTIC, 0.0) if type(loss) is Logistic else None
 
 
-class NoiseInBlocks:
-    """Noise of rows in single precision, as compiled loops want it: feature by feature in blocks of rows.
-
-    Attributes:
-        blocks: (b, BLOCK / STRIP, deep, STRIP), with zeros behind the last feature and the last row.
-        n, d: rows and features.
-    """
-
-    def __init__(self, blocks: Array, n: int, d: int) -> None:
-        self.blocks, self.n, self.d = blocks, n, d
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, part: slice) -> NoiseInBlocks:
-        """The noise of some neighbouring rows, which begin where a block does, to the end of a block."""
-        size = self.blocks.shape[1] * self.blocks.shape[3]
-        if part.start % size or (part.stop % size and part.stop != self.n):
-            raise ValueError(f"blocks of {size} rows do not begin at row {part.start}, or end at row {part.stop}")
-        return NoiseInBlocks(self.blocks[part.start // size : -(-part.stop // size)], part.stop - part.start, self.d)
-
-    @classmethod
-    def of(cls, noise: Array) -> NoiseInBlocks:
-        """From noise (n, d), row by row."""
-        there, (n, d) = loops(), noise.shape
-        assert there is not None
-        across, deep = -(-d // there.GROUP) * there.GROUP, -(-d // there.TILE_DEEP) * there.TILE_DEEP
-        strips = there.BLOCK // there.STRIP
-        turned = aligned((-(-n // there.BLOCK), strips, deep, there.STRIP), np.float32)
-        # whole squares of numbers are turned, so that the last features need room that is cut off afterwards
-        rows, out = aligned((there.BLOCK, across), np.float32), aligned((strips, across, there.STRIP), np.float32)
-        for b, target in enumerate(turned):
-            block = noise[b * there.BLOCK : (b + 1) * there.BLOCK]
-            rows[: len(block), :d] = block
-            rows[len(block) :] = 0.0
-            there.turn_rows(rows.reshape(-1), across, out.reshape(-1))
-            target[:] = out[:, :deep]
-        return cls(turned, n, d)
-
-
-def noisy_gradient(
-    rows: CompiledRows,
-    theta: Array,
-    moved: Array,
-    noises: Sequence[NoiseInBlocks],
-    loss: Loss,
-    most: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of rows times slopes, and of their noise times slopes, (R, d) each; in single precision.
-
-    Args:
-        rows: n rows, not chosen from others.
-        theta: (R, d), of which the first R/S have the first draw, and so on.
-        moved: (R, d) parameters times noise scales.
-        noises: S draws for these rows.
-        loss: one that `loss_of` knows.
-        most: rows summed in single precision; sums with noise are shorter.
-    """
-    there, known, (replicas, d) = rows._loops, loss_of(loss), theta.shape
-    assert known is not None
-    each = replicas // len(noises)
-    # a draw's replicas in groups of at most 15, which are three tiles
-    per_draw = -(-each // (there.GROUP // there.TILE_TALL * there.TILE_TALL))
-    size = -(-each // per_draw)
-    tall = -(-size // there.TILE_TALL) * there.TILE_TALL
-    groups = [slice(each * s + a, each * s + min(a + size, each)) for s in range(len(noises)) for a in range(0, each, size)]
-    draws = [noise for noise in noises for _ in range(0, each, size)]
-    deep = -(-d // there.TILE_DEEP) * there.TILE_DEEP
-    if rows._index is not None:
-        raise ValueError("rows chosen from others have no blocks")
-    for noise in noises:
-        if noise.d != d or len(noise) != len(rows):
-            raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
-        strips = -(-len(rows) // there.BLOCK) * (there.BLOCK // there.STRIP)
-        _flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32)
-    sums, own = np.zeros((2, replicas, d))
-    table = (rows._rows.indptr, rows._rows.indices, rows._rows.data)
-    _flat(rows._rows.data[:, None], rows._rows.nnz, 1, np.float32)
-    for start, lanes in parts_of(there.GROUP * len(groups)):
-        here = groups[start // there.GROUP : (start + lanes) // there.GROUP]
-        plain, along = aligned((d, len(here), there.GROUP), np.float32), aligned((len(here), d, tall), np.float32)
-        for g, part in enumerate(here):
-            plain[:, g, : part.stop - part.start] = theta[part].T
-            along[g, :, : part.stop - part.start] = moved[part].T
-        total, against = aligned((d, len(here), there.GROUP), float), aligned((len(here), deep, tall, there.KEPT), float)
-        margins = aligned((there.BLOCK, lanes), np.float32)
-        turned = aligned((max(tall, there.GROUP), there.BLOCK), np.float32)
-        noise_of = tuple(noise.blocks.reshape(-1) for noise in draws[start // there.GROUP : (start + lanes) // there.GROUP])
-        before, after = (
-            (noise_of, deep, plain.reshape(-1), along.reshape(-1), tall, known[1], most),
-            (margins, turned, total, against),
-        )
-        there.noisy_gradients_of(lanes, known[0])(table, rows._blocks, *before, *(each.reshape(-1) for each in after))
-        for g, part in enumerate(here):
-            count = part.stop - part.start
-            sums[part] = total[:, g, :count].T
-            own[part] = against[g, :d, :count].sum(axis=2).T
-    return sums, own
-
-
-def _flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
+def laid_flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
     """A table as compiled loops take it; they look at no bounds, so that its size is looked at here."""
     if table.shape != (rows, columns) or table.dtype != kind or not table.flags.c_contiguous:
         raise ValueError(f"{table.shape} numbers of type {table.dtype} in the place of ({rows}, {columns}) of type {kind}")

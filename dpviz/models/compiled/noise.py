@@ -1,0 +1,112 @@
+"""Noise of rows in the order in which compiled loops read it, and gradients on noisy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.models.compiled import loops
+from dpviz.models.compiled.rows import CompiledRows, aligned, laid_flat, loss_of, parts_of
+from dpviz.models.losses import Loss
+from dpviz.models.sparse import Array
+
+
+class NoiseInBlocks:
+    """Noise of rows in single precision, as compiled loops want it: feature by feature in blocks of rows.
+
+    Attributes:
+        blocks: (b, NOISY / STRIP, deep, STRIP), with zeros behind the last feature and the last row.
+        n, d: rows and features.
+    """
+
+    def __init__(self, blocks: Array, n: int, d: int) -> None:
+        self.blocks, self.n, self.d = blocks, n, d
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, part: slice) -> NoiseInBlocks:
+        """The noise of some neighbouring rows, which begin where a block does, to the end of a block."""
+        size = self.blocks.shape[1] * self.blocks.shape[3]
+        if part.start % size or (part.stop % size and part.stop != self.n):
+            raise ValueError(f"blocks of {size} rows do not begin at row {part.start}, or end at row {part.stop}")
+        return NoiseInBlocks(self.blocks[part.start // size : -(-part.stop // size)], part.stop - part.start, self.d)
+
+    @classmethod
+    def of(cls, noise: Array) -> NoiseInBlocks:
+        """From noise (n, d), row by row."""
+        there, (n, d) = loops(), noise.shape
+        assert there is not None
+        across, deep = -(-d // there.GROUP) * there.GROUP, -(-d // there.TILE_DEEP) * there.TILE_DEEP
+        strips = there.NOISY // there.STRIP
+        turned = aligned((-(-n // there.NOISY), strips, deep, there.STRIP), np.float32)
+        # whole squares of numbers are turned, so that the last features need room that is cut off afterwards
+        rows, out = aligned((there.NOISY, across), np.float32), aligned((strips, across, there.STRIP), np.float32)
+        for b, target in enumerate(turned):
+            block = noise[b * there.NOISY : (b + 1) * there.NOISY]
+            rows[: len(block), :d] = block
+            rows[len(block) :] = 0.0
+            there.turn_rows(rows.reshape(-1), across, out.reshape(-1))
+            target[:] = out[:, :deep]
+        return cls(turned, n, d)
+
+
+def noisy_gradient(
+    rows: CompiledRows, theta: Array, moved: Array, noises: Sequence[NoiseInBlocks], loss: Loss, most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of rows times slopes, and of their noise times slopes, (R, d) each; in single precision.
+
+    Args:
+        rows: n rows, not chosen from others.
+        theta: (R, d), of which the first R/S have the first draw, and so on.
+        moved: (R, d) parameters times noise scales.
+        noises: S draws for these rows.
+        loss: one that `loss_of` knows.
+        most: rows summed in single precision; sums with noise are shorter.
+    """
+    there, known, (replicas, d) = loops(), loss_of(loss), theta.shape
+    assert there is not None
+    assert known is not None
+    for noise in noises:
+        if noise.d != d or len(noise) != len(rows):
+            raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
+    # a draw's replicas in groups of at most 15, which are three tiles
+    each = replicas // len(noises)
+    size = -(-each // -(-each // (there.GROUP // there.TILE_TALL * there.TILE_TALL)))
+    tall = -(-size // there.TILE_TALL) * there.TILE_TALL
+    groups = [
+        (noise, slice(each * s + first, each * s + min(first + size, each)))
+        for s, noise in enumerate(noises)
+        for first in range(0, each, size)
+    ]
+    sums, own = np.zeros((2, replicas, d))
+    for start, lanes in parts_of(there.GROUP * len(groups)):
+        here = groups[start // there.GROUP : (start + lanes) // there.GROUP]
+        plain, along = aligned((d, lanes), np.float32), aligned((len(here), d, tall), np.float32)
+        for g, (_, part) in enumerate(here):
+            count = part.stop - part.start
+            plain[:, there.GROUP * g : there.GROUP * g + count], along[g, :, :count] = theta[part].T, moved[part].T
+        total, against = _sums_of(rows, plain, along, [noise for noise, _ in here], known, most)
+        for g, (_, part) in enumerate(here):
+            count = part.stop - part.start
+            sums[part], own[part] = total[:, there.GROUP * g : there.GROUP * g + count].T, against[g, :d, :count].sum(axis=2).T
+    return sums, own
+
+
+def _sums_of(
+    rows: CompiledRows, plain: Array, along: Array, noises: Sequence[NoiseInBlocks], known: tuple[int, float], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(d, lanes) sums of rows, and (groups, deep, tall, KEPT) sums of noise, for as many groups of replicas as draws."""
+    there, (lanes, (groups, d, tall)) = loops(), (plain.shape[1], along.shape)
+    assert there is not None
+    deep, spelled = -(-d // there.TILE_DEEP) * there.TILE_DEEP, rows.spelled(plain)
+    strips = -(-len(rows) // there.NOISY) * (there.NOISY // there.STRIP)
+    flat = tuple(laid_flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32) for noise in noises)
+    total, against = aligned(spelled.shape, np.float64), aligned((groups, deep, tall, there.KEPT), np.float64)
+    margins, turned = aligned((there.BLOCK, lanes), np.float32), aligned((max(tall, there.GROUP), there.NOISY), np.float32)
+    before = (flat, d, deep, spelled.reshape(-1), along.reshape(-1), tall, known[1], most)
+    after = (each.reshape(-1) for each in (margins, turned, total, against))
+    there.noisy_gradients_of(lanes, known[0])(*rows.in_blocks, *before, *after)
+    return rows.shared(total), against
