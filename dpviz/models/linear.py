@@ -17,7 +17,8 @@ from dpviz.models.compiled.rows import aligned, line_products, loss_of
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.many_batches import ManyBatches
-from dpviz.models.rows import BLOCK_ROWS, Rows, row_blocks
+from dpviz.models.row_budget import RowBudget
+from dpviz.models.rows import BLOCK_ROWS, Batch, Rows, row_blocks
 from dpviz.models.solvers.many import newton
 from dpviz.models.sparse import Array
 
@@ -125,9 +126,15 @@ class LinearModel(Model):
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         columns = rows.columns(theta)
-        if rows.compiled and weights is None and rule is None and loss_of(self.loss) is not None:
+        budget = rule if isinstance(rule, RowBudget) and not isinstance(rows, Batch) else None
+        if rows.compiled and weights is None and (rule is None or budget is not None) and loss_of(self.loss) is not None:
             whole, norms = rows.for_loops(theta.dtype.type)
-            return _of_replicas(whole.gradient(columns, self.loss, norms, clip_norm if clips else np.inf), theta)
+            longest = clip_norm if clips else np.inf
+            if budget is None:
+                return _of_replicas(whole.gradient(columns, self.loss, norms, longest), theta)
+            total, active = whole.gradient_within(columns, self.loss, norms, longest, budget.spent, budget.limit)
+            budget.add_active(active[: len(theta)])
+            return _of_replicas(total, theta)
         blocks, total = row_blocks(len(rows), len(theta)), aligned(columns.shape, np.float64)
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
         buffer = aligned((blocks[0].stop if blocks else 0, columns.shape[1]), theta.dtype)
@@ -202,10 +209,10 @@ def _compiled_line_losses(columns: Sequence[Array], rows: Rows, count: int, toge
         together: rows whose losses are multiplied before a logarithm is taken.
     """
     width, total = columns[0].shape[1], np.zeros((count, columns[0].shape[1]))
-    blocks = row_blocks(len(rows), width)
+    blocks, whole = row_blocks(len(rows), width), rows.for_loops(np.float32)[0]
     buffers = aligned((2, blocks[0].stop if blocks else 0, width), np.float32)
     for block in blocks:
-        part, many = rows.products(np.float32, block), block.stop - block.start
+        part, many = whole.take(np.arange(block.start, block.stop)), block.stop - block.start
         start, step = (part.margins(at, buffer[:many]) for at, buffer in zip(columns, buffers, strict=True))
         product = line_products(start, step, together, count, top)
         total += np.log(product, out=product).sum(axis=1, dtype=float)

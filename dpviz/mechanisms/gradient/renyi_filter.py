@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,9 @@ from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
+from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
+from dpviz.models.row_budget import RowBudget
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -231,7 +232,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta, self.clip_norm, rule if record else row_filter)
+                total = rows.gradient(theta, self.clip_norm, rule if record else row_filter.rule)
                 theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
                 timeline[:, t] = row_filter.take_active()
         margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
@@ -264,42 +265,46 @@ class _Filter:
     def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
         """`slack` is the share of B by which rounding may exceed it; B pays for all gradients of `free` steps."""
         self.budget = budget
-        # a row's replicas lie together in memory, as they do in the lengths that `Model.sum_gradient` hands over
-        self.demand = np.zeros((n, replicas)).T
+        self._rule = RowBudget(n, replicas)
+        self.demand = self._rule.spent[:, :replicas].T
         self.visits: NDArray[np.int32] = np.zeros((n if record else 0, replicas), np.int32).T
         self.spent = np.zeros((n if record else 0, replicas)).T if leave else self.demand
-        self._leave, self._record, self._slack, self._free = leave, record, slack, free
-        self._active, self._lock = np.zeros(replicas), threading.Lock()  # threads hand over different rows
+        self._leave, self._record, self._slack = leave, record, slack
+        self._end_step(free)
+
+    @property
+    def rule(self) -> Rule:
+        """What a step asks: compiled loops know the rule itself, where nothing else is to be done."""
+        return self._rule if self._simple and not self._record else self
+
+    @property
+    def _simple(self) -> bool:
+        """Whether rows take part with all of their gradient or not at all."""
+        return self._leave or self._free > 0
+
+    def _end_step(self, free: int) -> None:
+        """The steps that are left of those that B pays for."""
+        self._free = free
+        self._rule.limit = np.inf if free > 0 else self.budget * (1 + self._slack)
 
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
         cost = norms * norms
-        demand = self.demand[:, block]
-        weights: NDArray[np.floating] = np.ones((1, 1), cost.dtype)
-        if self._free > 0:
-            demand += cost
-        elif self._leave:
-            demand += cost
-            weights = (demand <= self.budget * (1 + self._slack)).astype(cost.dtype)
+        if self._simple:
+            weights = self._rule(block, norms)
         else:
+            demand = self.demand[:, block]
             left = self.budget - demand
             left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
             weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
             demand += np.minimum(cost, left)
-        active = weights > 0
-        if active.size == 1:
-            taken: Any = cost.shape[1]
-        else:  # weights of 0 and 1 are added faster than truth values are counted, and as exactly
-            taken = weights.sum(axis=1) if self._leave else count(active)
-        with self._lock:
-            self._active += taken
+            self._rule.add_active(count(weights > 0).astype(float))
         if self._record:
-            self.visits[:, block] += active
+            self.visits[:, block] += weights > 0
             if self._leave:
                 self.spent[:, block] += cost * weights
         return weights
 
     def take_active(self) -> NDArray[np.float64]:
         """(R,) rows that took part since the last call, which ends a step."""
-        out, self._active = self._active, np.zeros_like(self._active)
-        self._free -= 1
-        return out
+        self._end_step(self._free - 1)
+        return self._rule.take_active()

@@ -222,6 +222,30 @@ def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
 
 
 @intrinsic
+def within(typing: Any, slopes: Any, length: Any, spent: Any, at: Any, limit: Any) -> Any:
+    """Adds squared lengths of gradients to `spent`; gives the slopes, 0 where that is above the limit, and 1 elsewhere."""
+    both, wide = types.UniTuple(slopes, 2), Lanes(types.float64, slopes.count)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths, slope = _Maths(builder, slopes), given[0]
+        size = builder.fmul(slope, _all(builder, given[1], slopes.vector))
+        square = builder.fmul(size, size)
+        if slopes.scalar.bitwidth == 32:
+            square = builder.fpext(square, wide.vector)
+        place = _place(context, builder, spent, given[2], given[3], wide.vector)
+        before = builder.load(place)
+        before.align = 8
+        after = builder.fadd(before, square)
+        builder.store(after, place).align = 8
+        # what is not a number is not above: a training that diverged stays one
+        over = builder.fcmp_ordered(">", after, _all(builder, given[4], wide.vector))
+        none, one = maths.constant(0.0), maths.constant(1.0)
+        return context.make_tuple(builder, both, (builder.select(over, none, slope), builder.select(over, none, one)))
+
+    return both(slopes, slopes.scalar, spent, types.intp, types.float64), generate
+
+
+@intrinsic
 def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
     """1 + min(values, most)."""
 
@@ -604,11 +628,15 @@ def losses_of(lanes: int, loss: int) -> Callable[..., None]:
 
 
 @cache
-def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop that sums clipped gradients over all rows, for `lanes` replicas at once."""
+def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
+    """The loop that sums clipped gradients over all rows, for `lanes` replicas at once.
+
+    Args:
+        limited: whether rows have a budget.
+    """
 
     @njit(**OPTIONS)
-    def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, most, slopes, total):  # type: ignore[no-untyped-def]
+    def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, spent, limit, most, slopes, took, total):  # type: ignore[no-untyped-def]
         """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
 
         Args:
@@ -618,13 +646,17 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
             theta: (d, width) flat; lanes from `at` on are worked on.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
+            spent: (n, width) flat, in double precision: sums of squared gradients, to which these are added.
+            limit: of these sums; rows above add nothing.
             most: terms summed before the sum goes on in double precision.
             slopes: (BLOCK, lanes) flat, overwritten.
+            took: (width,) rows that added something, in double precision, to which these are added.
             total: (d, width) flat, in double precision.
         """
         ends, columns, values = table
         starts, places, sorted_values = blocks
         n, d = len(ends) - 1, len(theta) // width
+        took_part = zero(theta, lanes)  # counts of at most 2^24 rows are exact in single precision
         for block in range(-(-n // BLOCK)):
             first = block * BLOCK
             for i in range(first, min(first + BLOCK, n)):
@@ -635,6 +667,9 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                 slope = slope_at(slope, loss, h)
                 if clip_norm < np.inf:
                     slope = shortened(slope, item(norms, row), clip_norm)
+                if limited:
+                    slope, part = within(slope, item(norms, row), spent, row * width + at, limit)
+                    took_part = plus(took_part, part)
                 store(slopes, (row - first) * lanes, slope)
             for j in range(d):
                 entry: Any = np.intp(item(starts, block * d + j))
@@ -648,6 +683,7 @@ def gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                         )
                         entry = entry + 1
                     add_double(total, j * width + at, short)
+        add_double(took, at, took_part)
 
     return gradients
 

@@ -144,27 +144,63 @@ class CompiledRows(Products):
 
         Args:
             loss: one that `loss_of` knows.
-            norms: (n,) lengths of all rows, those that are not meant included; not needed where `clip_norm` is infinite.
+            norms: (n,) lengths of all rows, those that are not meant included; not looked at where `clip_norm` is infinite.
             most: terms summed in single precision.
         """
-        known, rows, width, kind, columns = loss_of(loss), self._rows, columns.shape[1], self._rows.dtype, self.spelled(columns)
+        if self._index is None:
+            return self._gradient(columns, loss, norms, clip_norm, most, None, np.inf)[0]
+        known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
         assert known is not None
-        d = len(columns)
-        flat, total = laid_flat(columns, d, width, kind), aligned((d, width), np.float64)
-        lengths = laid_flat(norms.astype(kind)[:, None], rows.shape[0], 1, kind) if clip_norm < np.inf else np.empty(0, kind)
-        table, clip = (rows.indptr, rows.indices, rows.data), kind.type(clip_norm)
+        (d, width), index, total = columns.shape, self._index, aligned(columns.shape, np.float64)
+        table, cuts = (self._rows.indptr, self._rows.indices, self._rows.data), np.array([0, len(index)])
         for at, lanes in parts_of(width):
-            if self._index is None:
-                slopes, loop = aligned((self._loops.BLOCK * lanes,), kind), self._loops.gradients_of(lanes, known[0])
-                before, after = (flat, width, at, known[1], lengths, clip, most, slopes), total.reshape(-1)
-                loop(*self.in_blocks, *before, after)
-            else:
-                part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
-                part[:] = columns[:, at : at + lanes]
-                cuts, here = np.array([0, len(self._index)]), (part.reshape(-1), known[1], clip, most, short)
-                self._loops.batches_of(lanes, known[0])(*table, self._index, cuts, lengths, *here, sums.reshape(-1))
-                total[:, at : at + lanes] = sums
+            part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
+            part[:] = columns[:, at : at + lanes]
+            here = (self._lengths(norms, clip_norm), part.reshape(-1), known[1], kind.type(clip_norm), most, short)
+            self._loops.batches_of(lanes, known[0])(*table, index, cuts, *here, sums.reshape(-1))
+            total[:, at : at + lanes] = sums
         return self.shared(total)
+
+    def gradient_within(
+        self, columns: Array, loss: Loss, norms: Array, clip_norm: float, spent: NDArray[np.float64], limit: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """`gradient` without the rows whose squared gradients add up to more than a limit, and (W,) how many others there are.
+
+        Args:
+            norms: (n,).
+            spent: (n, W) sums of squared lengths in earlier steps, to which those of this one are added.
+        """
+        return self._gradient(columns, loss, norms, clip_norm, SINGLE_ROWS, spent, limit)
+
+    def _gradient(
+        self,
+        columns: Array,
+        loss: Loss,
+        norms: Array,
+        clip_norm: float,
+        most: int,
+        spent: NDArray[np.float64] | None,
+        limit: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
+        assert known is not None
+        d, width = columns.shape
+        flat, total, took = columns.reshape(-1), aligned((d, width), np.float64), aligned((width,), np.float64)
+        sums = np.empty(0) if spent is None else laid_flat(spent, len(self), width, np.float64)
+        lengths = self._lengths(norms, clip_norm if spent is None else 0.0)
+        for at, lanes in parts_of(width):
+            slopes = aligned((self._loops.BLOCK * lanes,), kind)
+            before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, limit, most)
+            loop = self._loops.gradients_of(lanes, known[0], spent is not None)
+            loop(*self.in_blocks, *before, slopes, took, total.reshape(-1))
+        return self.shared(total), took
+
+    def _lengths(self, norms: Array, clip_norm: float) -> Array:
+        """(n,) lengths of all rows as loops take them; none where nothing is clipped."""
+        kind = self._rows.dtype
+        if clip_norm == np.inf:
+            return np.empty(0, kind)
+        return laid_flat(norms.astype(kind)[:, None], self._rows.shape[0], 1, kind)
 
     def losses(self, columns: Array, loss: Loss, least: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(W,) sums of losses at parameters `columns` (d, W), and (W,) rows whose margins are above their `least`.
