@@ -14,6 +14,7 @@ from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
 from dpviz.datasets.process import reading
+from dpviz.experiments.run import calibrated
 from dpviz.figures import style
 
 TESTS = Path(__file__).parent
@@ -33,6 +34,12 @@ manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.sca
 @pytest.fixture(params=["logistic", "svm"])
 def model_id(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _calibrations_of_this_test() -> None:
+    """A test may change how a method calibrates."""
+    calibrated.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaincinv, ndtr
 
 import dpviz
 from dpviz.common.random import (
@@ -89,6 +90,20 @@ def test_gamma_sphere_projection_in_closed_form(dim: int) -> None:
     exact = prob_positive("gamma-sphere", 0.7, dim, margins, np.ones(6))
     np.testing.assert_allclose(exact, sampled, atol=5 * 0.5 / np.sqrt(400_000))
     assert exact[2] == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("dim", "error"), [(1, 2e-8), (19, 1e-9), (20, 1e-10), (21, 1e-10), (110, 1e-12), (300, 1e-12), (301, 1e-9)]
+)
+def test_the_closed_form_is_as_exact_as_it_says(dim: int, error: float) -> None:
+    margins = np.concatenate([np.linspace(-60, 60, 241), np.geomspace(1e-3, 1e4, 50)])
+    # reference: the same mixture with 1,200 nodes
+    nodes, weights = np.polynomial.legendre.leggauss(1200)
+    u = 0.5 * (nodes + 1)
+    variance = 2 * gammaincinv((dim + 1) / 2, u * u * (3 - 2 * u))
+    exact = (0.5 * weights * 6 * u * (1 - u)) @ ndtr(margins / np.sqrt(variance)[:, None])
+    found = prob_positive("gamma-sphere", 1.0, dim, margins, np.ones(len(margins)))
+    np.testing.assert_allclose(found, exact, rtol=0, atol=error)
 
 
 def test_no_noise_and_empty_rows_have_certain_outcomes() -> None:

@@ -64,6 +64,25 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     assert len(list(attempts([CELL]))) == 1
 
 
+def test_cells_of_a_sweep_calibrate_each_budget_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=5)
+    cls, asked = get_mechanism("dp-gd"), []
+    true = cls.calibrate
+
+    def counted(self, setting, budget):  # type: ignore[no-untyped-def]
+        asked.append(budget.epsilon)
+        return true(self, setting, budget)
+
+    monkeypatch.setattr(cls, "calibrate", counted)
+    assert len(spec.cells()) > 1
+    tables = list(run_cells(spec.cells()))
+    assert sorted(asked) == [0.1, 1.0]
+    for table in tables:
+        for epsilon, rows in table.groupby("epsilon"):
+            alone = dpviz.run(dataclasses.replace(SPEC, epsilon=epsilon))
+            assert (rows["noise_scale"] == alone.calibration.noise_scale).all()
+
+
 def test_nothing_at_all_is_an_empty_table(picky: None) -> None:
     table = Cell(SPEC, (0.1, 0.2), range(3)).attempt()
     assert table.empty

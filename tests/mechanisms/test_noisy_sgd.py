@@ -18,6 +18,7 @@ from dpviz.common.random import generator, poisson_batches, shuffled_batches, sp
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
+from dpviz.mechanisms.gradient import dp_lssgd
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
@@ -331,6 +332,16 @@ def test_smoothing_inverts_the_circulant_laplacian() -> None:
     odd = np.random.default_rng(0).standard_normal((3, 7))
     matrix = 3 * np.eye(7) - np.roll(np.eye(7), 1, 0) - np.roll(np.eye(7), -1, 0)
     np.testing.assert_allclose(smooth(odd, 1.0) @ matrix, odd, atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 255, 256, 257, 300])
+def test_long_and_short_gradients_are_smoothed_alike(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, found = np.random.default_rng(1).standard_normal((2, 3, m)), []
+    for short in (0, 1000):
+        monkeypatch.setattr(dp_lssgd, "_SHORT", short)
+        found.append(smooth(rows, 0.7))
+    assert found[0].shape == rows.shape
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13)
 
 
 # Song -------------------------------------------------------------------------------------------------------

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from dpviz.common.random import spawn
 from dpviz.models import Rows, get_model, line_losses_of, sparse
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.noise import NoiseInBlocks, noisy_gradient
+from dpviz.models.compiled.phrases import MOST, in_phrases, share, spell
 from dpviz.models.compiled.rows import (
     CompiledRows,
     Descent,
@@ -23,6 +25,7 @@ from dpviz.models.compiled.rows import (
     parts_of,
 )
 from dpviz.models.losses import HuberHinge, Logistic, Loss
+from dpviz.models.row_budget import RowBudget
 from dpviz.models.solvers import minibatch
 from tests.support import make_problem
 
@@ -377,3 +380,168 @@ def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     loops.cache_clear()
     assert loops() is not None
     assert loss_of(Logistic()) == (compiled.loops().LOGISTIC, 0.0)  # type: ignore[union-attr]
+
+
+def one_hot(n: int, seed: int = 0) -> np.ndarray:
+    """Rows of three categories, of which the second often says the third, and a number; with lengths of their own."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(4, size=n), rng.integers(3, size=n)
+    third = np.where(rng.random(n) < 0.9, second, rng.integers(3, size=n))
+    x = np.zeros((n, D))
+    for start, chosen in ((0, first), (4, second), (7, third)):
+        x[np.arange(n), start + chosen] = 1.0
+    x[:, 10] = rng.random(n) * (rng.random(n) < 0.9)
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rows_in_phrases_are_the_same_rows_in_fewer_entries(kind: Any) -> None:
+    x = (one_hot(1500) * np.where(np.arange(1500) % 3, 1.0, -1.0)[:, None]).astype(kind)
+    plain, (rows, phrases) = csr_array(x), in_phrases(csr_array(x))
+    assert 1 <= len(phrases) <= MOST
+    assert rows.nnz < 0.75 * plain.nnz
+    assert rows.shape == (1500, D + len(phrases))
+    assert (phrases < np.arange(D, D + len(phrases))[:, None]).all(), "a phrase is made of columns before it"
+    identity = np.zeros((D + len(phrases), D), kind)
+    identity[:D] = np.eye(D)
+    spell(identity, phrases)
+    np.testing.assert_array_equal(rows @ identity, x, "margins are those of the rows")
+    weights = np.random.default_rng(1).standard_normal((1500, 3))
+    sums = rows.T.astype(float) @ weights
+    share(sums, phrases)
+    np.testing.assert_allclose(sums[:D], x.T.astype(float) @ weights, atol=1e-11)
+
+
+def test_only_equal_entries_are_a_phrase() -> None:
+    n = 1024
+    x = np.zeros((n, 3))
+    x[:, 0], x[:, 1], x[:, 2] = 0.5, 0.25, 0.5
+    x[0, 2] = -0.5  # another value in one row
+    rows, phrases = in_phrases(csr_array(x))
+    np.testing.assert_array_equal(np.sort(phrases, axis=1), [[0, 2]])
+    assert rows.nnz == 2 * n + 1
+    assert rows[[0]].nnz == 3
+
+
+def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
+    x = np.zeros((2560, 4))
+    x[:, 0] = 0.5
+    x[:9, 1] = 0.5  # one in 284 rows; a phrase must be in one of 256
+    x[:10, 2] = 0.5
+    _, phrases = in_phrases(csr_array(x))
+    assert [sorted(pair) for pair in phrases.tolist()] == [[0, 2]]
+    wide = csr_array(np.ones((8, 1025)))
+    rows, none = in_phrases(wide)
+    assert rows is wide
+    assert len(none) == 0
+
+
+def test_rows_in_phrases_are_refused_where_columns_are_meant() -> None:
+    rows = CompiledRows.of(one_hot(600)).in_phrases()
+    with pytest.raises(ValueError, match="rows in phrases"):
+        Descent(rows, Logistic(), [0, 600], np.ones((3, 16)), 0.1, 0)
+    single = rows.to_single()
+    with pytest.raises(ValueError, match="rows in phrases"):
+        compiled.batch_sums(single, np.zeros((1, 2, D), np.float32), [np.arange(3)], np.ones(600), Logistic(), 1.0, 64)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(256, 900)])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_products_of_rows_in_phrases_are_those_of_the_rows(part: slice, kind: Any, error: float) -> None:
+    x, rng = one_hot(1200), np.random.default_rng(2)
+    rows = CompiledRows.of(x).in_phrases()
+    rows = (rows if kind is np.float64 else rows.to_single()).cut(part)
+    x, theta = x[part].astype(kind), rng.standard_normal((20, D)).astype(kind)
+    columns, some = lanes(theta), rng.integers(len(x), size=100)
+    for mine, at in ((rows, np.arange(len(x))), (rows.take(some), some)):
+        margins = mine.margins(columns, np.empty((len(at), 32), kind))[:, :20]
+        np.testing.assert_allclose(margins, x[at] @ theta.T, rtol=0, atol=20 * error)
+        total, weights = np.ones((D, 32)), rng.standard_normal((len(at), 32)).astype(kind)
+        mine.add(weights, total)
+        np.testing.assert_allclose(total - 1, x[at].T.astype(float) @ weights, rtol=0, atol=900 * error)
+        slopes = np.asarray(Logistic().slope(x[at].astype(float) @ theta.T))
+        found = mine.gradient(columns, Logistic(), np.ones(len(x)), np.inf)
+        np.testing.assert_allclose(found[:, :20], x[at].T @ slopes, rtol=0, atol=900 * error)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge(h=0.3)])
+@pytest.mark.parametrize("replicas", [1, 20, 100])
+def test_losses_and_right_predictions_are_counted(loss: Loss, replicas: int) -> None:
+    rng, n = np.random.default_rng(4), 700
+    x, theta = table(n), 40 * rng.standard_normal((replicas, D))
+    theta[0] = 0.0  # a score of 0 predicts +1
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    rows = Rows(x, y)
+    value, right = get_model("logistic" if isinstance(loss, Logistic) else "svm").measure(theta, rows)
+    signed, least = CompiledRows.of(rows.signed), np.where(y > 0, -5e-324, 0.0)
+    total, hits = signed.losses(lanes(theta), loss, least)
+    margins = rows.signed @ theta.T
+    np.testing.assert_allclose(total[:replicas], loss.value(margins).sum(axis=0), rtol=1e-12)
+    expected = ((margins > 0) | ((margins == 0) & (y > 0)[:, None])).sum(axis=0)
+    np.testing.assert_array_equal(hits[:replicas], expected)
+    assert hits[0] == (y > 0).sum() > 0
+    np.testing.assert_array_equal(right, expected / n)
+    if isinstance(loss, Logistic):
+        np.testing.assert_allclose(value * n, total[:replicas], rtol=1e-12)
+    for wrong in (least[:-1], least.astype(np.float32)):
+        with pytest.raises(ValueError, match=r"limits|in the place of"):
+            signed.losses(lanes(theta), loss, wrong)
+
+
+def test_losses_of_far_margins_are_numbers_and_what_is_none_stays_none() -> None:
+    rows = CompiledRows.of(np.array([[1.0], [-1.0], [0.5]]))
+    for margin in (900.0, -900.0, 1e5):
+        total, _ = rows.losses(np.array([[margin]]), Logistic(), np.zeros(3))
+        np.testing.assert_allclose(total[0], Logistic().value(np.array([margin, -margin, margin / 2])).sum(), rtol=1e-14)
+    total, right = rows.losses(np.array([[np.nan]]), Logistic(), np.zeros(3))
+    assert np.isnan(total[0])
+    assert right[0] == 0
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, 0.3])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind: Any, error: float) -> None:
+    rng, n, replicas = np.random.default_rng(5), 1300, 20
+    x = table(n).astype(kind)
+    norms, rows = np.linalg.norm(x, axis=1), CompiledRows.of(x)
+    rule, by_hand = RowBudget(n, replicas), np.zeros((n, replicas))
+    for limit in (np.inf, 0.09, 0.09):
+        theta = rng.standard_normal((replicas, D)).astype(kind)
+        slopes = np.asarray(Logistic().slope(x.astype(float) @ theta.T))
+        slopes *= np.minimum(1, clip_norm / np.maximum(np.abs(slopes) * norms[:, None], 1e-30))
+        by_hand += (slopes * norms[:, None]) ** 2
+        there = by_hand <= limit
+        near = (np.abs(by_hand - limit) < 1e-6).any(axis=1)
+        assert not near.any(), "rounding decides nothing here"
+        total, active = rows.gradient_within(lanes(theta), Logistic(), norms, clip_norm, rule.spent, limit)
+        np.testing.assert_allclose(total[:, :replicas], x.T @ (slopes * there), rtol=0, atol=3000 * error)
+        np.testing.assert_array_equal(active[:replicas], there.sum(axis=0))
+        np.testing.assert_allclose(rule.spent[:, :replicas], by_hand, rtol=0, atol=10 * error)
+    assert 0 < there.sum() < there.size
+    with pytest.raises(ValueError, match="in the place of"):
+        rows.gradient_within(lanes(theta), Logistic(), norms, clip_norm, rule.spent[:-1], 1.0)
+
+
+def test_a_budget_is_kept_the_same_way_by_loops_and_by_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, replicas = 900, 5
+    rows = Rows(one_hot(n), np.where(np.arange(n) % 2, 1.0, -1.0))
+    theta, found = np.random.default_rng(6).standard_normal((3, replicas, D)), {}
+    for way in ("1", "0"):
+        monkeypatch.setenv("DPVIZ_COMPILED", way)
+        loops.cache_clear()
+        mine, rule, ends = Rows(rows.X, rows.y), RowBudget(n, replicas), []
+        for at, limit in zip(theta, (np.inf, 0.5, 0.5), strict=True):
+            rule.limit = limit
+            halves = [rule.part(0, 512), rule.part(512, n - 512)]
+            for (first, part), half in zip([(0, mine.take(slice(0, 512))), (512, mine.take(slice(512, n)))], halves, strict=True):
+                part.__dict__["sparse"] = True
+                total = get_model("logistic").sum_gradient(at, part, clip_norm=0.6, rule=half)
+                assert first in (0, 512)
+                ends.append(total)
+            ends.append(rule.take_active()[:, None])
+            assert not rule.active.any()
+        found[way] = ends
+    loops.cache_clear()
+    assert 0 < found["1"][-1].min() < n, "some rows are out, and some are in"
+    for a, b in zip(found["1"], found["0"], strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
