@@ -13,7 +13,7 @@ from dpviz.mechanisms.base import Floats, Training
 from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
-from dpviz.models.row_budget import RowBudget
+from dpviz.models.row_budget import rule_of_part
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
 _PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own
@@ -67,7 +67,7 @@ class AllRows:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
         at = theta.astype(self._precision, copy=False)
         return self._sum(
-            lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=_moved(rule, first, len(rows)))
+            lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=rule_of_part(rule, first, len(rows)))
         )
 
     def noisy_gradient(self, theta: Floats, noise: Sequence[Noise], scale: Floats) -> Floats:
@@ -93,15 +93,6 @@ class AllRows:
 def _parts_of(problem: Problem, replicas: int) -> int:
     """Parts in which threads share the rows."""
     return max(1, min(MOST_GROUPS, problem.n * problem.m * replicas // _PART)) if problem.setting.linear else 1
-
-
-def _moved(rule: Rule | None, first: int, count: int) -> Rule | None:
-    """A rule of all rows as one of `count` rows from `first` on."""
-    if isinstance(rule, RowBudget):
-        return rule.part(first, count)
-    if rule is None or first == 0:
-        return rule
-    return lambda block, norms: rule(slice(block.start + first, block.stop + first), norms)
 
 
 def rounding(setting: Setting) -> tuple[Words, ...]:

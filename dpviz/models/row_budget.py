@@ -7,6 +7,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.models.base import Rule
 from dpviz.models.compiled.rows import aligned, in_lanes
 
 Floats = NDArray[np.float64]
@@ -57,3 +58,12 @@ class RowBudget:
         weights = (spent <= self.limit).astype(norms.dtype)
         self.add_active(weights.sum(axis=1))  # weights are added faster than truth values are counted, and as exactly
         return weights
+
+
+def rule_of_part(rule: Rule | None, first: int, count: int) -> Rule | None:
+    """A rule of all rows as one of `count` rows from `first` on."""
+    if isinstance(rule, RowBudget):
+        return rule.part(first, count)
+    if rule is None or first == 0:
+        return rule
+    return lambda block, norms: rule(slice(block.start + first, block.stop + first), norms)
