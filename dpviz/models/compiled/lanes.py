@@ -752,6 +752,13 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
     return batches
 
 
+@njit(**OPTIONS)
+def _turn_block(source, at, step, next_at, target, place, stride, next_place):  # type: ignore[no-untyped-def]
+    """`turn` for NOISY rows, or NOISY columns."""
+    for i in range(NOISY // GROUP):
+        turn(source, at + i * next_at, step, target, place + i * next_place, stride)
+
+
 @cache
 def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: groups of 16, each with one draw."""
@@ -764,13 +771,11 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
         Args:
             table, blocks, order: as of `gradients_of`.
             noises: as many flat arrays as groups, (parts, NOISY / STRIP, deep, STRIP); behind the last row there is no noise.
-            features: of the noise.
-            deep: these, up to a multiple of TILE_DEEP.
+            features, deep: of the noise, and these up to a multiple of TILE_DEEP.
             theta: (d, lanes) flat, in single precision.
             moved: (groups, features, tall) flat, parameters times noise scales; tall is a multiple of TILE_TALL.
             most: terms summed before the sum goes on in double precision; those with noise are short.
-            margins: (BLOCK, lanes) flat, finite, overwritten.
-            turned: (max(tall, 16), NOISY) flat, overwritten.
+            margins, turned: (BLOCK, lanes), finite, and (max(tall, 16), NOISY) flat, overwritten.
             total: (d, lanes) flat, in double precision.
             own: (groups, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
@@ -789,8 +794,7 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
             for first in range(start, stop, NOISY):
                 for g in range(groups):
                     noise, at, here = noises[g], first * deep, (first - start) * lanes + g * GROUP
-                    for i in range(0, NOISY, GROUP):
-                        turn(margins, here + i * lanes, lanes, turned, i, NOISY)
+                    _turn_block(margins, here, lanes, GROUP * lanes, turned, 0, NOISY, GROUP)
                     for i in range(0, NOISY, STRIP):
                         for r in range(0, tall, TILE_TALL):
                             soon = at + (NOISY + i) * deep + r // TILE_TALL % 2 * 2 * GROUP
@@ -800,8 +804,7 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                         for r in range(0, tall, TILE_TALL):
                             to = ((g * deep + j) * tall + r) * KEPT
                             sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall)
-                    for i in range(0, NOISY, GROUP):
-                        turn(turned, i, NOISY, margins, here + i * lanes, lanes)
+                    _turn_block(turned, 0, NOISY, GROUP, margins, here, lanes, GROUP * lanes)
             for j in range(d):
                 entry: Any = np.intp(item(starts, block * d + j))
                 end: Any = np.intp(item(starts, block * d + j + 1))

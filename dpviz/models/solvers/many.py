@@ -60,8 +60,7 @@ def minimise_many(
         tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
-        single: `signed` in single precision, made here if it is not given.
-        rows: the rows that `signed` is of, for compiled loops where there are.
+        single, rows: `signed` in single precision, made here if not given; and its rows, for compiled loops where there are.
         progress: told the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
