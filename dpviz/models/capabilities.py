@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.compiled.noise import NoiseInBlocks
+from dpviz.models.compiled.noise import Strips
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
 #: noise (n, d) on rows, or (1, d) where all share it, or in the order of compiled loops; in slices of its rows
-Noise = NDArray[np.floating] | NoiseInBlocks
+Noise = NDArray[np.floating] | Strips
 
 _BLOCK_ELEMENTS = 1 << 18  # entries of score gradients worked on at once
 

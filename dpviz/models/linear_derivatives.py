@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats, Noise
-from dpviz.models.compiled.noise import NoiseInBlocks, noisy_gradient
+from dpviz.models.compiled.noise import Strips, noisy_gradient
 from dpviz.models.compiled.rows import aligned, loss_of
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
@@ -64,17 +64,18 @@ class LinearFeatureNoise(FeatureNoise):
         # times each row's label, as in the margins y <theta, x>, so that no step multiplies by labels
         if len(noise) > 1:
             np.multiply(noise, rows.y.astype(noise.dtype)[:, None], out=noise)
-        in_blocks = rows.compiled and precision is np.float32 and len(noise) > 1 and loss_of(self.loss) is not None
-        return NoiseInBlocks.of(noise) if in_blocks else noise
+        loops_know = (rows.compiled or rows.many) and loss_of(self.loss) is not None
+        return Strips.of(noise) if loops_know and precision is np.float32 and len(noise) > 1 else noise
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         kind: type[np.floating] = theta.dtype.type
         moved = theta * scale[:, None].astype(kind)
-        in_blocks = [draw for draw in noise if isinstance(draw, NoiseInBlocks)]
+        in_blocks = [draw for draw in noise if isinstance(draw, Strips)]
         if in_blocks:
-            common, noisy = noisy_gradient(rows.for_loops(kind)[0], theta, moved, in_blocks, self.loss, _GROUP)
+            kept = rows.for_loops(kind)[0] if rows.compiled else rows.strips
+            common, noisy = noisy_gradient(kept, theta, moved, in_blocks, self.loss, _GROUP)
         else:
-            draws = [draw for draw in noise if not isinstance(draw, NoiseInBlocks)]
+            draws = [draw for draw in noise if not isinstance(draw, Strips)]
             common, noisy = self._sums(theta, moved, rows, draws)
         return common + scale[:, None] * noisy
 

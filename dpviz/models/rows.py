@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from dpviz.common.threads import groups
 from dpviz.models.compiled import loops
+from dpviz.models.compiled.noise import Strips
 from dpviz.models.compiled.rows import CompiledRows, in_whole_lanes
 from dpviz.models.sparse import Array, DenseRows, Products, SparseRows, worth_it
 
@@ -128,6 +129,14 @@ class Rows:
         return self._in_phrases[name], self.norms
 
     @cached_property
+    def strips(self) -> Strips:
+        """The rows y_i x_i with their zeros, in single precision, as compiled loops multiply rows with noise."""
+        if self._part_of is not None:
+            parent, part = self._part_of
+            return parent.strips[part]
+        return Strips.of(self.signed32)
+
+    @cached_property
     def _in_phrases(self) -> dict[str, CompiledRows]:
         return {}
 
@@ -154,7 +163,7 @@ class Rows:
             return [(0, self)]
         if count not in self._parts:
             # blocks of noise lie in one part each
-            there = loops() if self.compiled else None
+            there = loops() if self.compiled or self.many else None
             unit, found = (1 if there is None else there.NOISY), []
             for part in groups(-(-len(self) // unit), count):
                 here = slice(part.start * unit, min(part.stop * unit, len(self)))

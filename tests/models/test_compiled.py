@@ -10,10 +10,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from dpviz.common.random import spawn
-from dpviz.models import Rows, get_model, line_losses_of, sparse
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
+from dpviz.models import rows as models_rows
 from dpviz.models.compiled import loops, positions
 from dpviz.models.compiled import rows as compiled
-from dpviz.models.compiled.noise import NoiseInBlocks, noisy_gradient
+from dpviz.models.compiled.noise import Strips, noisy_gradient
 from dpviz.models.compiled.phrases import MOST, in_phrases, share, spell
 from dpviz.models.compiled.rows import (
     CompiledRows,
@@ -209,28 +210,29 @@ def lanes_module() -> Any:
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (300, D), (512, 16), (1030, 19)])
 def test_noise_in_blocks_is_the_noise(n: int, d: int) -> None:
     noise, there = np.random.default_rng(9).standard_normal((n, d), np.float32), lanes_module()
-    blocks = NoiseInBlocks.of(noise).blocks
+    blocks = Strips.of(noise).blocks
     row_by_row = blocks.transpose(0, 1, 3, 2).reshape(-1, blocks.shape[2])
     np.testing.assert_array_equal(row_by_row[:n, :d], noise)
     assert not row_by_row[n:].any()
     assert not row_by_row[:, d:].any(), "what is not there adds nothing"
     assert len(row_by_row) % there.NOISY == 0
     assert row_by_row.shape[1] % there.TILE_DEEP == 0
-    part = NoiseInBlocks.of(noise)[(n - 1) // there.NOISY * there.NOISY : n]
+    part = Strips.of(noise)[(n - 1) // there.NOISY * there.NOISY : n]
     np.testing.assert_array_equal(part.blocks, blocks[-1:])
     for wrong in (slice(1, n), slice(0, n - 1)):
         if wrong.stop % there.NOISY or wrong.start:
             with pytest.raises(ValueError, match="do not begin at row"):
-                NoiseInBlocks.of(noise)[wrong]
+                Strips.of(noise)[wrong]
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
 @pytest.mark.parametrize(("n", "each", "draws"), [(3, 1, 1), (300, 10, 1), (600, 16, 2), (513, 20, 3), (257, 47, 1), (300, 5, 7)])
-def test_noise_of_rows_enters_their_margins_and_the_sums(loss: Loss, n: int, each: int, draws: int) -> None:
+@pytest.mark.parametrize("way", [CompiledRows.of, Strips.of])
+def test_noise_of_rows_enters_their_margins_and_the_sums(way: Any, loss: Loss, n: int, each: int, draws: int) -> None:
     rng, x = np.random.default_rng(3), table(n).astype(np.float32)
     noise = [rng.standard_normal((n, D), np.float32) for _ in range(draws)]
     theta, moved = rng.standard_normal((2, each * draws, D), np.float32)
-    common, own = noisy_gradient(CompiledRows.of(x), theta, moved, [NoiseInBlocks.of(one) for one in noise], loss, 64)
+    common, own = noisy_gradient(way(x), theta, moved, [Strips.of(one) for one in noise], loss, 64)
     for s, one in enumerate(noise):
         mine = slice(each * s, each * (s + 1))
         slopes = np.asarray(loss.slope((x @ theta[mine].T + one @ moved[mine].T).astype(float)))
@@ -238,12 +240,37 @@ def test_noise_of_rows_enters_their_margins_and_the_sums(loss: Loss, n: int, eac
         np.testing.assert_allclose(own[mine], slopes.T @ one, rtol=0, atol=5e-3)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_with_their_zeros_are_multiplied_in_strips_where_they_are_many(
+    shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, replicas, rng = 1500, 6, np.random.default_rng(7)
+    x = rng.standard_normal((n, D))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    theta, scale = rng.standard_normal((replicas, D)).astype(np.float32), rng.random(replicas)
+    noise = rng.standard_normal((2, 1 if shared else n, D)).astype(np.float32)
+    own, found = feature_noise_of(get_model("logistic")), {}
+    for least in (n * D + 1, n * D):
+        monkeypatch.setattr(models_rows, "_MANY_ENTRIES", least)
+        rows = Rows(x, y)
+        assert not rows.sparse
+        draws = [own.prepared(rows, one.copy(), np.float32) for one in noise]
+        assert all(isinstance(draw, Strips) == (rows.many and not shared) for draw in draws)
+        found[least] = sum(
+            own.noisy_gradient(theta, part, [draw if shared else draw[first : first + len(part)] for draw in draws], scale)
+            for first, part in rows.parts(3)
+        )
+        assert len(rows.parts(3)) == 3
+    np.testing.assert_allclose(found[n * D], found[n * D + 1], rtol=0, atol=2e-3)
+
+
 def test_noise_that_does_not_fit_is_refused() -> None:
     rows, theta = CompiledRows.of(table().astype(np.float32)), np.zeros((2, D), np.float32)
     for shape in ((B - 1, D), (B, D - 1)):
         with pytest.raises(ValueError, match="noise of"):
-            noisy_gradient(rows, theta, theta, [NoiseInBlocks.of(np.zeros(shape, np.float32))], Logistic(), 64)
-    noise = NoiseInBlocks.of(np.zeros((B, D), np.float32))
+            noisy_gradient(rows, theta, theta, [Strips.of(np.zeros(shape, np.float32))], Logistic(), 64)
+    noise = Strips.of(np.zeros((B, D), np.float32))
     with pytest.raises(ValueError, match="chosen from others"):
         noisy_gradient(rows.take(np.arange(B)), theta, theta, [noise], Logistic(), 64)
     with pytest.raises(ValueError, match="in the place of"):

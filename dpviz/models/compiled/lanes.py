@@ -821,6 +821,38 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
     return noisy_gradients
 
 
+@cache
+def noisy_dense_of(loss: int) -> Callable[..., None]:
+    """`noisy_gradients_of` for rows with their zeros, which are multiplied as their noise is."""
+
+    @njit(**OPTIONS)
+    def noisy_dense(rows, noises, features, deep, theta, moved, tall, h, turned, total, own):  # type: ignore[no-untyped-def]
+        """Adds the sums of rows times slopes at <theta, row> + <moved, noise> to `total`, and of noise times slopes to `own`.
+
+        Args:
+            rows: as `noises` flat, (parts, NOISY / STRIP, deep, STRIP), with zeros behind the last row.
+            noises, features, deep, moved, tall, turned, own: as of `noisy_gradients_of`.
+            theta, total: as `moved` and `own`.
+        """
+        for first in range(0, len(rows) // deep, NOISY):
+            for g in range(len(noises)):
+                noise, at, group = noises[g], first * deep, g * features * tall
+                turned[:] = 0.0
+                for i in range(0, NOISY, STRIP):
+                    for r in range(0, tall, TILE_TALL):
+                        here, to = at + i * deep, r * NOISY + i
+                        soon = here + NOISY * deep + r // TILE_TALL % 2 * 2 * GROUP
+                        slopes_along(rows, here, soon, features, theta, group + r, tall, turned, to, NO_LOSS, h)
+                        slopes_along(noise, here, soon, features, moved, group + r, tall, turned, to, loss, h)
+                for j in range(0, deep, TILE_DEEP):
+                    for r in range(0, tall, TILE_TALL):
+                        to = ((g * deep + j) * tall + r) * KEPT
+                        sums_against(rows, at + j * STRIP, deep, turned, r * NOISY, total, to, tall)
+                        sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall)
+
+    return noisy_dense
+
+
 @njit(**OPTIONS)
 def turn_rows(noise, d, turned):  # type: ignore[no-untyped-def]
     """Noise (b, d), flat, b a multiple of STRIP and d of 16, as (b / STRIP, d, STRIP)."""

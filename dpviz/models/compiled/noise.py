@@ -1,4 +1,4 @@
-"""Noise of rows in the order in which compiled loops read it, and gradients on noisy rows."""
+"""Numbers of rows in the order in which compiled loops multiply them in tiles, and gradients on noisy rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpviz.models.losses import Loss
 from dpviz.models.sparse import Array
 
 
-class NoiseInBlocks:
-    """Noise of rows in single precision, as compiled loops want it: feature by feature in blocks of rows.
+class Strips:
+    """Noise of rows, or rows with their zeros, in single precision: feature by feature in strips of neighbouring rows.
 
     Attributes:
         blocks: (b, NOISY / STRIP, deep, STRIP), with zeros behind the last feature and the last row.
@@ -27,15 +27,15 @@ class NoiseInBlocks:
     def __len__(self) -> int:
         return self.n
 
-    def __getitem__(self, part: slice) -> NoiseInBlocks:
+    def __getitem__(self, part: slice) -> Strips:
         """The noise of some neighbouring rows, which begin where a block does, to the end of a block."""
         size = self.blocks.shape[1] * self.blocks.shape[3]
         if part.start % size or (part.stop % size and part.stop != self.n):
             raise ValueError(f"blocks of {size} rows do not begin at row {part.start}, or end at row {part.stop}")
-        return NoiseInBlocks(self.blocks[part.start // size : -(-part.stop // size)], part.stop - part.start, self.d)
+        return Strips(self.blocks[part.start // size : -(-part.stop // size)], part.stop - part.start, self.d)
 
     @classmethod
-    def of(cls, noise: Array) -> NoiseInBlocks:
+    def of(cls, noise: Array) -> Strips:
         """From noise (n, d), row by row."""
         there, (n, d) = loops(), noise.shape
         assert there is not None
@@ -54,12 +54,12 @@ class NoiseInBlocks:
 
 
 def noisy_gradient(
-    rows: CompiledRows, theta: Array, moved: Array, noises: Sequence[NoiseInBlocks], loss: Loss, most: int
+    rows: CompiledRows | Strips, theta: Array, moved: Array, noises: Sequence[Strips], loss: Loss, most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of rows times slopes, and of their noise times slopes, (R, d) each; in single precision.
 
     Args:
-        rows: n rows, not chosen from others.
+        rows: n rows, not chosen from others; with their zeros as `Strips`.
         theta: (R, d), of which the first R/S have the first draw, and so on.
         moved: (R, d) parameters times noise scales.
         noises: S draws for these rows.
@@ -88,7 +88,11 @@ def noisy_gradient(
         for g, (_, part) in enumerate(here):
             count = part.stop - part.start
             plain[:, there.GROUP * g : there.GROUP * g + count], along[g, :, :count] = theta[part].T, moved[part].T
-        total, against = _sums_of(rows, plain, along, [noise for noise, _ in here], known, most)
+        draws = [noise for noise, _ in here]
+        if isinstance(rows, Strips):
+            total, against = _dense_sums_of(rows, plain, along, draws, known)
+        else:
+            total, against = _sums_of(rows, plain, along, draws, known, most)
         for g, (_, part) in enumerate(here):
             count = part.stop - part.start
             sums[part], own[part] = total[:, there.GROUP * g : there.GROUP * g + count].T, against[g, :d, :count].sum(axis=2).T
@@ -96,7 +100,7 @@ def noisy_gradient(
 
 
 def _sums_of(
-    rows: CompiledRows, plain: Array, along: Array, noises: Sequence[NoiseInBlocks], known: tuple[int, float], most: int
+    rows: CompiledRows, plain: Array, along: Array, noises: Sequence[Strips], known: tuple[int, float], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(d, lanes) sums of rows, and (groups, deep, tall, KEPT) sums of noise, for as many groups of replicas as draws."""
     there, (lanes, (groups, d, tall)) = loops(), (plain.shape[1], along.shape)
@@ -110,3 +114,23 @@ def _sums_of(
     after = (each.reshape(-1) for each in (margins, turned, total, against))
     there.noisy_gradients_of(lanes, known[0])(*rows.in_blocks, *before, *after)
     return rows.shared(total), against
+
+
+def _dense_sums_of(
+    rows: Strips, plain: Array, along: Array, noises: Sequence[Strips], known: tuple[int, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`_sums_of` for rows with their zeros."""
+    there, (groups, d, tall) = loops(), along.shape
+    assert there is not None
+    deep = -(-d // there.TILE_DEEP) * there.TILE_DEEP
+    theta = aligned((groups, d, tall), np.float32)
+    theta[:] = plain.reshape(d, groups, there.GROUP)[:, :, :tall].transpose(1, 0, 2)
+    strips = -(-len(rows) // there.NOISY) * (there.NOISY // there.STRIP)
+    flat = [laid_flat(each.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32) for each in (rows, *noises)]
+    total, against = (aligned((groups, deep, tall, there.KEPT), np.float64) for _ in range(2))
+    turned = aligned((max(tall, there.GROUP), there.NOISY), np.float32)
+    before = (flat[0], tuple(flat[1:]), d, deep, theta.reshape(-1), along.reshape(-1), tall, known[1])
+    there.noisy_dense_of(known[0])(*before, turned.reshape(-1), total.reshape(-1), against.reshape(-1))
+    sums = np.zeros((d, groups, there.GROUP))
+    sums[:, :, :tall] = total[:, :d].sum(axis=3).transpose(1, 0, 2)
+    return sums.reshape(d, -1), against
