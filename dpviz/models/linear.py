@@ -77,7 +77,9 @@ class LinearModel(Model):
         return np.zeros((len(streams), m))
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        if not rows.sparse:
+        if rows.compiled:
+            rows.for_loops(precision)
+        elif not rows.sparse:
             _ = rows.signed32 if precision is np.float32 else rows.signed
         _ = rows.longest
 
@@ -103,6 +105,7 @@ class LinearModel(Model):
     def _measured(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         """`measure` by compiled loops, on all processors."""
         columns, parts = rows.columns(theta), rows.parts(MOST_GROUPS)
+        rows.for_loops(np.float64)  # once, before threads ask for their parts
 
         def part(k: int, _: Monitor) -> tuple[Floats, Floats]:
             mine = parts[k][1]

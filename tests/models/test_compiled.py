@@ -271,6 +271,12 @@ def test_noise_that_does_not_fit_is_refused() -> None:
         with pytest.raises(ValueError, match="noise of"):
             noisy_gradient(rows, theta, theta, [Strips.of(np.zeros(shape, np.float32))], Logistic(), 64)
     noise = Strips.of(np.zeros((B, D), np.float32))
+    for which in (CompiledRows.of(table().astype(np.float32)), noise):
+        for wrong in (np.zeros((3, D), np.float32), np.zeros((2, D), np.float32)[:1]):
+            with pytest.raises(ValueError, match="parameters for 2 draws"):
+                noisy_gradient(which, wrong, theta, [noise, noise], Logistic(), 64)
+    with pytest.raises(ValueError, match="parameters for 1 draws"):
+        noisy_gradient(Strips.of(np.zeros((B, D + 1), np.float32)), theta, theta, [noise], Logistic(), 64)
     with pytest.raises(ValueError, match="chosen from others"):
         noisy_gradient(rows.take(np.arange(B)), theta, theta, [noise], Logistic(), 64)
     with pytest.raises(ValueError, match="in the place of"):

@@ -69,6 +69,8 @@ def noisy_gradient(
     there, known, (replicas, d) = loops(), loss_of(loss), theta.shape
     assert there is not None
     assert known is not None
+    if replicas % len(noises) or theta.shape != moved.shape or (isinstance(rows, Strips) and rows.d != d):
+        raise ValueError(f"{theta.shape} and {moved.shape} parameters for {len(noises)} draws")
     for noise in noises:
         if noise.d != d or len(noise) != len(rows):
             raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")

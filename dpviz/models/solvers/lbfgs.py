@@ -125,6 +125,7 @@ class Batch:
     def _compiled_gradient(self, whole: Rows, theta: Floats, kind: type[np.floating]) -> Floats:
         """(k, d) sums of the rows' gradients."""
         columns, parts = whole.columns(theta.astype(kind, copy=False)), whole.parts(MOST_GROUPS)
+        whole.for_loops(kind)  # once, before threads ask for their parts
 
         def part(k: int) -> Floats:
             rows, norms = parts[k][1].for_loops(kind)
