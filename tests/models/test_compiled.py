@@ -240,6 +240,19 @@ def test_noise_of_rows_enters_their_margins_and_the_sums(way: Any, loss: Loss, n
         np.testing.assert_allclose(own[mine], slopes.T @ one, rtol=0, atol=5e-3)
 
 
+def test_sums_of_rows_beside_their_noise_are_short() -> None:
+    """As in `test_sums_of_gradients_in_single_precision_are_short`."""
+    many = lanes_module().BLOCK
+    x = np.ones((many, 2), np.float32)
+    x[0, 0], x[1:, 0] = -30.0, 25 * np.log(2)
+    theta, noise, lost = np.array([[1.0, 0.0]], np.float32), Strips.of(np.zeros((many, 2), np.float32)), {}
+    for most in (64, many):
+        total, _ = noisy_gradient(CompiledRows.of(x), theta, theta, [noise], Logistic(), most)
+        lost[most] = 1 + (many - 1) * 2.0**-25 + total[0, 1]
+    assert abs(lost[64]) <= 64 * 2.0**-25
+    assert lost[many] > (many - 70) * 2.0**-25, "the control: one sum of all"
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_with_their_zeros_are_multiplied_in_strips_where_they_are_many(
     shared: bool, monkeypatch: pytest.MonkeyPatch
@@ -456,6 +469,16 @@ def test_only_equal_entries_are_a_phrase() -> None:
     assert rows[[0]].nnz == 3
 
 
+def test_pairs_of_phrases_are_phrases() -> None:
+    x = np.zeros((512, 5))
+    x[:, :3] = 0.5  # always together
+    x[:256, 3], x[256:, 4] = 0.25, 0.125
+    rows, phrases = in_phrases(csr_array(x))
+    assert len(phrases) == 2
+    assert phrases.max() == 5, "the first phrase is in the second"
+    assert rows.nnz == 2 * 512
+
+
 def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
     x = np.zeros((2560, 4))
     x[:, 0] = 0.5
@@ -574,6 +597,7 @@ def test_a_budget_is_kept_the_same_way_by_loops_and_by_the_rule(monkeypatch: pyt
             ends.append(rule.take_active()[:, None])
             assert not rule.active.any()
         found[way] = ends
+        assert (rule.spent[:, :replicas] > 0).all(), "every row has spent something of its own"
     loops.cache_clear()
     assert 0 < found["1"][-1].min() < n, "some rows are out, and some are in"
     for a, b in zip(found["1"], found["0"], strict=True):
