@@ -242,13 +242,14 @@ class CompiledRows(Products):
             laid_flat(weights, len(self), width, self._rows.dtype),
             laid_flat(whole, self._rows.shape[1], width, np.float64),
         )
+        rows, short = self._rows, np.empty(0, flat.dtype)
         for at, lanes in parts_of(width):
             if self._index is None:
                 table = self._columns
                 self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
             else:
-                rows = self._rows
-                short = aligned((len(whole) * lanes,), flat.dtype)
+                if len(short) != len(whole) * lanes:  # the loop leaves it empty
+                    short = np.zeros(len(whole) * lanes, flat.dtype)
                 loop = self._loops.sums_by_row(lanes)
                 loop(rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, there)
         if len(self._phrases):
