@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import Any
 
@@ -117,8 +118,7 @@ class Rows:
         name = np.dtype(precision).name
         if name not in self._in_phrases:
             if self._part_of is not None:
-                parent, part = self._part_of
-                kept = parent.for_loops(precision)[0].cut(part)
+                kept = self._whole.for_loops(precision)[0].cut(self._part_of[1])
             elif precision is np.float32:
                 kept = self.for_loops(np.float64)[0].to_single()
             else:
@@ -132,16 +132,22 @@ class Rows:
     def strips(self) -> Strips:
         """The rows y_i x_i with their zeros, in single precision, as compiled loops multiply rows with noise."""
         if self._part_of is not None:
-            parent, part = self._part_of
-            return parent.strips[part]
+            return self._whole.strips[self._part_of[1]]
         return Strips.of(self.signed32)
 
     @cached_property
     def _in_phrases(self) -> dict[str, CompiledRows]:
         return {}
 
-    #: the rows that these are neighbouring ones of, and which
-    _part_of: tuple[Rows, slice] | None = None
+    #: the rows that these are neighbouring ones of, which keep these and are let go of with them, and which of them
+    _part_of: tuple[weakref.ref[Rows], slice] | None = None
+
+    @property
+    def _whole(self) -> Rows:
+        assert self._part_of is not None
+        whole = self._part_of[0]()
+        assert whole is not None
+        return whole
 
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
@@ -168,7 +174,7 @@ class Rows:
             for part in groups(-(-len(self) // unit), count):
                 here = slice(part.start * unit, min(part.stop * unit, len(self)))
                 rows = self.take(here)
-                rows._part_of = (self, here)
+                rows._part_of = (weakref.ref(self), here)
                 rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
                 found.append((here.start, rows))
             self._parts[count] = found

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
+from dpviz.models import rows as models_rows
 from dpviz.models.compiled import loops
 from dpviz.models.problem import Problem
 from tests.support import make_problem
@@ -110,6 +114,31 @@ def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkey
         short = Rows(X[:300], rows.y[:300])
         short.__dict__["sparse"] = True
         assert [first for first, _ in short.parts(3)] == [0, each], "blocks of noise lie in one part each"
+
+
+@pytest.mark.parametrize("thin", [True, False])
+def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million rows that wait for the next collection are memory that the next training does not have."""
+    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
+    n, d = 1100, 8
+    X = np.eye(d)[np.arange(n) % d] if thin else np.full((n, d), d**-0.5)
+    problem = Problem(Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0)), get_model("logistic"), 0.1)
+    monkeypatch.setattr(all_rows, "_PART", n * d)
+    monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
+    monkeypatch.setattr(models_rows, "_MANY_ENTRIES", 0)
+    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32), np.float32)
+    with AllRows(problem, R) as rows:
+        rows.gradient(np.zeros((R, d)), 1.0)
+        rows.noisy_gradient(np.zeros((R, d)), [noise], np.ones(R))
+    problem.measure(np.zeros((R, d)))
+    assert len(problem.rows.parts(3)) == 3
+    alive = [weakref.ref(each) for each in (problem.rows, *(part for _, part in problem.rows.parts(3)))]
+    gc.disable()
+    try:
+        del problem, rows, noise
+        assert [each() for each in alive] == [None] * 4
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("single", [True, False])
