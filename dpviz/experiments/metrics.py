@@ -270,10 +270,9 @@ def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) 
     better = total * others - misses.sum(axis=1)  # pairs of a positive and a negative row in the right order
     tied = np.zeros(keys.shape, bool)  # with the row before, up to the last bit
     np.less_equal(keys[:, 1:] ^ keys[:, :-1], 1, out=tied[:, 1:])
-    if tied.any():
-        better = better + _pairs_of_equals(tied, label) / 2
     precision = hits / called
     if tied.any():
+        better = better + _pairs_of_equals(tied, label) / 2
         # a threshold lies behind the last row of equal scores, whose positive rows come last: they all have its precision
         places = np.flatnonzero(np.append(tied.ravel()[1:], False)[np.flatnonzero(label)])
         starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
