@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from scipy.special import gammaincinv, ndtr, roots_genlaguerre
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: shape -> draws, one array after the other
+Normals = Callable[[tuple[int, ...]], NDArray[np.float32]]
 #: generator -> (t -> row positions of batch t, each at most once), asked for in order
 Batches = Callable[[np.random.Generator], Callable[[int], Index]]
 
@@ -54,9 +57,27 @@ def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) 
     return out
 
 
-def below(bits: NDArray[np.uint16], most: int) -> Index:
-    """Positions of the numbers up to `most`, ascending; a compiled loop takes this function's place where there is one."""
+def _positions(bits: NDArray[np.uint16], most: int) -> Index:
+    """Positions of the numbers up to `most`, ascending."""
     return np.flatnonzero(bits <= most)
+
+
+def normals_of_numpy(rng: np.random.Generator) -> Normals:
+    """Standard normal draws in single precision."""
+    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
+
+
+_by: dict[str, Callable[..., Any]] = {"positions": _positions, "normals": normals_of_numpy}
+
+
+def draw_by(positions: Callable[..., Index], normals: Callable[[np.random.Generator], Normals]) -> None:
+    """From now on these functions, which give the same numbers faster, take the place of those here."""
+    _by.update(positions=positions, normals=normals)
+
+
+def single_normals(stream: np.random.SeedSequence) -> Normals:
+    """Standard normal draws in single precision from the start of a stream on."""
+    return _by["normals"](generator(stream))
 
 
 def poisson_batches(n: int, rate: float) -> Batches:
@@ -74,7 +95,7 @@ def poisson_batches(n: int, rate: float) -> Batches:
 
         def dense(t: int) -> Index:
             bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            near = below(bits, coarse)
+            near = _by["positions"](bits, coarse)
             # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
             ties = np.flatnonzero(bits[near] == coarse)
             missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]

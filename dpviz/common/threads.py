@@ -1,12 +1,19 @@
-"""Independent trainings on all processors, with the same bits on any number of them."""
+"""Independent trainings on all processors, with the same bits on any number of them.
+
+Key terms:
+    crew: threads that do pieces of one long work side by side (`side_by_side`), one for each processor. Inside a piece, `Team`
+        and `map_streams` get further threads only while others of the crew have nothing to do.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Self, TypeVar
@@ -17,14 +24,16 @@ T = TypeVar("T")
 
 THREADS_FROM = 200_000  # multiplications in a step from which threads gain more than they lose
 MOST_GROUPS = 4
+_LISTEN = 0.1  # seconds between two calls of a monitor
 
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
+_here = threading.local()  # `crew` that the thread works in; `helped`: processor time of threads that worked for it
 
 
-class _Cancelled(Exception):
-    """Stops the workers; never seen outside."""
+class Cancelled(Exception):
+    """Raised inside pieces of work that are not wanted any more; never seen by who asked for them."""
 
 
 def processors() -> int:
@@ -32,6 +41,11 @@ def processors() -> int:
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return min(there, int(asked)) if asked.isdigit() and int(asked) > 0 else there
+
+
+def processor_seconds() -> float:
+    """Processor time of the calling thread, and of those that have worked for it; the difference of two calls is what counts."""
+    return time.thread_time() + float(getattr(_here, "helped", 0.0))
 
 
 @cache
@@ -73,6 +87,60 @@ def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
+class _Crew:
+    """How many threads work side by side, and how many are doing something."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._busy, self._lock = size, 0, threading.Lock()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """The calling thread does a piece of the work."""
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    @contextmanager
+    def idle(self, most: int) -> Iterator[int]:
+        """So many of those that do nothing, for as long as they are needed; their number."""
+        with self._lock:
+            count = max(0, min(most, self._size - self._busy))
+            self._busy += count
+        try:
+            yield count
+        finally:
+            self._add(-count)
+
+    def _add(self, count: int) -> None:
+        with self._lock:
+            self._busy += count
+
+
+@contextmanager
+def _helpers(most: int) -> Iterator[int]:
+    """How many threads, `most` at most, may work beside the calling one."""
+    crew = _crew()
+    if crew is None:
+        yield max(0, min(most, processors() - 1))
+    else:
+        with crew.idle(most) as count:
+            yield count
+
+
+def _crew() -> _Crew | None:
+    found: _Crew | None = getattr(_here, "crew", None)
+    return found
+
+
+def _timed(work: Callable[[], T], crew: _Crew | None) -> tuple[T, float]:
+    """What `work` gives in a thread of a pool, and the processor time that it took."""
+    _here.crew = crew
+    start = processor_seconds()
+    return work(), processor_seconds() - start
+
+
 class Team:
     """Threads that work side by side on parts of the same thing again and again, as in the steps of one training.
 
@@ -103,13 +171,16 @@ class Team:
             for part in left:
                 done[part] = work(part)
 
-        others = [self._pool.submit(take) for _ in range(min(self._others, parts - 1))] if self._pool is not None else []
-        try:
+        if self._pool is None or parts < 2:
             take()
-        finally:
-            wait(others)
-        for other in others:
-            other.result()
+        else:
+            with _helpers(min(self._others, parts - 1)) as count:
+                others = [self._pool.submit(_timed, take, _crew()) for _ in range(count)]
+                try:
+                    take()
+                finally:
+                    wait(others)
+            _here.helped = getattr(_here, "helped", 0.0) + sum(other.result()[1] for other in others)
         return [done[part] for part in range(parts)]
 
 
@@ -130,42 +201,91 @@ def map_streams(
         parallel: False for steps so short that threads would only wait for the interpreter.
         most: streams worked on at once, where each holds much memory.
     """
+
+    def listen(shares: Sequence[float]) -> None:
+        monitor(sum(shares) / count)
+
+    with _helpers(min(count, most or count) - 1 if parallel else 0) as others, one_blas_thread():
+        return list(_by_threads(work, count, listen, 1 + others, _crew()) if others else _alone(work, count, listen))
+
+
+def side_by_side(
+    work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None], *, workers: int
+) -> Iterator[T]:
+    """work(0, tick), work(1, tick), ... in order, by a crew of so many threads; later pieces are worked on meanwhile.
+
+    Args:
+        work: does piece k; as of `map_streams`.
+        listen: as the monitor of `map_streams`, but told the share of each piece, and called only while a piece is waited for.
+        workers: threads; with 1 the calling thread does all itself, and gets helpers inside its pieces.
+    """
+    if workers < 2 or count < 2:
+        yield from _alone(work, count, listen)
+        return
+    crew = _Crew(workers)
+
+    def piece(k: int, tick: Monitor) -> T:
+        with crew.at_work():
+            return work(k, tick)
+
+    with one_blas_thread():
+        yield from _by_threads(piece, count, listen, workers, crew)
+
+
+def _alone(work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None]) -> Iterator[T]:
+    """Piece after piece by the calling thread."""
+    shares = [0.0] * count
+    for k in range(count):
+
+        def tick(share: float, k: int = k) -> None:
+            shares[k] = share
+            listen(shares)
+
+        result = work(k, tick)
+        tick(1.0)
+        yield result
+
+
+def _by_threads(
+    work: Callable[[int, Monitor], T],
+    count: int,
+    listen: Callable[[Sequence[float]], None],
+    workers: int,
+    crew: _Crew | None,
+) -> Iterator[T]:
+    """All pieces in order, by threads that are members of a crew."""
     shares = [0.0] * count
     stop = threading.Event()
-    turn = threading.Lock()  # held by whoever listens to the monitor
+    turn = threading.Lock()  # held by whoever listens
 
-    def run(s: int) -> T:
+    def run(k: int) -> T:
         def tick(share: float) -> None:
-            shares[s] = share
+            shares[k] = share
             if stop.is_set():
-                raise _Cancelled
-            if not threaded:
-                monitor(sum(shares) / count)
-            elif turn.locked():
+                raise Cancelled
+            if turn.locked():
                 with turn:
                     pass
 
-        result = work(s, tick)
-        shares[s] = 1.0
+        result = work(k, tick)
+        shares[k] = 1.0
         return result
 
-    workers = min(count, processors(), most or count) if parallel else 1
-    threaded = workers > 1
-    with one_blas_thread():
-        if not threaded:
-            return [run(s) for s in range(count)]
-        with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(run, s) for s in range(count)]
-            try:
-                while wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION).not_done:
-                    for future in futures:
-                        if future.done():
-                            future.result()
-                    with turn:
-                        monitor(sum(shares) / count)
-            except BaseException:
-                stop.set()
-                for future in futures:
-                    future.cancel()
-                raise
-            return [future.result() for future in futures]
+    with ThreadPoolExecutor(workers) as pool:
+        left = [pool.submit(_timed, functools.partial(run, k), crew) for k in range(count)]
+        try:
+            while left:
+                open_ones = [future for future in left if not future.done()]
+                for future in wait(open_ones, timeout=_LISTEN, return_when=FIRST_COMPLETED).done:
+                    future.result()  # a mistake in any piece ends all
+                with turn:
+                    listen(shares)
+                while left and left[0].done():
+                    result, seconds = left.pop(0).result()
+                    _here.helped = getattr(_here, "helped", 0.0) + seconds
+                    yield result
+        except BaseException:
+            stop.set()
+            for future in left:
+                future.cancel()
+            raise

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
+import threading
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons, tidy
 from dpviz.experiments.setup import setup_for
 from dpviz.experiments.spec import RunSpec
+
+_first = threading.Lock()  # of cells computed side by side, the first makes what they share
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,11 @@ class Cell:
     def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
 
-        How much processor time the process took meanwhile is in `seconds`: it does not depend on what other programs do.
+        How much processor time it took is in `seconds`: that does not depend on what else is at work.
         """
-        _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
-        start = time.process_time()
+        with _first:
+            _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
+        start = processor_seconds()
         refused: list[tuple[float | None, InvalidInput]] = []
         try:
             table = self.compute(monitor)
@@ -65,7 +69,7 @@ class Cell:
             else:
                 table = self._one_by_one(refused, monitor)
         table.attrs = {
-            "seconds": time.process_time() - start,
+            "seconds": processor_seconds() - start,
             "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
         }
         return table

@@ -14,16 +14,20 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import THREADS_FROM, processors, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.catalogue import only_here
 from dpviz.experiments import cluster
 from dpviz.experiments.cell import Cell, problems, seconds
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.store import CellStore
 
 #: times in a row that worker processes may be killed before anything is finished
 DEATHS = 3
 
-__all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds"]
+_ENTRIES = 1 << 27  # of all tables that cells are computed on side by side: a GiB in double precision
+
+__all__ = ["Cell", "CellStore", "attempts", "crew_for", "problems", "run_cells", "seconds"]
 
 
 def run_cells(
@@ -68,10 +72,37 @@ def attempts(
             finished += 1
             yield stored
     monitor(finished / max(len(cells), 1))
-    for cell, table, computed in _compute(todo, n_jobs, lambda share: monitor((finished + share) / max(len(cells), 1))):
-        if store and computed:
+    for cell, table, keep in _compute(todo, store, n_jobs, lambda share: monitor((finished + share) / max(len(cells), 1))):
+        if store and keep:
             store.put(cell, table)
         yield table
+
+
+def crew_for(cells: Sequence[Cell]) -> int:
+    """Threads that compute cells side by side, each cell on one of them as long as there are others.
+
+    Threads that share the rows of one step wait for each other at its end, and for what is not shared; threads with cells of
+    their own do not. Of small tables they would wait for the interpreter, and of large ones fill the memory.
+    """
+    try:
+        found = [setup_for(cell.spec).problem for cell in cells]
+    except InvalidInput:  # which the cell itself will say
+        return 1
+    if min((made.n * made.m for made in found), default=0) < THREADS_FROM:
+        return 1
+    return max(1, min(processors(), _ENTRIES // max(made.rows.X.size for made in found)))
+
+
+def _by_crew(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
+    """Tables of cells in order, kept in the store as soon as they are finished: it may be long until those before them are."""
+
+    def attempt(k: int, tick: Monitor) -> pd.DataFrame:
+        table = cells[k].attempt(tick)
+        if store:
+            store.put(cells[k], table)
+        return table
+
+    return side_by_side(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=crew_for(cells))
 
 
 def _attempt(cell: Cell) -> pd.DataFrame:
@@ -102,8 +133,10 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C in the meantime comes now
 
 
-def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
-    """(cell, its table, whether it was computed: a cluster may fail to)."""
+def _compute(
+    cells: Sequence[Cell], store: CellStore | None, n_jobs: int, monitor: Monitor
+) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
+    """(cell, its table, whether the store is to keep it: not where it does already, or a cluster failed to compute it)."""
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
@@ -114,9 +147,8 @@ def _compute(cells: Sequence[Cell], n_jobs: int, monitor: Monitor) -> Iterator[t
         yield from cluster.compute(cells, backend.client, monitor)
         return
     if n_jobs == 1 and name != "RayBackend":
-        for k, cell in enumerate(cells):
-            yield cell, cell.attempt(lambda share, k=k: monitor(k + share)), True
-            monitor(k + 1)
+        for cell, table in zip(cells, _by_crew(cells, store, monitor), strict=True):
+            yield cell, table, False
         return
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
     left, deaths = list(cells), 0

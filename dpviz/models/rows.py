@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,8 @@ Floats = NDArray[np.float64]
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
 _MANY_ENTRIES = 1 << 20  # of a table that is worth a second of loading
 BLOCK_ROWS = 2048  # at once, for the same reason
+
+_making = threading.RLock()  # held while large things are derived, so that of several threads only the first makes them
 
 
 class Rows:
@@ -107,6 +110,10 @@ class Rows:
         return self._without_zeros(precision, block)
 
     def _without_zeros(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
+        with _making:
+            return self._keep(precision, block)
+
+    def _keep(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
         key = (np.dtype(precision).name, block.start, block.stop)
         if key not in self._kept:
             table = np.multiply(self.X[block], self.y[block, None], dtype=precision, casting="same_kind")
@@ -115,24 +122,33 @@ class Rows:
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
         """All rows in phrases for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
+        with _making:
+            return self._for_loops(precision), self.norms
+
+    def _for_loops(self, precision: type[np.floating]) -> CompiledRows:
         name = np.dtype(precision).name
         if name not in self._in_phrases:
             if self._part_of is not None:
-                kept = self._whole.for_loops(precision)[0].cut(self._part_of[1])
+                kept = self._whole._for_loops(precision).cut(self._part_of[1])
             elif precision is np.float32:
-                kept = self.for_loops(np.float64)[0].to_single()
+                kept = self._for_loops(np.float64).to_single()
             else:
                 plain = self._without_zeros(np.float64, slice(0, len(self)))
                 assert isinstance(plain, CompiledRows)
                 kept = plain.in_phrases()
             self._in_phrases[name] = kept
-        return self._in_phrases[name], self.norms
+        return self._in_phrases[name]
 
-    @cached_property
+    @property
     def strips(self) -> Strips:
         """The rows y_i x_i with their zeros, in single precision, as compiled loops multiply rows with noise."""
+        with _making:
+            return self._strips
+
+    @cached_property
+    def _strips(self) -> Strips:
         if self._part_of is not None:
-            return self._whole.strips[self._part_of[1]]
+            return self._whole._strips[self._part_of[1]]
         return Strips.of(self.signed32)
 
     @cached_property
@@ -167,6 +183,10 @@ class Rows:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
         if count <= 1:
             return [(0, self)]
+        with _making:
+            return self._cut(count)
+
+    def _cut(self, count: int) -> list[tuple[int, Rows]]:
         if count not in self._parts:
             # blocks of noise lie in one part each
             there = loops() if self.compiled or self.many else None

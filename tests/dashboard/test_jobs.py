@@ -147,6 +147,31 @@ def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch:
     pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
 
 
+def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    true, cells = Cell.attempt, SPEC.cells()
+    go = threading.Event()
+
+    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        while cell == cells[0] and not go.is_set():
+            monitor(0.5)
+            time.sleep(0.002)
+        return true(cell, monitor)
+
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    monkeypatch.setattr(sweep, "crew_for", lambda _: 2)
+    pool, job = jobs.Pool(), SweepJob("a", cells, None)
+    pool.submit(job, "me")
+    until(lambda: len(job.tables()) == len(cells) - 1)
+    until(lambda: state_of(pool, job).done > (len(cells) - 1) / (len(cells) + 1))
+    pool.cancel(job, "me")
+    until(lambda: not pool._alive)
+    assert sorted(job.tables()) == list(range(1, len(cells)))
+    go.set()
+    pool.go_on(job, "me")
+    until(lambda: job.over)
+    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+
+
 def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
     pool = jobs.Pool()
     job = start(pool)

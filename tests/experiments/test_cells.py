@@ -25,7 +25,8 @@ from joblib import parallel_config
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments import cell, cells
-from dpviz.experiments.cells import Cell, CellStore, attempts, problems, run_cells, seconds
+from dpviz.experiments.cells import Cell, CellStore, attempts, crew_for, problems, run_cells, seconds
+from dpviz.experiments.setup import setup_for
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
@@ -62,6 +63,55 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     with pytest.raises(InvalidInput, match="cannot be met"):
         list(run_cells([CELL]))
     assert len(list(attempts([CELL]))) == 1
+
+
+def test_a_crew_computes_what_one_thread_does_and_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output", "dp-sgd"], epsilons=[0.1, 1.0], seeds=5)
+    alone = list(run_cells(spec.cells()))
+    monkeypatch.setattr(cells, "crew_for", lambda _: 3)
+    store = CellStore(tmp_path)
+    told: list[float] = []
+    crew = list(run_cells(spec.cells(), store=store, monitor=told.append))
+    for one, other in zip(alone, crew, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    assert told[-1] == pytest.approx(1.0)
+    assert told == sorted(told)
+    assert all(store.get(cell) is not None for cell in spec.cells())
+
+
+def test_what_a_crew_has_finished_is_kept_though_one_before_it_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output"], epsilons=[1.0], seeds=2)
+    first, second = spec.cells()
+    store, true = CellStore(tmp_path), Cell.attempt
+
+    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        while cell == first:
+            monitor(0.5)
+            time.sleep(0.01)
+        return true(cell, monitor)
+
+    def until_kept(share: float) -> None:
+        if store.get(second) is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(cells, "crew_for", lambda _: 2)
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    with pytest.raises(KeyboardInterrupt):
+        list(run_cells(spec.cells(), store=store, monitor=until_kept))
+    assert store.get(first) is None
+
+
+def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = setup_for(SPEC).problem
+    monkeypatch.setattr(cells, "processors", lambda: 4)
+    assert crew_for([CELL]) == 1
+    monkeypatch.setattr(cells, "THREADS_FROM", made.n * made.m)
+    assert crew_for([CELL, CELL]) == 4
+    monkeypatch.setattr(cells, "_ENTRIES", 3 * made.rows.X.size)
+    assert crew_for([CELL]) == 3
+    monkeypatch.setattr(cells, "_ENTRIES", made.rows.X.size - 1)
+    assert crew_for([CELL]) == 1
+    assert crew_for([]) == 1
 
 
 def test_cells_of_a_sweep_calibrate_each_budget_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 from support import make_problem
 
 import dpviz
-from dpviz.common.random import spawn
+from dpviz.common.random import single_normals, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
@@ -31,8 +31,9 @@ def build(name: str, **params: object) -> dpviz.Mechanism:
 def reports(epsilon: float, size: float, k: int = 400_000, d: int = 6, seed: int = 0) -> np.ndarray:
     """(k, d) reports of people who all hold size * e1."""
     direction = np.tile(np.eye(1, d, dtype=np.float32), (k, 1))
-    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
-    weights, sphere = randomise(direction, np.full((1, k), size), np.array([epsilon]), *streams, np.empty((1, k)))
+    coins, directions = np.random.SeedSequence(seed).spawn(2)
+    sources = np.random.default_rng(coins), single_normals(directions)
+    weights, sphere = randomise(direction, np.full((1, k), size), np.array([epsilon]), *sources, np.empty((1, k)))
     return weights[0][:, None] * sphere
 
 

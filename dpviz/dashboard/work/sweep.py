@@ -1,4 +1,4 @@
-"""A sweep as a job: cells computed one after the other, with partial results and an estimate of the time left."""
+"""A sweep as a job: cells computed one after the other or side by side, with partial results and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pandas as pd
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
+from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
-from dpviz.experiments.cells import Cell, CellStore, problems, seconds
+from dpviz.experiments.cells import Cell, CellStore, crew_for, problems, seconds
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ class SweepStatus(Status):
 
 
 class SweepJob(Job):
-    """Cells that are computed one after the other.
+    """Cells that are computed one after the other, or side by side (`crew_for`).
 
     Attributes:
         cells: the work, coarse picture first.
@@ -49,6 +51,8 @@ class SweepJob(Job):
         self._tables: dict[int, pd.DataFrame] = {}
         self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
         self._times: dict[int, float] = {}
+        self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
+        self._crew = 1  # threads with cells of their own
         self._made: dict[Hashable, tuple[int, Any]] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
@@ -84,39 +88,33 @@ class SweepJob(Job):
         with self._lock:
             weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
             finished = sum(weights[k] for k in self._tables)
-            at_work = next((k for k in range(len(weights)) if k not in self._tables), None)
-            partly = weights[at_work] * self._share if at_work is not None else 0.0
+            partly = sum(weights[k] * share for k, share in self._shares.items() if k not in self._tables)
             refusals = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
             return SweepStatus(
                 self._state,
                 (finished + partly) / max(sum(weights), 1),
-                self._left(at_work),
+                self._left(),
                 position,
                 len(self._tables),
                 tuple(refusals),
                 tuple(self.store.notices if self.store else ()),
             )
 
-    def _left(self, at_work: int | None) -> float | None:
+    def _left(self) -> float | None:
         """Seconds left: each mechanism at the pace that its own finished cells had, others at the mean pace."""
-        if at_work is None or self._state.over:
+        if len(self._tables) == len(self.cells) or self._state.over:
             return None
-        paces: dict[str, float] = {}
-        for k, took in self._times.items():
-            cell = self.cells[k]
-            paces[_name(cell)] = took / (len(cell.replicas) * len(cell.epsilons))
+        weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
+        paces = {_name(self.cells[k]): took / weights[k] for k, took in self._times.items()}
         if not paces:
             return None
         mean = sum(paces.values()) / len(paces)
-        open_ones = [k for k in range(len(self.cells)) if k not in self._tables]
         total = sum(
-            paces.get(_name(self.cells[k]), mean)
-            * len(self.cells[k].replicas)
-            * len(self.cells[k].epsilons)
-            * (1 - self._share if k == at_work else 1)
-            for k in open_ones
+            paces.get(_name(cell), mean) * weights[k] * (1 - self._shares.get(k, 0.0))
+            for k, cell in enumerate(self.cells)
+            if k not in self._tables
         )
-        return float(total)
+        return float(total) / self._crew
 
     def work(self, monitor: Monitor) -> State:
         """Computes what the store does not have, and what was not finished before it was stopped."""
@@ -134,40 +132,52 @@ class SweepJob(Job):
             else:
                 self._finish(k, rows)
         self._since = time.monotonic()  # reading is no work
-        for k in todo:
-            cell = self.cells[k]
-            if _name(cell) in failed:
-                self._finish(k, pd.DataFrame())
-                continue
-            monitor(0.0)
-            with Boundary(f"the cell {cell}", through=(Stopped,)) as work:
-                table = cell.attempt(monitor)
-            problem = work.problem("", "")
-            if problem is not None:
-                table = pd.DataFrame()
-                table.attrs["problems"] = [
-                    [e, cell.spec.mechanism, f"could not be computed: {problem[0]}", "Leave it out."] for e in cell.epsilons
-                ]
-                self._finish(k, table)
-                failed.add(_name(cell))
-                continue
-            monitor(1.0)
-            if self.store:
-                self.store.put(cell, table)
-            self._times[k] = seconds(table)
-            self._finish(k, table)
-            if not len(table):
-                failed.add(_name(cell))
+        monitor(0.0)
+        if todo:
+            self._compute(todo, failed, monitor)
         return State.DONE
+
+    def _compute(self, todo: Sequence[int], failed: set[str], monitor: Monitor) -> None:
+        """Computes cells, without those that behave as one that could not be computed."""
+
+        def work(i: int, tick: Monitor) -> None:
+            front.in_background()
+            k = todo[i]
+            table = pd.DataFrame() if _name(self.cells[k]) in failed else self._attempt(self.cells[k], tick)
+            if not len(table):
+                failed.add(_name(self.cells[k]))
+            if "seconds" in table.attrs:
+                self._times[k] = seconds(table)
+            self._finish(k, table)  # as soon as it is there: of those before it one may take long
+
+        def listen(shares: Sequence[float]) -> None:
+            self._shares = dict(zip(todo, shares, strict=True))
+            monitor(sum(shares) / len(shares))
+
+        self._crew = crew_for([self.cells[k] for k in todo])
+        for _ in side_by_side(work, len(todo), listen, workers=self._crew):
+            pass
+
+    def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:
+        """A cell's table, which the store keeps; an empty one that says why where it cannot be computed."""
+        with Boundary(f"the cell {cell}", through=(Stopped, Cancelled)) as work:
+            table = cell.attempt(monitor)
+        problem = work.problem("", "")
+        if problem is not None:
+            table = pd.DataFrame()
+            cause = f"could not be computed: {problem[0]}"
+            table.attrs["problems"] = [[e, cell.spec.mechanism, cause, "Leave it out."] for e in cell.epsilons]
+        elif self.store:
+            self.store.put(cell, table)
+        return table
 
     def discard(self) -> None:
         """Lets go of the tables."""
         with self._lock:
-            self._tables, self._problems, self._times, self._made = {}, {}, {}, {}
+            self._tables, self._problems, self._times, self._shares, self._made = {}, {}, {}, {}, {}
 
     def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:
-            self._share = 0.0
             self._tables[k] = table
             self._problems[k] = problems(table)
 

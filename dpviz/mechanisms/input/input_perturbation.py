@@ -37,7 +37,8 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_TOGETHER = 2  # seeds trained in one computation; of more the noise would leave the processor's cache between steps
+_TOGETHER, _MOST_TOGETHER = 2, 8  # seeds trained in one computation, and where threads share the rows of small tables
+_ENTRIES = 1 << 26  # of noise in such a computation
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
@@ -174,9 +175,10 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         steps, own = self.step_count(problem.setting), self._draw_shape(problem)
         kind = precision(problem.setting)
         problem.model.prepare(problem.rows, kind)
-        # pairs of seeds train together, so that the rows without noise, which they share, are read once for both
-        parts = [slice(s, min(s + _TOGETHER, len(streams))) for s in range(0, len(streams), _TOGETHER)]
-        shared = AllRows.shared(problem, _TOGETHER * len(sigma))  # whether threads share the rows, and not the pairs
+        # seeds train together, so that the rows without noise, which they share, are read once for all
+        shared = AllRows.shared(problem, _TOGETHER * len(sigma))  # whether threads share the rows, and not the seeds
+        together = max(_TOGETHER, min(_MOST_TOGETHER, _ENTRIES // problem.rows.X.size)) if shared else _TOGETHER
+        parts = [slice(s, min(s + together, len(streams))) for s in range(0, len(streams), together)]
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             mine = streams[parts[g]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.random import generator
+from dpviz.common.random import single_normals
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, NoiseRecord, knob
@@ -41,7 +41,7 @@ def step_size_knob(automatic: Words = BY_NOISE) -> Any:
 
 def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:
     """(n, d) standard normal draws of one replica, one row per training row."""
-    return generator(stream).standard_normal((n, d), dtype=np.float32)
+    return single_normals(stream)((n, d))
 
 
 def same_label_facts(sigma: float, delta: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import generator, substreams
+from dpviz.common.random import Normals, generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
@@ -153,7 +153,7 @@ class LDPDuchi(LocalMechanism):
         if self.release == "gradient":
             return None
         epsilon = np.array([_epsilon(calibration)])
-        coins, directions = (generator(s) for s in substreams(stream, 2))
+        coins, directions = _sources(substreams(stream, 2))
         if not problem.setting.linear:
             weights, sphere = self._reports(problem, epsilon, coins, directions, np.empty((1, problem.n)))
             return weights[0][:, None] * sphere[:, :-1]
@@ -166,7 +166,7 @@ class LDPDuchi(LocalMechanism):
         return out
 
     def _reports(
-        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: np.random.Generator, lengths: Floats
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats
     ) -> tuple[Floats, np.ndarray]:
         """Reports of all people as `randomise` gives them, in the scale of the records."""
         records = self.reported(problem)
@@ -180,7 +180,7 @@ class LDPDuchi(LocalMechanism):
         self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
     ) -> Floats:
         """(E, m): |phi'(0)| mean report / L."""
-        coins, directions = (generator(s) for s in substreams(stream, 2))
+        coins, directions = _sources(substreams(stream, 2))
         total = np.zeros((len(epsilon), problem.m))
         for block in row_blocks(problem.n):
             v = problem.rows.signed32[block]
@@ -194,7 +194,7 @@ class LDPDuchi(LocalMechanism):
         self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
     ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
-        coins, directions = (generator(s) for s in substreams(stream, 2))
+        coins, directions = _sources(substreams(stream, 2))
         weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
         theta = np.empty((len(epsilon), problem.m))
         for e in range(len(epsilon)):
@@ -207,7 +207,7 @@ class LDPDuchi(LocalMechanism):
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one randomised gradient."""
         start, order, *rest = substreams(stream, 4)
-        coins, directions = (generator(s) for s in rest)
+        coins, directions = _sources(rest)
         theta = np.repeat(problem.model.initial(problem.m, [start]), len(epsilon), axis=0)
         step, bound = self.step_size * problem.setting.unit_step, problem.setting.G
         batches = np.array_split(generator(order).permutation(problem.n), self.batches)
@@ -223,12 +223,18 @@ class LDPDuchi(LocalMechanism):
         return theta
 
 
+def _sources(streams: list[np.random.SeedSequence]) -> tuple[np.random.Generator, Normals]:
+    """Coins and directions."""
+    coins, directions = streams
+    return generator(coins), single_normals(directions)
+
+
 def randomise(
     direction: np.ndarray,
     size: Floats,
     epsilon: Floats,
     coins: np.random.Generator,
-    directions: np.random.Generator,
+    directions: Normals,
     lengths: Floats,
 ) -> tuple[Floats, np.ndarray]:
     """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
@@ -243,7 +249,7 @@ def randomise(
         weights (E, k), each ±B, and sphere (k, d) of unit length.
     """
     k, d = direction.shape
-    sphere = directions.standard_normal((k, d), dtype=np.float32)
+    sphere = directions((k, d))
     sphere /= np.sqrt(np.einsum("ij,ij->i", sphere, sphere))[:, None]
     along = np.einsum("ij,ij->i", sphere, direction).astype(float)
     towards = np.where(along >= 0, 1.0, -1.0)

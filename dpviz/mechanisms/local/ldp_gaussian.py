@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import generator, substreams
+from dpviz.common.random import generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
@@ -139,7 +139,7 @@ class LDPGaussian(LocalMechanism):
         """(n, d) reports as rows: signed records signed back, x + y s xi, or reported features; None for gradient reports."""
         if self.release == "gradient":
             return None
-        noise = generator(stream).standard_normal(self.reported(problem).shape, dtype=np.float32)
+        noise = single_normals(stream)(self.reported(problem).shape)
         if not problem.setting.linear:
             return problem.rows.X + calibration.noise_scale * noise[:, :-1]
         return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
@@ -155,11 +155,11 @@ class LDPGaussian(LocalMechanism):
         report: Monitor,
     ) -> Floats:
         """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
-        n, d, rng = problem.n, problem.m, generator(stream)
+        n, d, draw = problem.n, problem.m, single_normals(stream)
         signed = problem.rows.signed32
         total, cross, square = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
         for block in row_blocks(n):
-            noise = rng.standard_normal((block.stop - block.start, d), dtype=np.float32)
+            noise = draw((block.stop - block.start, d))
             total += noise.sum(axis=0, dtype=float)
             cross += signed[block].T @ noise
             square += noise.T @ noise
@@ -181,7 +181,7 @@ class LDPGaussian(LocalMechanism):
     def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         records = self.reported(problem)
-        noise = generator(stream).standard_normal(records.shape, dtype=np.float32)
+        noise = single_normals(stream)(records.shape)
         lengths[:] = np.linalg.norm(noise, axis=1)
         theta = np.empty((len(s), problem.m))
         for e, scale in enumerate(s):
@@ -193,12 +193,12 @@ class LDPGaussian(LocalMechanism):
         """(E, m) models after one pass in which every person reports one noisy gradient."""
         start, order, noise = substreams(stream, 3)
         theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)
-        rng, step = generator(noise), self.step_size * problem.setting.unit_step
+        normals, step = single_normals(noise), self.step_size * problem.setting.unit_step
         batches = np.array_split(generator(order).permutation(problem.n), self.batches)
         for t, index in enumerate(batches):
             total = np.zeros(problem.m)
             for block in row_blocks(len(index)):
-                draw = rng.standard_normal((block.stop - block.start, problem.m), dtype=np.float32)
+                draw = normals((block.stop - block.start, problem.m))
                 total += draw.sum(axis=0, dtype=float)
                 lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
             clean = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=problem.setting.G)

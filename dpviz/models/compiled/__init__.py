@@ -10,14 +10,17 @@ from types import ModuleType
 
 @cache
 def loops() -> ModuleType | None:
-    """The compiled loops; None without numba, and where DPVIZ_COMPILED=0 asks for results as they are without it."""
+    """The compiled loops; None without numba, and where DPVIZ_COMPILED=0 asks for results as they are without it.
+
+    Once they are loaded, numbers are drawn by compiled loops too (`common.random.draw_by`).
+    """
     if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
         return None
     from dpviz.common import random
 
     try:
-        from dpviz.models.compiled import lanes, positions
+        from dpviz.models.compiled import draws, lanes
     except ImportError:  # a numba that is too old for this numpy says so when it is loaded
         return None
-    random.below = positions.below  # the same positions in a third of the time
+    random.draw_by(draws.positions, draws.normals())
     return lanes

@@ -42,28 +42,49 @@ class Lanes(types.Type):
 
     def __init__(self, scalar: Any, count: int) -> None:
         self.scalar, self.count = scalar, count
+        # the compiler handles vectors of other lengths number by number
+        self.size = min(count, GROUP)
         super().__init__(name=f"Lanes({scalar}, {count})")
 
     @property
     def vector(self) -> ir.VectorType:
-        """The same for the compiler."""
-        return ir.VectorType(ir.FloatType() if self.scalar.bitwidth == 32 else ir.DoubleType(), self.count)
+        """Some of the lanes for the compiler: `size` of them."""
+        return ir.VectorType(ir.FloatType() if self.scalar.bitwidth == 32 else ir.DoubleType(), self.size)
+
+    @property
+    def whole(self) -> ir.Type:
+        """All of them for the compiler: one vector, or an array of vectors."""
+        return self.vector if self.size == self.count else ir.ArrayType(self.vector, self.count // self.size)
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, declared: Lanes) -> None:
-        super().__init__(manager, declared, declared.vector)
+        super().__init__(manager, declared, declared.whole)
 
 
-def _pointer(context: Any, builder: Any, array: Any, value: Any, at: Any) -> Any:
+def _pointer(context: Any, builder: Any, array: Any, value: Any, at: Any, further: int = 0) -> Any:
     if array.ndim != 1 or array.layout != "C":
         raise TypeError(f"not a flat array whose numbers lie together: {array}")
-    return builder.gep(context.make_array(array)(context, builder, value).data, [at])
+    return builder.gep(
+        context.make_array(array)(context, builder, value).data,
+        [builder.add(at, ir.Constant(at.type, further)) if further else at],
+    )
 
 
-def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, vector: Any) -> Any:
-    return builder.bitcast(_pointer(context, builder, array, value, at), vector.as_pointer())
+def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, vector: Any, further: int = 0) -> Any:
+    return builder.bitcast(_pointer(context, builder, array, value, at, further), vector.as_pointer())
+
+
+def _each(builder: Any, kind: Lanes, make: Callable[..., Any], *values: Any) -> Any:
+    """Lanes whose vectors are made, one by one, of the place of their first lane and of the vectors of values."""
+    if kind.size == kind.count:
+        return make(0, *values)
+    whole = ir.Constant(kind.whole, ir.Undefined)
+    for k in range(kind.count // kind.size):
+        made = make(k * kind.size, *(builder.extract_value(value, k) for value in values))
+        whole = builder.insert_value(whole, made, k)
+    return whole
 
 
 def _all(builder: Any, value: Any, vector: Any) -> Any:
@@ -81,9 +102,12 @@ def load(typing: Any, array: Any, at: Any, lanes: Any) -> Any:
     kind = Lanes(array.dtype, lanes.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        found = builder.load(_place(context, builder, array, given[0], given[1], kind.vector))
-        found.align = array.dtype.bitwidth // 8
-        return found
+        def part(lane: int) -> Any:
+            found = builder.load(_place(context, builder, array, given[0], given[1], kind.vector, lane))
+            found.align = array.dtype.bitwidth // 8
+            return found
+
+        return _each(builder, kind, part)
 
     return kind(array, types.intp, lanes), generate
 
@@ -104,7 +128,7 @@ def zero(typing: Any, array: Any, lanes: Any) -> Any:
     if not isinstance(lanes, types.IntegerLiteral):
         return None
     kind = Lanes(array.dtype, lanes.literal_value)
-    return kind(array, lanes), lambda *_: ir.Constant(kind.vector, None)
+    return kind(array, lanes), lambda *_: ir.Constant(kind.whole, None)
 
 
 @intrinsic
@@ -112,8 +136,12 @@ def store(typing: Any, array: Any, at: Any, values: Any) -> Any:
     """Writes lanes to a flat array from `at` on."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        written = builder.store(given[2], _place(context, builder, array, given[0], given[1], values.vector))
-        written.align = array.dtype.bitwidth // 8
+        def part(lane: int, some: Any) -> Any:
+            written = builder.store(some, _place(context, builder, array, given[0], given[1], values.vector, lane))
+            written.align = array.dtype.bitwidth // 8
+            return some
+
+        _each(builder, values, part, given[2])
         return context.get_dummy_value()
 
     return types.none(array, types.intp, values), generate
@@ -125,11 +153,15 @@ def add_double(typing: Any, array: Any, at: Any, values: Any) -> Any:
     wide = Lanes(types.float64, values.count)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = _place(context, builder, array, given[0], given[1], wide.vector)
-        before = builder.load(place)
-        before.align = 8
-        more = given[2] if values.scalar.bitwidth == 64 else builder.fpext(given[2], wide.vector)
-        builder.store(builder.fadd(before, more), place).align = 8
+        def part(lane: int, some: Any) -> Any:
+            place = _place(context, builder, array, given[0], given[1], wide.vector, lane)
+            before = builder.load(place)
+            before.align = 8
+            more = some if values.scalar.bitwidth == 64 else builder.fpext(some, wide.vector)
+            builder.store(builder.fadd(before, more), place).align = 8
+            return some
+
+        _each(builder, values, part, given[2])
         return context.get_dummy_value()
 
     return types.none(array, types.intp, values), generate
@@ -141,7 +173,11 @@ def fused(typing: Any, factor: Any, values: Any, more: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         factors = _all(builder, given[0], values.vector)
-        return builder.fadd(builder.fmul(factors, given[1], flags=_FUSED), given[2], flags=_FUSED)
+
+        def part(_: int, some: Any, others: Any) -> Any:
+            return builder.fadd(builder.fmul(factors, some, flags=_FUSED), others, flags=_FUSED)
+
+        return _each(builder, values, part, *given[1:])
 
     return more(factor, values, more), generate
 
@@ -154,7 +190,7 @@ def slope_at(typing: Any, margin: Any, loss: Any, h: Any) -> Any:
     made = _SLOPES[loss.literal_value]
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return made(_Maths(builder, margin), given[0], given[2])
+        return _each(builder, margin, lambda _, some: made(_Maths(builder, margin), some, given[2]), given[0])
 
     return margin(margin, loss, types.float64), generate
 
@@ -165,7 +201,7 @@ def exponential_of(typing: Any, factor: Any, values: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         maths = _Maths(builder, values)
-        return maths.exponential(builder.fmul(maths.all(given[0]), given[1]))
+        return _each(builder, values, lambda _, some: maths.exponential(builder.fmul(maths.all(given[0]), some)), given[1])
 
     return values(types.float64, values), generate
 
@@ -173,13 +209,17 @@ def exponential_of(typing: Any, factor: Any, values: Any) -> Any:
 @intrinsic
 def times(typing: Any, values: Any, others: Any) -> Any:
     """values x others."""
-    return values(values, others), lambda _, builder, __, given: builder.fmul(*given)
+    return values(values, others), lambda _, builder, __, given: _each(
+        builder, values, lambda _, a, b: builder.fmul(a, b), *given
+    )
 
 
 @intrinsic
 def plus(typing: Any, values: Any, others: Any) -> Any:
     """values + others."""
-    return values(values, others), lambda _, builder, __, given: builder.fadd(*given)
+    return values(values, others), lambda _, builder, __, given: _each(
+        builder, values, lambda _, a, b: builder.fadd(a, b), *given
+    )
 
 
 @intrinsic
@@ -188,8 +228,12 @@ def above(typing: Any, values: Any, least: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         maths = _Maths(builder, values)
-        over = builder.fcmp_ordered(">", given[0], _all(builder, given[1], values.vector))
-        return builder.select(over, maths.constant(1.0), maths.constant(0.0))
+
+        def part(_: int, some: Any) -> Any:
+            over = builder.fcmp_ordered(">", some, _all(builder, given[1], values.vector))
+            return builder.select(over, maths.constant(1.0), maths.constant(0.0))
+
+        return _each(builder, values, part, given[0])
 
     return values(values, values.scalar), generate
 
@@ -202,7 +246,10 @@ def loss_in_parts(typing: Any, margin: Any, loss: Any, h: Any) -> Any:
     made, both = _LOSSES[loss.literal_value], types.UniTuple(margin, 2)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return context.make_tuple(builder, both, made(_Maths(builder, margin), given[0], given[2]))
+        def part(which: int) -> Any:
+            return _each(builder, margin, lambda _, some: made(_Maths(builder, margin), some, given[2])[which], given[0])
+
+        return context.make_tuple(builder, both, (part(0), part(1)))
 
     return both(margin, loss, types.float64), generate
 
@@ -212,11 +259,15 @@ def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
     """slopes x min(1, most/(|slopes| length)): gradients of a row of this length, none longer than `most`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        slope, row, bound = given[0], _all(builder, given[1], slopes.vector), _all(builder, given[2], slopes.vector)
-        turned = builder.fmul(slope, _Maths(builder, slopes).constant(-1.0))
-        size = builder.fmul(builder.select(builder.fcmp_unordered(">", slope, turned), slope, turned), row)
-        longer = builder.select(builder.fcmp_unordered(">", size, bound), size, bound)
-        return builder.fmul(slope, builder.fdiv(bound, longer))
+        row, bound = (_all(builder, one, slopes.vector) for one in given[1:])
+
+        def part(_: int, slope: Any) -> Any:
+            turned = builder.fmul(slope, _Maths(builder, slopes).constant(-1.0))
+            size = builder.fmul(builder.select(builder.fcmp_unordered(">", slope, turned), slope, turned), row)
+            longer = builder.select(builder.fcmp_unordered(">", size, bound), size, bound)
+            return builder.fmul(slope, builder.fdiv(bound, longer))
+
+        return _each(builder, slopes, part, given[0])
 
     return slopes(slopes, slopes.scalar, slopes.scalar), generate
 
@@ -227,20 +278,27 @@ def within(typing: Any, slopes: Any, length: Any, spent: Any, at: Any, limit: An
     both, wide = types.UniTuple(slopes, 2), Lanes(types.float64, slopes.count)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        maths, slope = _Maths(builder, slopes), given[0]
-        size = builder.fmul(slope, _all(builder, given[1], slopes.vector))
-        square = builder.fmul(size, size)
-        if slopes.scalar.bitwidth == 32:
-            square = builder.fpext(square, wide.vector)
-        place = _place(context, builder, spent, given[2], given[3], wide.vector)
-        before = builder.load(place)
-        before.align = 8
-        after = builder.fadd(before, square)
-        builder.store(after, place).align = 8
-        # what is not a number is not above: a training that diverged stays one
-        over = builder.fcmp_ordered(">", after, _all(builder, given[4], wide.vector))
+        maths, over = _Maths(builder, slopes), []
         none, one = maths.constant(0.0), maths.constant(1.0)
-        return context.make_tuple(builder, both, (builder.select(over, none, slope), builder.select(over, none, one)))
+
+        def part(lane: int, slope: Any) -> Any:
+            size = builder.fmul(slope, _all(builder, given[1], slopes.vector))
+            square = builder.fmul(size, size)
+            if slopes.scalar.bitwidth == 32:
+                square = builder.fpext(square, wide.vector)
+            place = _place(context, builder, spent, given[2], given[3], wide.vector, lane)
+            before = builder.load(place)
+            before.align = 8
+            after = builder.fadd(before, square)
+            builder.store(after, place).align = 8
+            # what is not a number is not above: a training that diverged stays one
+            over.append(builder.fcmp_ordered(">", after, _all(builder, given[4], wide.vector)))
+            return builder.select(over[-1], none, slope)
+
+        kept = _each(builder, slopes, part, given[0])
+        return context.make_tuple(
+            builder, both, (kept, _each(builder, slopes, lambda lane: builder.select(over[lane // slopes.size], none, one)))
+        )
 
     return both(slopes, slopes.scalar, spent, types.intp, types.float64), generate
 
@@ -251,8 +309,12 @@ def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         maths, end = _Maths(builder, values), _all(builder, given[1], values.vector)
-        kept = builder.select(builder.fcmp_unordered("<", given[0], end), given[0], end)
-        return builder.fadd(maths.constant(1.0), kept)
+
+        def part(_: int, some: Any) -> Any:
+            kept = builder.select(builder.fcmp_unordered("<", some, end), some, end)
+            return builder.fadd(maths.constant(1.0), kept)
+
+        return _each(builder, values, part, given[0])
 
     return values(values, values.scalar), generate
 
@@ -329,6 +391,7 @@ def slopes_along(
     typing: Any,
     noise: Any,
     at: Any,
+    coming: Any,
     soon: Any,
     d: Any,
     moved: Any,
@@ -343,7 +406,7 @@ def slopes_along(
 
     Args:
         noise: (d, STRIP) from `at` on.
-        soon: where noise lies that will be read soon: two cache lines of each feature from there on are brought near.
+        coming, soon: where noise lies that will be read soon: two cache lines of each feature from there on are brought near.
         moved: (d, tall) from `first` on.
         margins: (replicas, NOISY) from `place` on, replaced by the slopes.
     """
@@ -355,21 +418,21 @@ def slopes_along(
         tile = _Tile(context, builder, noise, TILE_WIDE)
         tiles = [(r, v) for r in range(TILE_TALL) for v in range(TILE_WIDE)]
         for r, v in tiles:
-            builder.store(tile.load(margins, given[7], tile.at(given[8], (NOISY, r), (GROUP, v))), tile.sums[r][v])
-        with cgutils.for_range(builder, given[3]) as loop:
+            builder.store(tile.load(margins, given[8], tile.at(given[9], (NOISY, r), (GROUP, v))), tile.sums[r][v])
+        with cgutils.for_range(builder, given[4]) as loop:
             for line in range(2):
-                tile.fetch(noise, given[0], tile.at(given[2], (STRIP, loop.index), (GROUP, line)))
+                tile.fetch(coming, given[2], tile.at(given[3], (STRIP, loop.index), (GROUP, line)))
             rows = [tile.load(noise, given[0], tile.at(given[1], (STRIP, loop.index), (GROUP, v))) for v in range(TILE_WIDE)]
             for r in range(TILE_TALL):
-                one = builder.load(_pointer(context, builder, moved, given[4], tile.at(given[5], (given[6], loop.index), (1, r))))
+                one = builder.load(_pointer(context, builder, moved, given[5], tile.at(given[6], (given[7], loop.index), (1, r))))
                 for v in range(TILE_WIDE):
                     tile.add(r, v, _all(builder, one, tile.kind.vector), rows[v])
         for r, v in tiles:
-            slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[10])
-            builder.store(slope, tile.place(margins, given[7], tile.at(given[8], (NOISY, r), (GROUP, v)))).align = 4
+            slope = made(_Maths(builder, tile.kind), builder.load(tile.sums[r][v]), given[11])
+            builder.store(slope, tile.place(margins, given[8], tile.at(given[9], (NOISY, r), (GROUP, v)))).align = 4
         return context.get_dummy_value()
 
-    return types.none(noise, whole, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
+    return types.none(noise, whole, coming, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
 
 
 @intrinsic
@@ -761,8 +824,7 @@ def _turn_block(source, at, step, next_at, target, place, stride, next_place):  
 
 @cache
 def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: groups of 16, each with one draw."""
-    groups = lanes // GROUP
+    """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: as many for each draw."""
 
     @njit(**OPTIONS)
     def noisy_gradients(table, blocks, order, noises, features, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
@@ -770,14 +832,14 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
 
         Args:
             table, blocks, order: as of `gradients_of`.
-            noises: as many flat arrays as groups, (parts, NOISY / STRIP, deep, STRIP); behind the last row there is no noise.
+            noises: S flat arrays, (parts, NOISY / STRIP, deep, STRIP); behind the last row there is no noise.
             features, deep: of the noise, and these up to a multiple of TILE_DEEP.
-            theta: (d, lanes) flat, in single precision.
-            moved: (groups, features, tall) flat, parameters times noise scales; tall is a multiple of TILE_TALL.
+            theta: (d, lanes) flat, in single precision: `tall` of the first draw, a multiple of TILE_TALL, and so on.
+            moved: (S, features, tall) flat, parameters times noise scales.
             most: terms summed before the sum goes on in double precision; those with noise are short.
-            margins, turned: (BLOCK, lanes), finite, and (max(tall, 16), NOISY) flat, overwritten.
+            margins, turned: (BLOCK, lanes), finite, and (lanes, NOISY) flat, overwritten.
             total: (d, lanes) flat, in double precision.
-            own: (groups, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
+            own: (S, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
         ends, columns, values = table
         starts, places, sorted_values = blocks
@@ -792,19 +854,24 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                     margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
                 store(margins, (row - start) * lanes, margin)
             for first in range(start, stop, NOISY):
-                for g in range(groups):
-                    noise, at, here = noises[g], first * deep, (first - start) * lanes + g * GROUP
-                    _turn_block(margins, here, lanes, GROUP * lanes, turned, 0, NOISY, GROUP)
+                here = (first - start) * lanes
+                for at in range(0, lanes, GROUP):
+                    _turn_block(margins, here + at, lanes, GROUP * lanes, turned, at * NOISY, NOISY, GROUP)
+                for s in range(len(noises)):
+                    noise, at, last = noises[s], first * deep, s == len(noises) - 1
+                    coming, next_at = noises[0 if last else s + 1], at + (NOISY * deep if last else 0)
                     for i in range(0, NOISY, STRIP):
                         for r in range(0, tall, TILE_TALL):
-                            soon = at + (NOISY + i) * deep + r // TILE_TALL % 2 * 2 * GROUP
-                            from_moved, to = g * features * tall + r, r * NOISY + i
-                            slopes_along(noise, at + i * deep, soon, features, moved, from_moved, tall, turned, to, loss, h)
+                            soon = next_at + i * deep + r // TILE_TALL % 2 * 2 * GROUP
+                            from_moved, to = s * features * tall + r, (s * tall + r) * NOISY + i
+                            here_at = at + i * deep
+                            slopes_along(noise, here_at, coming, soon, features, moved, from_moved, tall, turned, to, loss, h)
                     for j in range(0, deep, TILE_DEEP):
                         for r in range(0, tall, TILE_TALL):
-                            to = ((g * deep + j) * tall + r) * KEPT
-                            sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall)
-                    _turn_block(turned, 0, NOISY, GROUP, margins, here, lanes, GROUP * lanes)
+                            to = ((s * deep + j) * tall + r) * KEPT
+                            sums_against(noise, at + j * STRIP, deep, turned, (s * tall + r) * NOISY, own, to, tall)
+                for at in range(0, lanes, GROUP):
+                    _turn_block(turned, at * NOISY, NOISY, GROUP, margins, here + at, lanes, GROUP * lanes)
             for j in range(d):
                 entry: Any = np.intp(item(starts, block * d + j))
                 end: Any = np.intp(item(starts, block * d + j + 1))
@@ -842,8 +909,8 @@ def noisy_dense_of(loss: int) -> Callable[..., None]:
                     for r in range(0, tall, TILE_TALL):
                         here, to = at + i * deep, r * NOISY + i
                         soon = here + NOISY * deep + r // TILE_TALL % 2 * 2 * GROUP
-                        slopes_along(rows, here, soon, features, theta, group + r, tall, turned, to, NO_LOSS, h)
-                        slopes_along(noise, here, soon, features, moved, group + r, tall, turned, to, loss, h)
+                        slopes_along(rows, here, rows, soon, features, theta, group + r, tall, turned, to, NO_LOSS, h)
+                        slopes_along(noise, here, noise, soon, features, moved, group + r, tall, turned, to, loss, h)
                 for j in range(0, deep, TILE_DEEP):
                     for r in range(0, tall, TILE_TALL):
                         to = ((g * deep + j) * tall + r) * KEPT

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.models.compiled import loops
-from dpviz.models.compiled.rows import CompiledRows, aligned, laid_flat, loss_of, parts_of
+from dpviz.models.compiled.rows import MOST_LANES, CompiledRows, aligned, in_lanes, laid_flat, loss_of, scratch
 from dpviz.models.losses import Loss
 from dpviz.models.sparse import Array
 
@@ -74,9 +74,9 @@ def noisy_gradient(
     for noise in noises:
         if noise.d != d or len(noise) != len(rows):
             raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
-    # a draw's replicas in groups of at most 15, which are three tiles
+    # a draw's replicas in groups that fit into the lanes, and as many groups at once as fit
     each = replicas // len(noises)
-    size = -(-each // -(-each // (there.GROUP // there.TILE_TALL * there.TILE_TALL)))
+    size = -(-each // -(-each // (MOST_LANES // there.TILE_TALL * there.TILE_TALL)))
     tall = -(-size // there.TILE_TALL) * there.TILE_TALL
     groups = [
         (noise, slice(each * s + first, each * s + min(first + size, each)))
@@ -84,12 +84,12 @@ def noisy_gradient(
         for first in range(0, each, size)
     ]
     sums, own = np.zeros((2, replicas, d))
-    for start, lanes in parts_of(there.GROUP * len(groups)):
-        here = groups[start // there.GROUP : (start + lanes) // there.GROUP]
-        plain, along = aligned((d, lanes), np.float32), aligned((len(here), d, tall), np.float32)
+    for start in range(0, len(groups), MOST_LANES // tall):
+        here = groups[start : start + MOST_LANES // tall]
+        plain, along = aligned((d, in_lanes(len(here) * tall)), np.float32), aligned((len(here), d, tall), np.float32)
         for g, (_, part) in enumerate(here):
             count = part.stop - part.start
-            plain[:, there.GROUP * g : there.GROUP * g + count], along[g, :, :count] = theta[part].T, moved[part].T
+            plain[:, tall * g : tall * g + count], along[g, :, :count] = theta[part].T, moved[part].T
         draws = [noise for noise, _ in here]
         if isinstance(rows, Strips):
             total, against = _dense_sums_of(rows, plain, along, draws, known)
@@ -97,21 +97,33 @@ def noisy_gradient(
             total, against = _sums_of(rows, plain, along, draws, known, most)
         for g, (_, part) in enumerate(here):
             count = part.stop - part.start
-            sums[part], own[part] = total[:, there.GROUP * g : there.GROUP * g + count].T, against[g, :d, :count].sum(axis=2).T
+            sums[part], own[part] = total[:, tall * g : tall * g + count].T, _sum_of_kept(against[g, :d, :count]).T
     return sums, own
+
+
+def _zeros(name: str, shape: tuple[int, ...]) -> Array:
+    """Space for work, without what an earlier training left, which may have diverged."""
+    space = scratch(name, shape, np.float32)
+    space.fill(0.0)
+    return space
+
+
+def _sum_of_kept(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum over the last, short axis, for which numpy's own takes ten times the time."""
+    return sums[..., 0] + sums[..., 1] + sums[..., 2] + sums[..., 3]
 
 
 def _sums_of(
     rows: CompiledRows, plain: Array, along: Array, noises: Sequence[Strips], known: tuple[int, float], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(d, lanes) sums of rows, and (groups, deep, tall, KEPT) sums of noise, for as many groups of replicas as draws."""
+    """(d, lanes) sums of rows, and (S, deep, tall, KEPT) sums of noise, for `tall` replicas of each of S draws."""
     there, (lanes, (groups, d, tall)) = loops(), (plain.shape[1], along.shape)
     assert there is not None
     deep, spelled = -(-d // there.TILE_DEEP) * there.TILE_DEEP, rows.spelled(plain)
     strips = -(-len(rows) // there.NOISY) * (there.NOISY // there.STRIP)
     flat = tuple(laid_flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32) for noise in noises)
     total, against = aligned(spelled.shape, np.float64), aligned((groups, deep, tall, there.KEPT), np.float64)
-    margins, turned = aligned((there.BLOCK, lanes), np.float32), aligned((max(tall, there.GROUP), there.NOISY), np.float32)
+    margins, turned = _zeros("margins", (there.BLOCK, lanes)), _zeros("turned", (lanes, there.NOISY))
     before = (flat, d, deep, spelled.reshape(-1), along.reshape(-1), tall, known[1], most)
     after = (each.reshape(-1) for each in (margins, turned, total, against))
     there.noisy_gradients_of(lanes, known[0])(*rows.in_blocks, *before, *after)
@@ -126,13 +138,11 @@ def _dense_sums_of(
     assert there is not None
     deep = -(-d // there.TILE_DEEP) * there.TILE_DEEP
     theta = aligned((groups, d, tall), np.float32)
-    theta[:] = plain.reshape(d, groups, there.GROUP)[:, :, :tall].transpose(1, 0, 2)
+    theta[:] = plain[:, : groups * tall].reshape(d, groups, tall).transpose(1, 0, 2)
     strips = -(-len(rows) // there.NOISY) * (there.NOISY // there.STRIP)
     flat = [laid_flat(each.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32) for each in (rows, *noises)]
     total, against = (aligned((groups, deep, tall, there.KEPT), np.float64) for _ in range(2))
-    turned = aligned((max(tall, there.GROUP), there.NOISY), np.float32)
+    turned = _zeros("turned", (tall, there.NOISY))
     before = (flat[0], tuple(flat[1:]), d, deep, theta.reshape(-1), along.reshape(-1), tall, known[1])
     there.noisy_dense_of(known[0])(*before, turned.reshape(-1), total.reshape(-1), against.reshape(-1))
-    sums = np.zeros((d, groups, there.GROUP))
-    sums[:, :, :tall] = total[:, :d].sum(axis=3).transpose(1, 0, 2)
-    return sums.reshape(d, -1), against
+    return _sum_of_kept(total[:, :d]).transpose(1, 0, 2).reshape(d, -1), against

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -14,8 +17,10 @@ from dpviz.models.compiled import loops
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products
 
+MOST_LANES = 128  # worked on at once: their sums are to stay in the processor's registers
 _LOGARITHM = 64  # rows for whose losses one logarithm is taken
 _LINE = 64  # bytes of memory that a processor reads at once: as many as the widest lanes
+_own = threading.local()  # memory of `scratch`
 
 
 class CompiledRows(Products):
@@ -189,7 +194,7 @@ class CompiledRows(Products):
         sums = np.empty(0) if spent is None else laid_flat(spent, len(self), width, np.float64)
         lengths = self._lengths(norms, clip_norm if spent is None else 0.0)
         for at, lanes in parts_of(width):
-            slopes = aligned((self._loops.BLOCK * lanes,), kind)
+            slopes = scratch("slopes", (self._loops.BLOCK * lanes,), kind)
             before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, limit, most)
             loop = self._loops.gradients_of(lanes, known[0], spent is not None)
             loop(*self.in_blocks, *before, slopes, took, total.reshape(-1))
@@ -393,13 +398,12 @@ def laid_flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
 
 
 def parts_of(width: int) -> list[tuple[int, int]]:
-    """Lanes that are worked on at once, as (first, how many): 64, 32 and 16, or one where there is only one."""
-    parts, at = [], 0
-    for lanes in (64, 32, 16, 1):
-        while width - at >= lanes:
-            parts.append((at, lanes))
-            at += lanes
-    return parts
+    """Lanes that are worked on at once, as (first, how many): nearly equal parts of at most `MOST_LANES`, in groups of 16."""
+    if width < 16:
+        return [(at, 1) for at in range(width)]
+    groups = -(-width // MOST_LANES)
+    edges = [width // 16 * g // groups * 16 for g in range(groups + 1)]
+    return [(first, last - first) for first, last in itertools.pairwise(edges)] + [(at, 1) for at in range(edges[-1], width)]
 
 
 def in_whole_lanes(theta: Array) -> NDArray[Any]:
@@ -411,11 +415,27 @@ def in_whole_lanes(theta: Array) -> NDArray[Any]:
 
 def aligned(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     """Zeros that begin where a cache line does, so that no lanes lie in two: reading those takes twice the time."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    memory = _from_line(size)
+    memory.fill(0)
+    return memory.view(kind).reshape(shape)
+
+
+def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """`aligned` numbers of any value for a thread's own use: the same memory whenever it asks for this name."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    kept: dict[str, NDArray[np.uint8]] = _own.__dict__
+    memory = kept.get(name)
+    if memory is None or len(memory) < size:
+        memory = kept[name] = _from_line(size)
+        memory.fill(0)
+    return memory[:size].view(kind).reshape(shape)
+
+
+def _from_line(size: int) -> NDArray[np.uint8]:
     memory = np.empty(size + _LINE, np.uint8)  # numpy asks for large pages for these, but not for zeros
-    memory[:] = 0
-    first = -memory.ctypes.data % _LINE
-    return memory[first : first + size].view(kind).reshape(shape)
+    first = -int(memory.__array_interface__["data"][0]) % _LINE
+    return memory[first : first + size]
 
 
 def in_lanes(replicas: int) -> int:
