@@ -816,10 +816,19 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
 
 
 @njit(**OPTIONS)
-def _turn_block(source, at, step, next_at, target, place, stride, next_place):  # type: ignore[no-untyped-def]
-    """`turn` for NOISY rows, or NOISY columns."""
-    for i in range(NOISY // GROUP):
-        turn(source, at + i * next_at, step, target, place + i * next_place, stride)
+def _turn_lanes(source, at, lanes, target):  # type: ignore[no-untyped-def]
+    """NOISY rows of lanes, from `at` on, as (lanes, NOISY)."""
+    for lane in range(0, lanes, GROUP):
+        for i in range(0, NOISY, GROUP):
+            turn(source, at + i * lanes + lane, lanes, target, lane * NOISY + i, NOISY)
+
+
+@njit(**OPTIONS)
+def _turn_back(source, target, at, lanes):  # type: ignore[no-untyped-def]
+    """The other way round."""
+    for lane in range(0, lanes, GROUP):
+        for i in range(0, NOISY, GROUP):
+            turn(source, lane * NOISY + i, NOISY, target, at + i * lanes + lane, lanes)
 
 
 @cache
@@ -845,8 +854,7 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
         starts, places, sorted_values = blocks
         n, d = len(ends) - 1, len(theta) // lanes
         for block in range(-(-n // BLOCK)):
-            start = block * BLOCK
-            stop = min(start + BLOCK, n)
+            start, stop = block * BLOCK, min(block * BLOCK + BLOCK, n)
             for i in range(start, stop):
                 row = item(order, i)
                 margin = zero(theta, lanes)
@@ -855,23 +863,20 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                 store(margins, (row - start) * lanes, margin)
             for first in range(start, stop, NOISY):
                 here = (first - start) * lanes
-                for at in range(0, lanes, GROUP):
-                    _turn_block(margins, here + at, lanes, GROUP * lanes, turned, at * NOISY, NOISY, GROUP)
+                _turn_lanes(margins, here, lanes, turned)
                 for s in range(len(noises)):
                     noise, at, last = noises[s], first * deep, s == len(noises) - 1
                     coming, next_at = noises[0 if last else s + 1], at + (NOISY * deep if last else 0)
                     for i in range(0, NOISY, STRIP):
                         for r in range(0, tall, TILE_TALL):
-                            soon = next_at + i * deep + r // TILE_TALL % 2 * 2 * GROUP
+                            strip, soon = at + i * deep, next_at + i * deep + r // TILE_TALL % 2 * 2 * GROUP
                             from_moved, to = s * features * tall + r, (s * tall + r) * NOISY + i
-                            here_at = at + i * deep
-                            slopes_along(noise, here_at, coming, soon, features, moved, from_moved, tall, turned, to, loss, h)
+                            slopes_along(noise, strip, coming, soon, features, moved, from_moved, tall, turned, to, loss, h)
                     for j in range(0, deep, TILE_DEEP):
                         for r in range(0, tall, TILE_TALL):
                             to = ((s * deep + j) * tall + r) * KEPT
                             sums_against(noise, at + j * STRIP, deep, turned, (s * tall + r) * NOISY, own, to, tall)
-                for at in range(0, lanes, GROUP):
-                    _turn_block(turned, at * NOISY, NOISY, GROUP, margins, here + at, lanes, GROUP * lanes)
+                _turn_back(turned, margins, here, lanes)
             for j in range(d):
                 entry: Any = np.intp(item(starts, block * d + j))
                 end: Any = np.intp(item(starts, block * d + j + 1))
