@@ -135,7 +135,7 @@ class LinearModel(Model):
             longest = clip_norm if clips else np.inf
             if budget is None:
                 return _of_replicas(whole.gradient(columns, self.loss, norms, longest), theta)
-            total, active = whole.gradient_within(columns, self.loss, norms, longest, budget.spent, budget.limit)
+            total, active = whole.gradient_within(columns, self.loss, norms, longest, budget.spent, budget.unit, budget.limit)
             budget.add_active(active[: len(theta)])
             return _of_replicas(total, theta)
         blocks, total = row_blocks(len(rows), len(theta)), aligned(columns.shape, np.float64)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.compiled.rows import CompiledRows, batch_sums, loss_of
+from dpviz.models.compiled.rows import batch_sums, loss_of
 from dpviz.models.losses import Loss
 from dpviz.models.rows import BLOCK_ROWS, Rows
 from dpviz.models.sparse import SINGLE_ROWS
@@ -79,10 +79,8 @@ class ManyBatches:
         """
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         if lengths is None and self.compiled(rows):
-            whole = rows.products(np.float32, slice(0, len(rows)))
-            assert isinstance(whole, CompiledRows)
-            longest = clip_norm if clips else np.inf
-            return batch_sums(whole, theta, batches, rows.norms, self.loss, longest, SINGLE_ROWS) * self.shorter
+            whole, norms = rows.for_loops(np.float32)
+            return batch_sums(whole, theta, batches, norms, self.loss, clip_norm if clips else np.inf, SINGLE_ROWS) * self.shorter
         seeds, budgets, d = theta.shape
         r = seeds * budgets
         at = rows.columns(theta.reshape(r, d).astype(np.float32))

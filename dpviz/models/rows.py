@@ -262,9 +262,8 @@ class Batch(Rows):
         return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
-        kept = self.parent._without_zeros(precision, slice(0, len(self.parent)))
-        assert isinstance(kept, CompiledRows)
-        return kept.take(self.index), self.parent.norms
+        kept, norms = self.parent.for_loops(precision)
+        return kept.take(self.index), norms
 
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         if self.parent.compiled:

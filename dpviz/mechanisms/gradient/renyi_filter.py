@@ -32,6 +32,9 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 
 MOST_STEPS = 100_000
+#: full-length gradients that a budget in whole numbers is worth at most: each is rounded up by less than a unit of 2^-29 of the
+#: budget, and they may exceed it by 1e-6, which is 536 units
+_WHOLE = 256
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         sources = [substreams(stream, 2) for stream in streams]
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
-        kind = precision(problem.setting)
+        kind, paid = precision(problem.setting), self.paid_steps(problem.setting)
         row_filter = _Filter(
             n,
             e * s,
@@ -218,7 +221,8 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
             # precision, and in single by less than half of what all contributions are shortened by
             slack=1e-12 if kind is np.float64 else 1e-6,
-            free=self.paid_steps(problem.setting),
+            free=paid,
+            whole=kind is np.float32 and self.when_spent == "leave" and paid <= _WHOLE,
         )
         length = np.repeat(training.step_lengths, s)[:, None]
         timeline = np.zeros((e * s, steps))
@@ -257,19 +261,28 @@ class _Filter:
 
     Attributes:
         budget: B.
-        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good.
+        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good; no rows where they
+            are counted in whole numbers and nothing is recorded.
         visits: (R, n) steps in which a row took part.
         spent: (R, n) sum of squared gradients that were used, at most B.
     """
 
-    def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
-        """`slack` is the share of B by which rounding may exceed it; B pays for all gradients of `free` steps."""
+    def __init__(
+        self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int, whole: bool = False
+    ) -> None:
+        """
+        Args:
+            slack: share of B by which rounding may exceed it.
+            free: steps all of whose gradients B pays for.
+            whole: whether rows that leave are counted in whole numbers, for which B is worth at most `_WHOLE` full gradients.
+        """
         self.budget = budget
-        self._rule = RowBudget(n, replicas)
-        self.demand = self._rule.spent[:, :replicas].T
-        self.visits: NDArray[np.int32] = np.zeros((n if record else 0, replicas), np.int32).T
-        self.spent = np.zeros((n if record else 0, replicas)).T if leave else self.demand
-        self._leave, self._record, self._slack = leave, record, slack
+        self._rule = RowBudget(n, replicas, budget, slack=slack, whole=whole)
+        kept = (n if record else 0, replicas)
+        self.demand = np.zeros(kept).T if whole else self._rule.spent[:, :replicas].T
+        self.visits: NDArray[np.int32] = np.zeros(kept, np.int32).T
+        self.spent = np.zeros(kept).T if leave else self.demand
+        self._leave, self._record, self._slack, self._whole = leave, record, slack, whole
         self._end_step(free)
 
     @property
@@ -285,7 +298,7 @@ class _Filter:
     def _end_step(self, free: int) -> None:
         """The steps that are left of those that B pays for."""
         self._free = free
-        self._rule.limit = np.inf if free > 0 else self.budget * (1 + self._slack)
+        self._rule.all = free > 0
 
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
         cost = norms * norms
@@ -299,6 +312,8 @@ class _Filter:
             demand += np.minimum(cost, left)
             self._rule.add_active(count(weights > 0).astype(float))
         if self._record:
+            if self._whole:
+                self.demand[:, block] += cost
             self.visits[:, block] += weights > 0
             if self._leave:
                 self.spent[:, block] += cost * weights

@@ -30,11 +30,14 @@ BLOCK = 1024  # rows whose slopes stay in the processor's cache between both pro
 NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
 TILE_TALL, TILE_WIDE, TILE_DEEP = 5, 4, 4  # replicas, groups of rows, and features of a product whose sums stay in registers
+SOON = 8  # rows ahead of which memory that lies elsewhere is asked for
 KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
+FULL = 1 << 31  # units of a budget that is used up more than once, beyond which nothing is counted
 STRIP = TILE_WIDE * GROUP  # rows whose noise lies together, feature by feature
 
 _FUSED = ("contract",)  # product and sum may be one instruction
 _INT = ir.IntType(32)
+_LINE_BITS = 512  # of a cache line
 
 
 class Lanes(types.Type):
@@ -76,6 +79,16 @@ def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, vector: 
     return builder.bitcast(_pointer(context, builder, array, value, at, further), vector.as_pointer())
 
 
+def _fetch(builder: Any, place: Any) -> None:
+    """Asks for a cache line, as it will be read soon; nothing happens where there is none."""
+    byte = ir.IntType(8).as_pointer()
+    wanted = ir.FunctionType(ir.VoidType(), [byte, _INT, _INT, _INT])
+    prefetch = cgutils.get_or_insert_function(builder.module, wanted, "llvm.prefetch.p0i8")
+    # to read, to the second cache, data
+    how = [ir.Constant(_INT, k) for k in (0, 2, 1)]
+    builder.call(prefetch, [builder.bitcast(place, byte), *how])
+
+
 def _each(builder: Any, kind: Lanes, make: Callable[..., Any], *values: Any) -> Any:
     """Lanes whose vectors are made, one by one, of the place of their first lane and of the vectors of values."""
     if kind.size == kind.count:
@@ -110,6 +123,20 @@ def load(typing: Any, array: Any, at: Any, lanes: Any) -> Any:
         return _each(builder, kind, part)
 
     return kind(array, types.intp, lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def fetch(typing: Any, array: Any, at: Any, lanes: Any) -> Any:
+    """Brings `lanes` numbers of a flat array from `at` on near, as they will be read soon."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        for lane in range(0, lanes.literal_value, _LINE_BITS // array.dtype.bitwidth):
+            _fetch(builder, _pointer(context, builder, array, given[0], given[1], lane))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, lanes), generate
 
 
 @intrinsic
@@ -273,34 +300,39 @@ def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
 
 
 @intrinsic
-def within(typing: Any, slopes: Any, length: Any, spent: Any, at: Any, limit: Any) -> Any:
-    """Adds squared lengths of gradients to `spent`; gives the slopes, 0 where that is above the limit, and 1 elsewhere."""
-    both, wide = types.UniTuple(slopes, 2), Lanes(types.float64, slopes.count)
+def within(typing: Any, slopes: Any, length: Any, spent: Any, at: Any, unit: Any, limit: Any) -> Any:
+    """Adds squared lengths of gradients to `spent`; gives the slopes, 0 where that is above the limit, and 1 elsewhere.
+
+    Args:
+        spent: sums of squares in double precision, or whole numbers of 32 bits: of 1/unit, each square rounded up, and none
+            above `FULL`.
+        limit: of the kind of `spent`.
+    """
+    both, whole = types.UniTuple(slopes, 2), spent.dtype == types.uint32
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         maths, over = _Maths(builder, slopes), []
         none, one = maths.constant(0.0), maths.constant(1.0)
+        kind = ir.VectorType(_INT, slopes.size) if whole else Lanes(types.float64, slopes.count).vector
+        add = maths.add_rounded_up if whole else maths.add_in_double
 
         def part(lane: int, slope: Any) -> Any:
             size = builder.fmul(slope, _all(builder, given[1], slopes.vector))
-            square = builder.fmul(size, size)
-            if slopes.scalar.bitwidth == 32:
-                square = builder.fpext(square, wide.vector)
-            place = _place(context, builder, spent, given[2], given[3], wide.vector, lane)
+            place = _place(context, builder, spent, given[2], given[3], kind, lane)
             before = builder.load(place)
-            before.align = 8
-            after = builder.fadd(before, square)
-            builder.store(after, place).align = 8
+            before.align = spent.dtype.bitwidth // 8
+            after = add(before, builder.fmul(builder.fmul(size, size), _all(builder, given[4], slopes.vector)))
+            builder.store(after, place).align = spent.dtype.bitwidth // 8
+            most = _all(builder, given[5], kind)
             # what is not a number is not above: a training that diverged stays one
-            over.append(builder.fcmp_ordered(">", after, _all(builder, given[4], wide.vector)))
+            over.append(builder.icmp_unsigned(">", after, most) if whole else builder.fcmp_ordered(">", after, most))
             return builder.select(over[-1], none, slope)
 
         kept = _each(builder, slopes, part, given[0])
-        return context.make_tuple(
-            builder, both, (kept, _each(builder, slopes, lambda lane: builder.select(over[lane // slopes.size], none, one)))
-        )
+        count = _each(builder, slopes, lambda lane: builder.select(over[lane // slopes.size], none, one))
+        return context.make_tuple(builder, both, (kept, count))
 
-    return both(slopes, slopes.scalar, spent, types.intp, types.float64), generate
+    return both(slopes, slopes.scalar, spent, types.intp, slopes.scalar, spent.dtype), generate
 
 
 @intrinsic
@@ -373,13 +405,8 @@ class _Tile:
         return found
 
     def fetch(self, array: Any, value: Any, at: Any) -> None:
-        """Asks for a cache line, as it will be read soon; nothing happens where there is none."""
-        byte = ir.IntType(8).as_pointer()
-        wanted = ir.FunctionType(ir.VoidType(), [byte, _INT, _INT, _INT])
-        prefetch = cgutils.get_or_insert_function(self.builder.module, wanted, "llvm.prefetch.p0i8")
-        # to read, to the second cache, data
-        how = [ir.Constant(_INT, k) for k in (0, 2, 1)]
-        self.builder.call(prefetch, [self.builder.bitcast(self.place(array, value, at), byte), *how])
+        """Asks for a cache line, as it will be read soon."""
+        _fetch(self.builder, self.place(array, value, at))
 
     def add(self, tall: int, wide: int, factor: Any, other: Any) -> None:
         place, builder = self.sums[tall][wide], self.builder
@@ -489,6 +516,21 @@ class _Maths:
 
     def fused(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.fadd(self.builder.fmul(a, b, flags=_FUSED), c, flags=_FUSED)
+
+    def add_in_double(self, before: Any, more: Any) -> Any:
+        """before + more in double precision."""
+        return self.builder.fadd(before, more if self.bits == 64 else self.builder.fpext(more, before.type))
+
+    def add_rounded_up(self, before: Any, more: Any) -> Any:
+        """before + the next whole number above more >= 0, at most FULL; what is not a number is 0."""
+        builder, full = self.builder, ir.Constant(before.type, [FULL] * self.vector.count)
+        ceil = ir.FunctionType(self.vector, [self.vector])
+        up = builder.call(cgutils.get_or_insert_function(builder.module, ceil, f"llvm.ceil.v{self.vector.count}f32"), [more])
+        most = self.constant(FULL / 2)  # with which the sum is a number of 32 bits
+        up = builder.select(builder.fcmp_ordered("<", up, most), up, most)
+        up = builder.select(builder.fcmp_ordered(">=", more, self.constant(0.0)), up, self.constant(0.0))
+        after = builder.add(before, builder.fptoui(up, before.type))
+        return builder.select(builder.icmp_unsigned("<", after, full), after, full)
 
     def polynomial(self, x: Any, coefficients: Sequence[float]) -> Any:
         """Its value at x, the highest coefficient first."""
@@ -699,7 +741,7 @@ def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
     """
 
     @njit(**OPTIONS)
-    def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, spent, limit, most, slopes, took, total):  # type: ignore[no-untyped-def]
+    def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, spent, unit, limit, most, slopes, took, total):  # type: ignore[no-untyped-def]
         """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
 
         Args:
@@ -709,7 +751,7 @@ def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
             theta: (d, width) flat; lanes from `at` on are worked on.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
-            spent: (n, width) flat, in double precision: sums of squared gradients, to which these are added.
+            spent, unit: (n, width) flat sums of squared gradients, to which these are added, as of `within`.
             limit: of these sums; rows above add nothing.
             most: terms summed before the sum goes on in double precision.
             slopes: (BLOCK, lanes) flat, overwritten.
@@ -731,7 +773,8 @@ def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
                 if clip_norm < np.inf:
                     slope = shortened(slope, item(norms, row), clip_norm)
                 if limited:
-                    slope, part = within(slope, item(norms, row), spent, row * width + at, limit)
+                    fetch(spent, item(order, min(i + SOON, n - 1)) * width + at, lanes)
+                    slope, part = within(slope, item(norms, row), spent, row * width + at, unit, limit)
                     took_part = plus(took_part, part)
                 store(slopes, (row - first) * lanes, slope)
             for j in range(d):
@@ -797,6 +840,9 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
             first, last = item(cuts, s), item(cuts, s + 1)
             for i in range(first, last):
                 row = item(index, i)
+                soon = np.intp(item(ends, item(index, min(i + SOON, last - 1))))
+                fetch(columns, soon, 16)
+                fetch(values, soon, 16)
                 start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
                 slope = zero(theta, lanes)
                 for k in range(start, end):

@@ -107,9 +107,17 @@ class CompiledRows(Products):
         n = self._rows.shape[0]
         return np.lexsort((np.arange(n), np.diff(self._rows.indptr), np.arange(n) // self._loops.BLOCK)).astype(np.intp)
 
-    def _without_phrases(self) -> None:
+    def _spell(self, columns: Array) -> None:
         if len(self._phrases):
-            raise ValueError("rows in phrases have other columns than their parameters")
+            from dpviz.models.compiled.phrases import spell
+
+            spell(columns, self._phrases)
+
+    def _share(self, sums: NDArray[np.float64]) -> None:
+        if len(self._phrases):
+            from dpviz.models.compiled.phrases import share
+
+            share(sums, self._phrases)
 
     def spelled(self, columns: Array) -> Array:
         """(d + P, W) parameters out of (d, W)."""
@@ -117,20 +125,14 @@ class CompiledRows(Products):
         laid_flat(columns, d, width, self._rows.dtype)
         if len(self._phrases) == 0:
             return columns
-        from dpviz.models.compiled.phrases import spell
-
         spelled = aligned((self._rows.shape[1], width), columns.dtype)
         spelled[:d] = columns
-        spell(spelled, self._phrases)
+        self._spell(spelled[None])
         return spelled
 
     def shared(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """(d, W) sums out of (d + P, W), which are changed."""
-        if len(self._phrases) == 0:
-            return sums
-        from dpviz.models.compiled.phrases import share
-
-        share(sums, self._phrases)
+        self._share(sums[None])
         return sums[: len(sums) - len(self._phrases)]
 
     @cached_property
@@ -153,7 +155,7 @@ class CompiledRows(Products):
             most: terms summed in single precision.
         """
         if self._index is None:
-            return self._gradient(columns, loss, norms, clip_norm, most, None, np.inf)[0]
+            return self._gradient(columns, loss, norms, clip_norm, most, None, 1.0, np.inf)[0]
         known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
         assert known is not None
         (d, width), index, total = columns.shape, self._index, aligned(columns.shape, np.float64)
@@ -167,15 +169,17 @@ class CompiledRows(Products):
         return self.shared(total)
 
     def gradient_within(
-        self, columns: Array, loss: Loss, norms: Array, clip_norm: float, spent: NDArray[np.float64], limit: float
+        self, columns: Array, loss: Loss, norms: Array, clip_norm: float, spent: NDArray[Any], unit: float, limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """`gradient` without the rows whose squared gradients add up to more than a limit, and (W,) how many others there are.
 
         Args:
             norms: (n,).
-            spent: (n, W) sums of squared lengths in earlier steps, to which those of this one are added.
+            spent: (n, W) sums of squared lengths in earlier steps, times `unit`, to which those of this one are added: in double
+                precision, or as whole numbers of 32 bits, rounded up.
+            limit: of `spent`.
         """
-        return self._gradient(columns, loss, norms, clip_norm, SINGLE_ROWS, spent, limit)
+        return self._gradient(columns, loss, norms, clip_norm, SINGLE_ROWS, spent, unit, limit)
 
     def _gradient(
         self,
@@ -184,18 +188,20 @@ class CompiledRows(Products):
         norms: Array,
         clip_norm: float,
         most: int,
-        spent: NDArray[np.float64] | None,
+        spent: NDArray[Any] | None,
+        unit: float,
         limit: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
         assert known is not None
         d, width = columns.shape
         flat, total, took = columns.reshape(-1), aligned((d, width), np.float64), aligned((width,), np.float64)
-        sums = np.empty(0) if spent is None else laid_flat(spent, len(self), width, np.float64)
+        counted = np.float64 if spent is None or spent.dtype != np.uint32 else np.uint32
+        sums = np.empty(0) if spent is None else laid_flat(spent, len(self), width, counted)
         lengths = self._lengths(norms, clip_norm if spent is None else 0.0)
         for at, lanes in parts_of(width):
             slopes = scratch("slopes", (self._loops.BLOCK * lanes,), kind)
-            before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, limit, most)
+            before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, kind.type(unit), counted(limit), most)
             loop = self._loops.gradients_of(lanes, known[0], spent is not None)
             loop(*self.in_blocks, *before, slopes, took, total.reshape(-1))
         return self.shared(total), took
@@ -331,7 +337,8 @@ class Descent:
         assert there is not None
         dense = not isinstance(rows, CompiledRows)
         if isinstance(rows, CompiledRows):
-            rows._without_phrases()
+            if len(rows._phrases):
+                raise ValueError("rows in phrases have other columns than their parameters")
             d, table = rows._rows.shape[1], (rows._rows.indptr, rows._rows.indices, rows._rows.data)
         else:
             d = rows.shape[1]
@@ -362,22 +369,25 @@ def batch_sums(
     """
     known, (seeds, budgets, d), single = loss_of(loss), theta.shape, np.float32
     assert known is not None
-    lanes = in_lanes(budgets)
-    columns = aligned((seeds, d, lanes), single)
-    columns[:, :, :budgets] = theta.transpose(0, 2, 1)
-    rows._without_phrases()
+    lanes, width = in_lanes(budgets), rows._rows.shape[1]
+    if d != width - len(rows._phrases):
+        raise ValueError(f"{d} parameters for rows of {width - len(rows._phrases)} columns")
+    columns = aligned((seeds, width, lanes), single)
+    columns[:, :d, :budgets] = theta.transpose(0, 2, 1)
+    rows._spell(columns)
     index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
     total, lengths = np.zeros(columns.shape), laid_flat(norms.astype(single)[:, None], len(rows), 1, single)
     facts = (rows._rows.indptr, rows._rows.indices, rows._rows.data, index, cuts, lengths)
     for at, many in parts_of(lanes):
-        loop, part = rows._loops.batches_of(many, known[0]), aligned((seeds, d, many), single)
+        loop, part = rows._loops.batches_of(many, known[0]), aligned((seeds, width, many), single)
         part[:] = columns[:, :, at : at + many]
-        short, sums = aligned((d * many,), single), aligned(part.shape, np.float64)
+        short, sums = aligned((width * many,), single), aligned(part.shape, np.float64)
         loop(*facts, part.reshape(-1), known[1], single(clip_norm), most, short, sums.reshape(-1))
         total[:, :, at : at + many] = sums
-    return np.ascontiguousarray(total[:, :, :budgets].transpose(0, 2, 1))
+    rows._share(total)
+    return np.ascontiguousarray(total[:, :d, :budgets].transpose(0, 2, 1))
 
 
 def loss_of(loss: Loss) -> tuple[int, float] | None:
