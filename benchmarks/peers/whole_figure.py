@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import statistics
 from collections import defaultdict
 from dataclasses import asdict
@@ -16,7 +15,7 @@ from benchmarks.peers.races import LAM
 from benchmarks.peers.rows import Track
 from dpviz.common.threads import processors
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.cells import attempts, problems
+from dpviz.experiments.cells import attempts, problems, seconds
 from dpviz.experiments.run import calibrated
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
@@ -40,7 +39,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
             refused.append(name)
     epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
     spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM)
-    fits, rounds = Times(), []
+    fits, rounds, totals = Times(), [], []
     way = fastest(peer, {"do": "fit", "lam": LAM}, ways(processors(), SOLVERS))
     missing: dict[str, set[float]] = defaultdict(set)
 
@@ -58,28 +57,29 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
     for _ in range(repeats):
         near = fit(FITS)
         calibrated.cache_clear()  # what an earlier round left would be a present
-        parts: dict[str, Times] = defaultdict(Times, {SHARED: shared})
-        cells = spec.cells()
-        work = attempts(cells)
-        for cell in cells:
-            table = parts[cell.spec.mechanism].take(functools.partial(next, work))
-            missing[cell.spec.mechanism] |= {epsilon for epsilon, _ in problems(table)}
+        whole, cells = Times(), spec.cells()
+        tables = whole.take(lambda cells=cells: list(attempts(cells)))
         near += fit(FITS)
         unit = np.median(near, axis=0)
-        rounds.append({name: np.array([sum(t.wall), sum(t.cpu)]) / unit for name, t in parts.items()})
-    totals = np.array([sum(part.values()) for part in rounds])
+        totals.append(np.array([shared.wall[0] + whole.wall[0], shared.cpu[0] + whole.cpu[0]]) / unit)
+        part = defaultdict(float, {SHARED: shared.cpu[0] / unit[1]})
+        for cell, table in zip(cells, tables, strict=True):
+            # cells are computed side by side, so that each can be told its processor time only
+            part[cell.spec.mechanism] += seconds(table) / unit[1]
+            missing[cell.spec.mechanism] |= {epsilon for epsilon, _ in problems(table)}
+        rounds.append(part)
     wall, cpu = np.median(totals, axis=0)
-    mean = {name: np.median([part[name] for part in rounds], axis=0) for name in (SHARED, *chosen)}
-    most = sorted(mean, key=lambda name: -mean[name][0])
-    each = ", ".join(f"{name} {three(mean[name][0])} ({three(mean[name][1])})" for name in most)
+    mean = {name: float(np.median([part[name] for part in rounds])) for name in (SHARED, *chosen)}
+    most = sorted(mean, key=lambda name: -mean[name])
+    each = ", ".join(f"{name} {three(mean[name])}" for name in most)
     gone = {name: sorted(which) for name, which in missing.items() if which}
     notes = [
         f"{len(chosen)} mechanisms x {budgets} budgets from 0.01 to 10 x {seeds} seeds = {len(chosen) * budgets * seeds:,} "
         f"models with accuracies, objectives and closed forms; {repeats} round(s): "
-        f"{', '.join(three(value) for value in totals[:, 0])} fits.",
+        f"{', '.join(three(value) for value, _ in totals)} fits.",
         *way.notes,
         f"One fit of scikit-learn takes {statistics.median(fits.wall):.3f} s ({statistics.median(fits.cpu):.3f} s CPU).",
-        f"Where the time goes, in fits by wall (CPU) time: {each}.",
+        f"Where the time goes, in fits by CPU time of each mechanism's own threads: {each}.",
     ]
     if refused:
         notes.append(f"Not for this model: {', '.join(refused)}.")
@@ -93,6 +93,6 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
             "at most 200 fits, then towards 100" if full else "",
             bool(wall <= 200) if full else None,
             tuple(notes),
-            {"fits": {name: mean[name].tolist() for name in most}, "rounds": totals.tolist(), "fit": asdict(fits)},
+            {"fits": {name: mean[name] for name in most}, "rounds": np.array(totals).tolist(), "fit": asdict(fits)},
         )
     ]

@@ -105,8 +105,10 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
 
     row = whole_figure(track(None, tmp_path, rows=300), Unit(), budgets=2, seeds=3, repeats=1)[0]  # type: ignore[arg-type]
     assert set(row.raw["fits"]) == {SHARED, *few}
-    wall, cpu = (sum(values) for values in zip(*row.raw["fits"].values(), strict=True))
-    assert row.raw["rounds"] == [pytest.approx([wall, cpu])]
+    assert all(fits > 0 for fits in row.raw["fits"].values())
+    ((wall, cpu),) = row.raw["rounds"]
+    assert 0 < sum(row.raw["fits"].values()) <= cpu
+    assert wall > 0
     assert row.reached is None  # a part of the figure is not the figure
 
 
