@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -14,10 +15,19 @@ from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.run import run_epsilons, tidy
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.setup import Setup, setup_for
 from dpviz.experiments.spec import RunSpec
 
-_first = threading.Lock()  # of cells computed side by side, the first makes what they share
+_guard = threading.Lock()
+_turns: WeakKeyDictionary[Setup, threading.Lock] = WeakKeyDictionary()
+
+
+def _prepare(setup: Setup) -> None:
+    """Makes what all cells of a setup share; of those computed side by side the first does, and the others wait."""
+    with _guard:
+        turn = _turns.setdefault(setup, threading.Lock())
+    with turn:
+        _ = setup.non_private
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,7 @@ class Cell:
 
         How much processor time it took is in `seconds`: that does not depend on what else is at work.
         """
-        with _first:
-            _ = setup_for(self.spec).non_private  # shared by all cells, so it counts for none
+        _prepare(setup_for(self.spec))  # shared by all cells, so it counts for none
         start = processor_seconds()
         refused: list[tuple[float | None, InvalidInput]] = []
         try:

@@ -12,8 +12,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -99,6 +101,27 @@ def test_what_a_crew_has_finished_is_kept_though_one_before_it_is_not(monkeypatc
     with pytest.raises(KeyboardInterrupt):
         list(run_cells(spec.cells(), store=store, monitor=until_kept))
     assert store.get(first) is None
+
+
+def test_the_first_cell_makes_what_cells_share_and_only_cells_of_the_same_data_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    class Prepared:
+        def __init__(self) -> None:
+            self.made = 0
+
+        @property
+        def non_private(self) -> int:
+            if not self.made:
+                both.wait()  # cells of other data are here at the same time
+                time.sleep(0.05)
+                self.made += 1
+            return self.made
+
+    data = [Prepared(), Prepared()]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(cell._prepare, [data[0], data[0], data[1], data[1]]))  # type: ignore[arg-type]
+    assert [each.made for each in data] == [1, 1]
 
 
 def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_large(monkeypatch: pytest.MonkeyPatch) -> None:
