@@ -134,6 +134,11 @@ def _crew() -> _Crew | None:
     return found
 
 
+def _helped(seconds: float) -> None:
+    """Other threads have worked so long for the calling one."""
+    _here.helped = getattr(_here, "helped", 0.0) + seconds
+
+
 def _timed(work: Callable[[], T], crew: _Crew | None) -> tuple[T, float]:
     """What `work` gives in a thread of a pool, and the processor time that it took."""
     _here.crew = crew
@@ -180,7 +185,7 @@ class Team:
                     take()
                 finally:
                     wait(others)
-            _here.helped = getattr(_here, "helped", 0.0) + sum(other.result()[1] for other in others)
+            _helped(sum(other.result()[1] for other in others))
         return [done[part] for part in range(parts)]
 
 
@@ -282,7 +287,7 @@ def _by_threads(
                     listen(shares)
                 while left and left[0].done():
                     result, seconds = left.pop(0).result()
-                    _here.helped = getattr(_here, "helped", 0.0) + seconds
+                    _helped(seconds)
                     yield result
         except BaseException:
             stop.set()

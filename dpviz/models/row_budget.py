@@ -15,7 +15,7 @@ from dpviz.models.compiled.rows import aligned, in_lanes
 Floats = NDArray[np.float64]
 
 _UNITS = 1 << 29  # of a budget
-FULL = 4 * _UNITS  # beyond which nothing is counted
+FULL = 4 * _UNITS  # beyond which nothing is counted; also in lanes.py, whose compiled code is kept by that file alone
 
 
 class RowBudget:

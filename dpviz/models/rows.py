@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,19 @@ _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to 
 _MANY_ENTRIES = 1 << 20  # of a table that is worth a second of loading
 BLOCK_ROWS = 2048  # at once, for the same reason
 
-_making = threading.RLock()  # held while large things are derived, so that of several threads only the first makes them
+K = TypeVar("K")
+V = TypeVar("V")
+
+_making = threading.RLock()
+
+
+def _once(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """kept[key]; of threads that ask at once for what is not there the first makes it. What is there is not waited for."""
+    if key not in kept:
+        with _making:
+            if key not in kept:
+                kept[key] = make()
+    return kept[key]
 
 
 class Rows:
@@ -110,46 +123,38 @@ class Rows:
         return self._without_zeros(precision, block)
 
     def _without_zeros(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
-        with _making:
-            return self._keep(precision, block)
-
-    def _keep(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
-        key = (np.dtype(precision).name, block.start, block.stop)
-        if key not in self._kept:
+        def make() -> SparseRows | CompiledRows:
             table = np.multiply(self.X[block], self.y[block, None], dtype=precision, casting="same_kind")
-            self._kept[key] = CompiledRows.of(table) if self.compiled else SparseRows.of(table)
-        return self._kept[key]
+            return CompiledRows.of(table) if self.compiled else SparseRows.of(table)
+
+        return _once(self._kept, (np.dtype(precision).name, block.start, block.stop), make)
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
         """All rows in phrases for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
-        with _making:
-            return self._for_loops(precision), self.norms
 
-    def _for_loops(self, precision: type[np.floating]) -> CompiledRows:
-        name = np.dtype(precision).name
-        if name not in self._in_phrases:
+        def make() -> CompiledRows:
             if self._part_of is not None:
-                kept = self._whole._for_loops(precision).cut(self._part_of[1])
-            elif precision is np.float32:
-                kept = self._for_loops(np.float64).to_single()
-            else:
-                plain = self._without_zeros(np.float64, slice(0, len(self)))
-                assert isinstance(plain, CompiledRows)
-                kept = plain.in_phrases()
-            self._in_phrases[name] = kept
-        return self._in_phrases[name]
+                return self._whole.for_loops(precision)[0].cut(self._part_of[1])
+            if precision is np.float32:
+                return self.for_loops(np.float64)[0].to_single()
+            plain = self._without_zeros(np.float64, slice(0, len(self)))
+            assert isinstance(plain, CompiledRows)
+            return plain.in_phrases()
+
+        return _once(self._in_phrases, np.dtype(precision).name, make), self.norms
 
     @property
     def strips(self) -> Strips:
         """The rows y_i x_i with their zeros, in single precision, as compiled loops multiply rows with noise."""
-        with _making:
-            return self._strips
+
+        def make() -> Strips:
+            return Strips.of(self.signed32) if self._part_of is None else self._whole.strips[self._part_of[1]]
+
+        return _once(self._in_strips, "all", make)
 
     @cached_property
-    def _strips(self) -> Strips:
-        if self._part_of is not None:
-            return self._whole._strips[self._part_of[1]]
-        return Strips.of(self.signed32)
+    def _in_strips(self) -> dict[str, Strips]:
+        return {}
 
     @cached_property
     def _in_phrases(self) -> dict[str, CompiledRows]:
@@ -183,22 +188,19 @@ class Rows:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
         if count <= 1:
             return [(0, self)]
-        with _making:
-            return self._cut(count)
+        return _once(self._parts, count, lambda: self._cut(count))
 
     def _cut(self, count: int) -> list[tuple[int, Rows]]:
-        if count not in self._parts:
-            # blocks of noise lie in one part each
-            there = loops() if self.compiled or self.many else None
-            unit, found = (1 if there is None else there.NOISY), []
-            for part in groups(-(-len(self) // unit), count):
-                here = slice(part.start * unit, min(part.stop * unit, len(self)))
-                rows = self.take(here)
-                rows._part_of = (weakref.ref(self), here)
-                rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
-                found.append((here.start, rows))
-            self._parts[count] = found
-        return self._parts[count]
+        # blocks of noise lie in one part each
+        there = loops() if self.compiled or self.many else None
+        unit, found = (1 if there is None else there.NOISY), []
+        for part in groups(-(-len(self) // unit), count):
+            here = slice(part.start * unit, min(part.stop * unit, len(self)))
+            rows = self.take(here)
+            rows._part_of = (weakref.ref(self), here)
+            rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
+            found.append((here.start, rows))
+        return found
 
     @cached_property
     def _parts(self) -> dict[int, list[tuple[int, Rows]]]:

@@ -58,6 +58,13 @@ def test_a_mistake_in_any_part_reaches_the_caller_when_the_others_have_ended(bad
         assert team.each(lambda part: part, 4) == [0, 1, 2, 3], "and the team can go on"
 
 
+def go_on(tick: Monitor) -> None:
+    """Ten seconds of work, unless it is not wanted any more."""
+    for _ in range(1000):
+        tick(0.1)
+        time.sleep(0.01)
+
+
 def test_pieces_come_in_order_while_later_ones_are_worked_on() -> None:
     second_is_done = threading.Event()
 
@@ -81,9 +88,7 @@ def test_a_monitor_that_raises_ends_all_pieces(workers: int) -> None:
     def work(k: int, tick: Monitor) -> None:
         started.append(k)
         try:
-            for _ in range(1000):
-                tick(0.1)
-                time.sleep(0.01)
+            go_on(tick)
         finally:
             over.append(k)
 
@@ -105,9 +110,7 @@ def test_who_wants_no_more_pieces_leaves_no_work_behind(workers: int) -> None:
         if k:
             at_work.add(k)
             try:
-                for _ in range(1000):
-                    tick(0.1)
-                    time.sleep(0.01)
+                go_on(tick)
             finally:
                 at_work.remove(k)
         return k
@@ -122,9 +125,7 @@ def test_a_mistake_in_a_later_piece_is_not_kept_back() -> None:
     def work(k: int, tick: Monitor) -> None:
         if k == 1:
             raise ValueError("piece 1")
-        for _ in range(1000):
-            tick(0.1)
-            time.sleep(0.01)
+        go_on(tick)
 
     with pytest.raises(ValueError, match="piece 1"):
         list(side_by_side(work, 2, lambda shares: None, workers=2))

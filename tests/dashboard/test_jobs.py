@@ -172,6 +172,18 @@ def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job
     pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
 
 
+def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(cells: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(sweep, "crew_for", refuse)
+    pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
+    pool.submit(job, "me")
+    until(lambda: job.over)
+    assert job.state is State.DONE
+    assert len(job.table()) == 2 * 2 * 12
+
+
 def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
     pool = jobs.Pool()
     job = start(pool)

@@ -132,8 +132,8 @@ class SweepJob(Job):
             else:
                 self._finish(k, rows)
         self._since = time.monotonic()  # reading is no work
-        monitor(0.0)
         if todo:
+            monitor(0.0)
             self._compute(todo, failed, monitor)
         return State.DONE
 
@@ -154,7 +154,9 @@ class SweepJob(Job):
             self._shares = dict(zip(todo, shares, strict=True))
             monitor(sum(shares) / len(shares))
 
-        self._crew = crew_for([self.cells[k] for k in todo])
+        self._crew = 1
+        with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
+            self._crew = crew_for([self.cells[k] for k in todo])
         for _ in side_by_side(work, len(todo), listen, workers=self._crew):
             pass
 

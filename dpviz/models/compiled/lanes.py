@@ -1,6 +1,6 @@
 """Compiled loops (numba): products with rows that are mostly zeros, slopes of losses, sums, products with a row's noise.
 
-Lanes are the numbers that a processor works on at once: here the parameters, margins or slopes of up to 64 replicas, which lie
+Lanes are the numbers that a processor works on at once: here the parameters, margins or slopes of up to 128 replicas, which lie
 together in memory. A row is read once for all of them, and its margins are turned into slopes before they leave the
 processor's registers. numba has no type for lanes, so that the first half of this module makes one: `load`, `store`, `fused`
 and others are instructions on lanes.
@@ -184,8 +184,7 @@ def add_double(typing: Any, array: Any, at: Any, values: Any) -> Any:
             place = _place(context, builder, array, given[0], given[1], wide.vector, lane)
             before = builder.load(place)
             before.align = 8
-            more = some if values.scalar.bitwidth == 64 else builder.fpext(some, wide.vector)
-            builder.store(builder.fadd(before, more), place).align = 8
+            builder.store(_Maths(builder, values).add_in_double(before, some), place).align = 8
             return some
 
         _each(builder, values, part, given[2])
