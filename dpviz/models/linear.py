@@ -13,7 +13,7 @@ from dpviz.common.threads import MOST_GROUPS, map_streams
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
-from dpviz.models.compiled.rows import aligned, line_products, loss_of
+from dpviz.models.compiled.rows import aligned, loss_of
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.many_batches import ManyBatches
@@ -162,12 +162,13 @@ class LinearModel(Model):
         """Scores are linear along a line, so that two products serve all its points."""
         r, total = len(theta), np.zeros((count, len(theta)))
         points = np.vstack([theta, direction * (reach / max(count - 1, 1))[:, None]]).astype(np.float32)
-        columns = [rows.columns(points[:r]), rows.columns(points[r:])]
-        if rows.compiled and isinstance(self.loss, Logistic) and clip <= MOST_CLIP:
+        columns = rows.columns(points[:r]), rows.columns(points[r:])
+        if rows.compiled and isinstance(self.loss, Logistic) and 4 * clip <= MOST_CLIP:
             # a margin is at most as long as its parameters, times the row
             farthest = np.linalg.norm(points[:r], axis=1) + count * np.linalg.norm(points[r:], axis=1)
             if (farthest * rows.longest < FAR).all():
-                return _compiled_line_losses(columns, rows, count, group_size(clip), self.loss.most_odds(clip))[:r]
+                whole, top = rows.for_loops(np.float32)[0], self.loss.most_odds(clip)
+                return whole.line_losses(*columns, group_size(4 * clip), count, top)[:r]
         block_rows = BLOCK_ROWS if rows.sparse else max(512, _LINE_ELEMENTS // max(r, 1))
         for first in range(0, len(rows), block_rows):
             block = slice(first, min(first + block_rows, len(rows)))
@@ -202,24 +203,6 @@ def _of_replicas(total: Floats, theta: Array) -> Floats:
     """(R, d) sums of gradients at theta (R, d), out of those of all lanes (d, W)."""
     mine = total[:, : len(theta)].T
     return mine * _SHORTER if theta.dtype == np.float32 else np.ascontiguousarray(mine)
-
-
-def _compiled_line_losses(columns: Sequence[Array], rows: Rows, count: int, together: int, top: np.float32) -> Floats:
-    """(W, count) sums of logistic losses, each at most as `top` says, at evenly spaced points of lines.
-
-    Args:
-        columns: parameters at the start of the lines, and those that are subtracted at each step, (d, W).
-        together: rows whose losses are multiplied before a logarithm is taken.
-    """
-    width, total = columns[0].shape[1], np.zeros((count, columns[0].shape[1]))
-    blocks, whole = row_blocks(len(rows), width), rows.for_loops(np.float32)[0]
-    buffers = aligned((2, blocks[0].stop if blocks else 0, width), np.float32)
-    for block in blocks:
-        part, many = whole.take(np.arange(block.start, block.stop)), block.stop - block.start
-        start, step = (part.margins(at, buffer[:many]) for at, buffer in zip(columns, buffers, strict=True))
-        product = line_products(start, step, together, count, top)
-        total += np.log(product, out=product).sum(axis=1, dtype=float)
-    return total.T
 
 
 def _in_groups(margins: NDArray[np.floating], groups: int) -> NDArray[np.floating]:

@@ -137,9 +137,7 @@ class Rows:
                 return self._whole.for_loops(precision)[0].cut(self._part_of[1])
             if precision is np.float32:
                 return self.for_loops(np.float64)[0].to_single()
-            plain = self._without_zeros(np.float64, slice(0, len(self)))
-            assert isinstance(plain, CompiledRows)
-            return plain.in_phrases()
+            return CompiledRows.in_phrases(self.X * self.y[:, None])
 
         return _once(self._in_phrases, np.dtype(precision).name, make), self.norms
 
@@ -182,7 +180,7 @@ class Rows:
 
     @cached_property
     def _extended_compiled(self) -> CompiledRows:
-        return CompiledRows(self._extended_sparse)
+        return CompiledRows.of(self._extended_sparse)
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""

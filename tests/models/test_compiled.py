@@ -15,12 +15,11 @@ from dpviz.models import rows as models_rows
 from dpviz.models.compiled import draws, loops
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.noise import Strips, noisy_gradient
-from dpviz.models.compiled.phrases import MOST, in_phrases, share, spell
+from dpviz.models.compiled.phrases import MOST, in_phrases
 from dpviz.models.compiled.rows import (
     CompiledRows,
     Descent,
     in_lanes,
-    line_products,
     loss_of,
     network_rows,
     parts_of,
@@ -39,10 +38,11 @@ def small_tables_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
 
 
-def table(b: int = B, d: int = D, seed: int = 0) -> np.ndarray:
-    """b rows in the unit ball, one in six entries of which is not 0."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((b, d)) * (rng.random((b, d)) < 1 / 6)
+def table(b: int = B, d: int = D, seed: int = 0, full: int = 1) -> np.ndarray:
+    """b rows in the unit ball, at most one in four entries of which is not 0; in so many columns nine in ten."""
+    rng, often = np.random.default_rng(seed), np.full(d, 1 / 12 if full else 1 / 6)
+    often[1 : 4 * full : 4] = 0.9
+    x = rng.standard_normal((b, d)) * (rng.random((b, d)) < often)
     return x / np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None]
 
 
@@ -78,11 +78,13 @@ def test_parts_cover_all_lanes_once(width: int) -> None:
     assert len(parts_of(width)) == (1 if width == 1 else -(-width // 128))
 
 
+@pytest.mark.parametrize("full", [0, 2])
 @pytest.mark.parametrize("replicas", [1, 2, 16, 20, 33, 64, 80, 100, 150])
 @pytest.mark.parametrize(("kind", "error"), KINDS)
-def test_margins_and_sums_are_those_of_dense_rows(replicas: int, kind: Any, error: float) -> None:
+def test_margins_and_sums_are_those_of_dense_rows(replicas: int, kind: Any, error: float, full: int) -> None:
     rng = np.random.default_rng(1)
-    x, theta = table().astype(kind), rng.standard_normal((replicas, D)).astype(kind)
+    x, theta = table(full=full).astype(kind), rng.standard_normal((replicas, D)).astype(kind)
+    assert CompiledRows.of(x).shape == (B, D, full)
     some = rng.integers(B, size=2 * B)[::2]  # not next to each other in memory, and some rows twice
     for rows, at in (
         (CompiledRows.of(x), slice(None)),
@@ -117,10 +119,11 @@ def test_rows_in_another_order_are_those_rows_and_parts_of_parts_too() -> None:
 @pytest.mark.parametrize("way", ["columns", "rows"])
 def test_sums_in_single_precision_are_short(way: str) -> None:
     """Behind a 1, terms of 2^-25 are lost until the sum goes on in double precision: at most 63 of them."""
-    x = np.ones((512, 1), np.float32)
-    weights = np.full((512, 1), 2.0**-25, np.float32)
-    weights[0] = 1
-    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(512))
+    x = np.zeros((1100, 1), np.float32)
+    x[:512] = 1  # so few that the column is not a full one
+    weights = np.zeros((1100, 1), np.float32)
+    weights[:512], weights[0] = 2.0**-25, 1
+    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(1100))
     lost = {}
     for most in (64, 512):
         total = np.zeros((1, 1))
@@ -157,12 +160,13 @@ def test_arrays_that_do_not_fit_are_refused_before_memory_is_touched() -> None:
         Descent(table().astype(np.float32), Logistic(), [0, B], np.ones((3, 1)), 0.1, 0)
 
 
+@pytest.mark.parametrize("full", [0, 2])
 @pytest.mark.parametrize("replicas", [1, 16, 20, 100])
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()])
 @pytest.mark.parametrize(("kind", "error"), KINDS)
-def test_sums_of_gradients_are_those_of_dense_rows(replicas: int, loss: Loss, kind: Any, error: float) -> None:
+def test_sums_of_gradients_are_those_of_dense_rows(replicas: int, loss: Loss, kind: Any, error: float, full: int) -> None:
     rng, many = np.random.default_rng(8), 3 * lanes_module().BLOCK + 5
-    x, theta = table(many).astype(kind), rng.standard_normal((replicas, D)).astype(kind)
+    x, theta = table(many, full=full).astype(kind), rng.standard_normal((replicas, D)).astype(kind)
     norms, some = np.linalg.norm(x, axis=1), rng.integers(many, size=many // 2)
     for rows, at in ((CompiledRows.of(x), np.arange(many)), (CompiledRows.of(x).take(some), some)):
         for clip_norm in (np.inf, 0.2):
@@ -176,16 +180,19 @@ def test_sums_of_gradients_are_those_of_dense_rows(replicas: int, loss: Loss, ki
                 np.testing.assert_allclose(found[:, :replicas].T, slopes.T @ x[at], rtol=0, atol=3000 * error)
 
 
+@pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("way", ["columns", "rows"])
-def test_sums_of_gradients_in_single_precision_are_short(way: str) -> None:
+def test_sums_of_gradients_in_single_precision_are_short(way: str, full: bool) -> None:
     """Behind one slope near -1, slopes near -2^-25 are lost until the sum goes on in double precision: at most 63 of them."""
     many = lanes_module().BLOCK
-    x = np.ones((many, 2), np.float32)
-    x[0, 0], x[1:, 0] = -30.0, 25 * np.log(2)
-    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(many))
+    x = np.ones((many if full else 2 * many + 1, 2), np.float32)
+    x[many:] = 0  # so many that no column is a full one
+    x[0, 0], x[1:many, 0] = -30.0, 25 * np.log(2)
+    rows = CompiledRows.of(x) if way == "columns" else CompiledRows.of(x).take(np.arange(len(x)))
+    assert rows.shape[2] == (2 if full else 0)
     lost = {}
     for most in (64, many):
-        total = rows.gradient(lanes(np.array([[1.0, 0.0]], np.float32)), Logistic(), np.ones(many), np.inf, most)[1, 0]
+        total = rows.gradient(lanes(np.array([[1.0, 0.0]], np.float32)), Logistic(), np.ones(len(x)), np.inf, most)[1, 0]
         lost[most] = 1 + (many - 1) * 2.0**-25 + total
     assert abs(lost[64]) <= 64 * 2.0**-25
     assert lost[many] > (many - 70) * 2.0**-25, "the control: one sum of all"
@@ -297,15 +304,31 @@ def test_noise_that_does_not_fit_is_refused() -> None:
         noisy_gradient(CompiledRows.of(table()), theta, theta, [noise], Logistic(), 64)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
-@pytest.mark.parametrize("together", [1, 5, 16])
-def test_products_along_lines_are_those_of_their_losses(count: int, together: int) -> None:
-    rng = np.random.default_rng(4)
-    start, step = 3 * rng.standard_normal((2, B, 32)).astype(np.float32)
-    top = Logistic.most_odds(2.0)
-    found = np.log(line_products(start, step / 8, together, count, top).astype(float)).sum(axis=1)
-    points = start - np.arange(count)[:, None, None] * (step / 8)
-    np.testing.assert_allclose(found, np.minimum(Logistic().value(points.astype(float)), 2.0).sum(axis=1), rtol=1e-5)
+@pytest.mark.parametrize("full", [0, 2])
+@pytest.mark.parametrize(("replicas", "count", "together"), [(1, 1, 1), (5, 2, 5), (40, 7, 8), (140, 21, 3)])
+def test_losses_along_lines_are_those_of_their_points(full: int, replicas: int, count: int, together: int) -> None:
+    rng, n, some = np.random.default_rng(4), 1500, np.random.default_rng(5).integers(1500, size=700)
+    x = table(n, full=full).astype(np.float32)
+    theta, step = (
+        each.astype(np.float32) for each in (4 * rng.standard_normal((replicas, D)), rng.standard_normal((replicas, D)))
+    )
+    top, rows = Logistic.most_odds(2.0), CompiledRows.in_phrases(x)
+    assert rows.shape[2] == full
+    for mine, at in ((rows, np.arange(n)), (rows.take(some), some)):
+        found = mine.line_losses(lanes(theta), lanes(step), together, count, top)[:replicas]
+        points = (theta - k * step.astype(float) for k in range(count))
+        losses = [Logistic().value(x[at].astype(float) @ point.T) for point in points]
+        assert max(each.max() for each in losses) > 2.0
+        expected = np.array([np.minimum(each, 2.0).sum(axis=0) for each in losses])
+        np.testing.assert_allclose(found, expected.T, rtol=1e-6)
+
+
+def test_losses_along_lines_that_are_not_numbers_stay_so() -> None:
+    rows, columns = CompiledRows.of(table(40).astype(np.float32)), np.zeros((D, 16), np.float32)
+    columns[:, 3] = np.nan
+    found = rows.line_losses(columns, np.zeros((D, 16), np.float32), 4, 3, Logistic.most_odds(2.0))
+    assert np.isnan(found[3]).all()
+    np.testing.assert_allclose(found[[0, 4, 15]], 40 * np.log(2), rtol=1e-6)
 
 
 @pytest.mark.parametrize("length", [1.0, 300.0])
@@ -468,11 +491,12 @@ def test_rows_in_phrases_are_the_same_rows_in_fewer_entries(kind: Any) -> None:
     assert (phrases < np.arange(D, D + len(phrases))[:, None]).all(), "a phrase is made of columns before it"
     identity = np.zeros((D + len(phrases), D), kind)
     identity[:D] = np.eye(D)
-    spell(identity[None], phrases)
+    lanes_module().spell(identity.reshape(-1), phrases.reshape(-1), D)
     np.testing.assert_array_equal(rows @ identity, x, "margins are those of the rows")
     weights = np.random.default_rng(1).standard_normal((1500, 3))
     sums = rows.T.astype(float) @ weights
-    share(sums[None], phrases)
+    lanes_module().share(sums.reshape(-1), phrases.reshape(-1), 3)
+    assert not sums[D:].any(), "they are handed on"
     np.testing.assert_allclose(sums[:D], x.T.astype(float) @ weights, atol=1e-11)
 
 
@@ -510,16 +534,39 @@ def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
     assert len(none) == 0
 
 
-def test_rows_in_phrases_are_refused_where_columns_are_meant() -> None:
-    rows = CompiledRows.of(one_hot(600)).in_phrases()
-    with pytest.raises(ValueError, match="rows in phrases"):
-        Descent(rows, Logistic(), [0, 600], np.ones((3, 16)), 0.1, 0)
+@pytest.mark.parametrize("width", [1, 16, 32])
+def test_descents_on_rows_in_phrases_are_those_on_the_rows(width: int) -> None:
+    ends, lengths = [0, 200, 401, 600], np.random.default_rng(5).random((7, width))
+    ways = [make(one_hot(600)) for make in (CompiledRows.of, CompiledRows.in_phrases)] + [one_hot(600)]
+    assert [len(way._phrases) > 0 for way in ways[:2]] == [False, True]
+    assert ways[1].shape[2] > 0
+    found = []
+    for way in ways:
+        descent = Descent(way, Logistic(), ends, lengths, 0.1, 3)
+        for first, last in ((0, 4), (4, 7)):
+            descent.go(first, last)
+        found.append(descent.w)
+    assert np.ptp(found[0]) > 0.01
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-14)
+
+
+def test_full_columns_are_those_of_most_rows_and_not_too_many() -> None:
+    x = np.random.default_rng(6).standard_normal((100, 14))
+    x[50:, 0], x[51:, 1] = 0, 0
+    x[:49, 0] = 0  # one of a hundred
+    rows = CompiledRows.of(x)
+    np.testing.assert_array_equal(rows._table.which, [2, 3, 4, 5, 6, 7, 8, 9], "of those with as many entries the first")
+    np.testing.assert_array_equal(rows._table.full, x[:, 2:10])
+    np.testing.assert_array_equal(rows._table.rest.toarray()[:, [0, 1, 10, 13]], x[:, [0, 1, 10, 13]])
+    half = CompiledRows.of(x[:, :2])
+    np.testing.assert_array_equal(half._table.which, [1], "51 of 100")
 
 
 def test_batches_of_rows_in_phrases_are_those_of_the_rows() -> None:
     x, rng = one_hot(600).astype(np.float32), np.random.default_rng(3)
     plain, norms = CompiledRows.of(x), np.linalg.norm(x, axis=1)
-    rows = CompiledRows.of(one_hot(600)).in_phrases().to_single()
+    rows = CompiledRows.in_phrases(one_hot(600)).to_single()
     theta, batches = rng.standard_normal((3, 20, D)).astype(np.float32), [np.flatnonzero(rng.random(600) < 0.4) for _ in range(3)]
     for clip_norm in (np.inf, 0.3):
         one, other = (compiled.batch_sums(r, theta, batches, norms, Logistic(), clip_norm, 64) for r in (plain, rows))
@@ -533,7 +580,7 @@ def test_batches_of_rows_in_phrases_are_those_of_the_rows() -> None:
 @pytest.mark.parametrize(("kind", "error"), KINDS)
 def test_products_of_rows_in_phrases_are_those_of_the_rows(part: slice, kind: Any, error: float) -> None:
     x, rng = one_hot(1200), np.random.default_rng(2)
-    rows = CompiledRows.of(x).in_phrases()
+    rows = CompiledRows.in_phrases(x)
     rows = (rows if kind is np.float64 else rows.to_single()).cut(part)
     x, theta = x[part].astype(kind), rng.standard_normal((20, D)).astype(kind)
     columns, some = lanes(theta), rng.integers(len(x), size=100)

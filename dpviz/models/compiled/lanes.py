@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import literally, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
@@ -43,11 +43,16 @@ _LINE_BITS = 512  # of a cache line
 class Lanes(types.Type):
     """Some numbers of one precision, worked on at once."""
 
-    def __init__(self, scalar: Any, count: int) -> None:
+    def __init__(self, scalar: Any, count: int, rows: int = 1) -> None:
+        """
+        Args:
+            count: lanes, of all rows.
+            rows: of several rows of lanes.
+        """
         self.scalar, self.count = scalar, count
         # the compiler handles vectors of other lengths number by number
-        self.size = min(count, GROUP)
-        super().__init__(name=f"Lanes({scalar}, {count})")
+        self.size = min(count // rows, GROUP)
+        super().__init__(name=f"Lanes({scalar}, {count}, {self.size})")
 
     @property
     def vector(self) -> ir.VectorType:
@@ -100,6 +105,11 @@ def _each(builder: Any, kind: Lanes, make: Callable[..., Any], *values: Any) -> 
     return whole
 
 
+def _vector(builder: Any, kind: Lanes, value: Any, which: int) -> Any:
+    """One of the vectors that lanes consist of."""
+    return value if kind.size == kind.count else builder.extract_value(value, which)
+
+
 def _all(builder: Any, value: Any, vector: Any) -> Any:
     """Lanes that all hold one value."""
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INT, 0))
@@ -123,6 +133,42 @@ def load(typing: Any, array: Any, at: Any, lanes: Any) -> Any:
         return _each(builder, kind, part)
 
     return kind(array, types.intp, lanes), generate
+
+
+def _row_at(context: Any, builder: Any, which: Any, value: Any, k: int, at: Any, step: Any) -> Any:
+    """at + step x which[k]."""
+    row = builder.load(_pointer(context, builder, which, value, ir.Constant(at.type, k)))
+    return builder.add(at, builder.mul(step, row))
+
+
+@intrinsic(prefer_literal=True)
+def load_rows(typing: Any, array: Any, which: Any, at: Any, step: Any, rows: Any, lanes: Any) -> Any:
+    """`lanes` numbers of a flat array from at + step x which[k] on, for k < rows."""
+    if not isinstance(rows, types.IntegerLiteral) or not isinstance(lanes, types.IntegerLiteral):
+        return None
+    kind = Lanes(array.dtype, rows.literal_value * lanes.literal_value, rows.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def part(lane: int) -> Any:
+            k, further = divmod(lane, lanes.literal_value)
+            start = _row_at(context, builder, which, given[1], k, given[2], given[3])
+            found = builder.load(_place(context, builder, array, given[0], start, kind.vector, further))
+            found.align = array.dtype.bitwidth // 8
+            return found
+
+        return _each(builder, kind, part)
+
+    return kind(array, which, types.intp, types.intp, rows, lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def zero_rows(typing: Any, array: Any, rows: Any, lanes: Any) -> Any:
+    """`rows` rows of `lanes` zeros in the precision of an array."""
+    if not isinstance(rows, types.IntegerLiteral) or not isinstance(lanes, types.IntegerLiteral):
+        return None
+    many = max(1, rows.literal_value)  # code for 0 rows is compiled too, though it never runs
+    kind = Lanes(array.dtype, many * lanes.literal_value, many)
+    return kind(array, rows, lanes), lambda *_: ir.Constant(kind.whole, None)
 
 
 @intrinsic(prefer_literal=True)
@@ -174,23 +220,46 @@ def store(typing: Any, array: Any, at: Any, values: Any) -> Any:
     return types.none(array, types.intp, values), generate
 
 
+def _add_double(context: Any, builder: Any, array: Any, value: Any, at: Any, values: Lanes, some: Any, further: int) -> None:
+    """Adds a vector of lanes to a flat array in double precision from at + further on."""
+    place = _place(context, builder, array, value, at, Lanes(types.float64, values.size).vector, further)
+    before = builder.load(place)
+    before.align = 8
+    builder.store(_Maths(builder, values).add_in_double(before, some), place).align = 8
+
+
 @intrinsic
 def add_double(typing: Any, array: Any, at: Any, values: Any) -> Any:
     """Adds lanes to a flat array in double precision from `at` on."""
-    wide = Lanes(types.float64, values.count)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         def part(lane: int, some: Any) -> Any:
-            place = _place(context, builder, array, given[0], given[1], wide.vector, lane)
-            before = builder.load(place)
-            before.align = 8
-            builder.store(_Maths(builder, values).add_in_double(before, some), place).align = 8
+            _add_double(context, builder, array, given[0], given[1], values, some, lane)
             return some
 
         _each(builder, values, part, given[2])
         return context.get_dummy_value()
 
     return types.none(array, types.intp, values), generate
+
+
+@intrinsic(prefer_literal=True)
+def add_rows(typing: Any, array: Any, which: Any, at: Any, step: Any, lanes: Any, values: Any) -> Any:
+    """Adds rows of `lanes` numbers to a flat array in double precision, each from at + step x which[k] on."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def part(lane: int, some: Any) -> Any:
+            k, further = divmod(lane, lanes.literal_value)
+            start = _row_at(context, builder, which, given[1], k, given[2], given[3])
+            _add_double(context, builder, array, given[0], start, values, some, further)
+            return some
+
+        _each(builder, values, part, given[5])
+        return context.get_dummy_value()
+
+    return types.none(array, which, types.intp, types.intp, lanes, values), generate
 
 
 @intrinsic
@@ -206,6 +275,42 @@ def fused(typing: Any, factor: Any, values: Any, more: Any) -> Any:
         return _each(builder, values, part, *given[1:])
 
     return more(factor, values, more), generate
+
+
+@intrinsic
+def along(typing: Any, parameters: Any, row: Any, at: Any, margins: Any) -> Any:
+    """margins + <parameters, row>: K groups of lanes, and the K entries of a row from `at` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        many, size = parameters.count // margins.count, margins.size
+        groups = margins.count // size
+        sums = [_vector(builder, margins, given[3], g) for g in range(groups)]
+        for k in range(many):
+            factor = _all(builder, builder.load(_pointer(context, builder, row, given[1], given[2], k)), margins.vector)
+            for g in range(groups):
+                product = builder.fmul(factor, _vector(builder, parameters, given[0], k * groups + g), flags=_FUSED)
+                sums[g] = builder.fadd(product, sums[g], flags=_FUSED)
+        return _each(builder, margins, lambda lane: sums[lane // size])
+
+    return margins(parameters, row, types.intp, margins), generate
+
+
+@intrinsic
+def against(typing: Any, sums: Any, row: Any, at: Any, slopes: Any) -> Any:
+    """sums + row x slopes: K groups of lanes, one for each of the K entries of a row from `at` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        groups = slopes.count // slopes.size
+
+        def part(lane: int, some: Any) -> Any:
+            k, g = divmod(lane // slopes.size, groups)
+            factor = _all(builder, builder.load(_pointer(context, builder, row, given[1], given[2], k)), slopes.vector)
+            product = builder.fmul(factor, _vector(builder, slopes, given[3], g), flags=_FUSED)
+            return builder.fadd(product, some, flags=_FUSED)
+
+        return _each(builder, sums, part, given[0])
+
+    return sums(sums, row, types.intp, slopes), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -285,13 +390,11 @@ def shortened(typing: Any, slopes: Any, length: Any, most: Any) -> Any:
     """slopes x min(1, most/(|slopes| length)): gradients of a row of this length, none longer than `most`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        row, bound = (_all(builder, one, slopes.vector) for one in given[1:])
+        maths, (row, bound) = _Maths(builder, slopes), (_all(builder, one, slopes.vector) for one in given[1:])
 
         def part(_: int, slope: Any) -> Any:
-            turned = builder.fmul(slope, _Maths(builder, slopes).constant(-1.0))
-            size = builder.fmul(builder.select(builder.fcmp_unordered(">", slope, turned), slope, turned), row)
-            longer = builder.select(builder.fcmp_unordered(">", size, bound), size, bound)
-            return builder.fmul(slope, builder.fdiv(bound, longer))
+            size = builder.fmul(maths.most(slope, builder.fmul(slope, maths.constant(-1.0))), row)
+            return builder.fmul(slope, builder.fdiv(bound, maths.most(size, bound)))
 
         return _each(builder, slopes, part, given[0])
 
@@ -335,19 +438,42 @@ def within(typing: Any, slopes: Any, length: Any, spent: Any, at: Any, unit: Any
 
 
 @intrinsic
-def one_and_at_most(typing: Any, values: Any, most: Any) -> Any:
-    """1 + min(values, most)."""
+def grown(typing: Any, values: Any, by: Any, most: Any) -> Any:
+    """values (1 + min(by, most))."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        maths, end = _Maths(builder, values), _all(builder, given[1], values.vector)
+        maths, end = _Maths(builder, values), _all(builder, given[2], values.vector)
 
-        def part(_: int, some: Any) -> Any:
-            kept = builder.select(builder.fcmp_unordered("<", some, end), some, end)
-            return builder.fadd(maths.constant(1.0), kept)
+        def part(_: int, some: Any, more: Any) -> Any:
+            return maths.fused(some, maths.least(more, end), some)
 
-        return _each(builder, values, part, given[0])
+        return _each(builder, values, part, *given[:2])
 
-    return values(values, values.scalar), generate
+    return values(values, values, values.scalar), generate
+
+
+@intrinsic
+def split(typing: Any, values: Any) -> Any:
+    """m and e of values = m 2^e > 0, in single precision, with 1 <= m < 2; what is not a number stays so in m."""
+    both = types.UniTuple(values, 2)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths, one, digits = _Maths(builder, values), 127, _EXPONENTIALS[32].digits
+
+        def halves(some: Any) -> tuple[Any, Any]:
+            whole = ir.VectorType(_INT, values.size)
+            mask, start, shift = (ir.Constant(whole, [k] * whole.count) for k in ((1 << digits) - 1, one << digits, digits))
+            bits = builder.bitcast(some, whole)
+            power = builder.sub(builder.lshr(bits, shift), ir.Constant(whole, [one] * whole.count))
+            number = builder.fcmp_ordered("<", some, maths.constant(math.inf))
+            mantissa = builder.bitcast(builder.or_(builder.and_(bits, mask), start), values.vector)
+            powers = builder.select(number, builder.sitofp(power, values.vector), maths.constant(0.0))
+            return builder.select(number, mantissa, some), powers
+
+        parts = [_each(builder, values, lambda _, some, k=k: halves(some)[k], given[0]) for k in range(2)]
+        return context.make_tuple(builder, both, parts)
+
+    return both(values), generate
 
 
 @intrinsic
@@ -525,8 +651,7 @@ class _Maths:
         builder, full = self.builder, ir.Constant(before.type, [FULL] * self.vector.count)
         ceil = ir.FunctionType(self.vector, [self.vector])
         up = builder.call(cgutils.get_or_insert_function(builder.module, ceil, f"llvm.ceil.v{self.vector.count}f32"), [more])
-        most = self.constant(FULL / 2)  # with which the sum is a number of 32 bits
-        up = builder.select(builder.fcmp_ordered("<", up, most), up, most)
+        up = self.least(up, self.constant(FULL / 2))  # with which the sum is a number of 32 bits
         up = builder.select(builder.fcmp_ordered(">=", more, self.constant(0.0)), up, self.constant(0.0))
         after = builder.add(before, builder.fptoui(up, before.type))
         return builder.select(builder.icmp_unsigned("<", after, full), after, full)
@@ -538,12 +663,17 @@ class _Maths:
             result = self.fused(result, x, self.constant(coefficient))
         return result
 
+    def least(self, value: Any, end: Any) -> Any:
+        """The smaller one; a value that is not a number stays so. In these words it is one instruction."""
+        return self.builder.select(self.builder.fcmp_ordered("<", end, value), end, value)
+
+    def most(self, value: Any, end: Any) -> Any:
+        """The larger one, otherwise as `least`."""
+        return self.builder.select(self.builder.fcmp_ordered(">", end, value), end, value)
+
     def within(self, value: Any, least: float, most: float) -> Any:
         """The value, or the nearest of both ends."""
-        # "unordered" is true for what is not a number, which therefore stays
-        for sign, end in ((">", self.constant(least)), ("<", self.constant(most))):
-            value = self.builder.select(self.builder.fcmp_unordered(sign, value, end), value, end)
-        return value
+        return self.least(self.most(value, self.constant(least)), self.constant(most))
 
     def exponential(self, value: Any) -> Any:
         """e^m where it is within the precision's range; beyond, the value at the end of the range."""
@@ -615,9 +745,8 @@ def _huber(maths: _Maths, margin: Any, h: Any) -> Any:
 def _logistic_loss(maths: _Maths, margin: Any, h: Any) -> tuple[Any, Any]:
     """1 + e^-|m| and max(-m, 0)."""
     builder, opposite = maths.builder, maths.builder.fmul(margin, maths.constant(-1.0))
-    lower = builder.select(builder.fcmp_unordered("<", margin, opposite), margin, opposite)
-    beyond = builder.select(builder.fcmp_unordered(">", opposite, maths.constant(0.0)), opposite, maths.constant(0.0))
-    return builder.fadd(maths.exponential(lower), maths.constant(1.0)), beyond
+    beyond = maths.most(opposite, maths.constant(0.0))
+    return builder.fadd(maths.exponential(maths.least(margin, opposite)), maths.constant(1.0)), beyond
 
 
 def _huber_loss(maths: _Maths, margin: Any, h: Any) -> tuple[Any, Any]:
@@ -625,10 +754,9 @@ def _huber_loss(maths: _Maths, margin: Any, h: Any) -> tuple[Any, Any]:
     builder, width = maths.builder, maths.all(h)
     one, none, twice = maths.constant(1.0), maths.constant(0.0), maths.builder.fadd(width, width)
     short, beyond = builder.fsub(builder.fadd(one, width), margin), builder.fsub(builder.fsub(one, width), margin)
-    short = builder.select(builder.fcmp_unordered(">", short, none), short, none)
-    short = builder.select(builder.fcmp_unordered("<", short, twice), short, twice)
+    short = maths.least(maths.most(short, none), twice)
     square = builder.fdiv(builder.fmul(short, short), builder.fadd(twice, twice))
-    return one, builder.fadd(square, builder.select(builder.fcmp_unordered(">", beyond, none), beyond, none))
+    return one, builder.fadd(square, maths.most(beyond, none))
 
 
 _LOSSES: dict[int, Callable[[_Maths, Any, Any], tuple[Any, Any]]] = {LOGISTIC: _logistic_loss, HUBER: _huber_loss}
@@ -636,26 +764,33 @@ _SLOPES: dict[int, Callable[[_Maths, Any, Any], Any]] = {NO_LOSS: lambda _, m, h
 
 
 @cache
-def margins_of(lanes: int, loss: int) -> Callable[..., None]:
+def margins_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
     """The loop that makes margins, or slopes of a loss, for `lanes` replicas at once.
 
     Args:
         loss: LOGISTIC, HUBER, or NO_LOSS for margins.
+        full: columns that are listed for all rows.
     """
 
     @njit(**OPTIONS)
-    def margins(ends, columns, values, index, theta, width, at, h, out):  # type: ignore[no-untyped-def]
+    def margins(table, index, theta, width, at, h, out):  # type: ignore[no-untyped-def]
         """<theta_r, row> for the rows of `index`, or the loss's slopes there.
 
         Args:
-            ends, columns, values: a CSR matrix of b rows.
+            table: ends, columns and values of a CSR matrix of n rows, which full columns there are besides, and their entries,
+                (n, full) flat.
             theta: (d, width) flat; lanes from `at` on are worked on.
             h: of HUBER.
             out: (rows, width) flat, in the precision of `theta`.
         """
+        ends, columns, values, which, entries = table
+        if full:
+            heads = load_rows(theta, which, at, width, full, lanes)
         for i in range(len(index)):
             row = item(index, i)
             total = zero(theta, lanes)
+            if full:
+                total = along(heads, entries, row * full, total)
             for k in range(item(ends, row), item(ends, row + 1)):
                 total = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), total)
             store(out, i * width + at, slope_at(total, loss, h))
@@ -691,32 +826,38 @@ def sums_by_column(lanes: int) -> Callable[..., None]:
 
 
 @cache
-def losses_of(lanes: int, loss: int) -> Callable[..., None]:
+def losses_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
     """The loop that sums losses over rows and counts right predictions, for `lanes` replicas at once.
 
     Args:
         loss: LOGISTIC or HUBER.
+        full: as of `margins_of`.
     """
 
     @njit(**OPTIONS)
-    def losses(ends, columns, values, index, least, theta, width, at, h, together, products, total, right):  # type: ignore[no-untyped-def]
+    def losses(table, index, least, theta, width, at, h, together, products, total, right):  # type: ignore[no-untyped-def]
         """Adds to `total` and `right`, and multiplies what a logarithm is to be taken of.
 
         The logistic loss is ln(1 + e^-|m|) + max(-m, 0): one logarithm serves the product of several rows.
 
         Args:
-            ends, columns, values, index: as of `margins_of`.
+            table, index: as of `margins_of`.
             least: (n,) margins above which a prediction is right.
             theta: (d, width) flat, in double precision, as all that follows; lanes from `at` on are worked on.
             together: rows whose 1 + e^-|m| are multiplied.
             products: (groups of rows, width) flat, overwritten; 1 for HUBER.
             total, right: (width,).
         """
+        ends, columns, values, which, entries = table
+        if full:
+            heads = load_rows(theta, which, at, width, full, lanes)
         one, none = exponential_of(0.0, zero(theta, lanes)), zero(theta, lanes)
         product, sums, hits = one, none, none
         for i in range(len(index)):
             row = item(index, i)
             margin = zero(theta, lanes)
+            if full:
+                margin = along(heads, entries, row * full, margin)
             for k in range(item(ends, row), item(ends, row + 1)):
                 margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), margin)
             hits = plus(hits, above(margin, item(least, row)))
@@ -731,21 +872,56 @@ def losses_of(lanes: int, loss: int) -> Callable[..., None]:
     return losses
 
 
+@njit(**OPTIONS)
+def add_block(blocks, block, table, start, slopes, lanes, some, full, width, at, most, total):  # type: ignore[no-untyped-def]
+    """Adds the sums of rows times slopes over a block, which begins at row `start`; as of `gradients_of`.
+
+    Args:
+        some: lanes whose sums over full columns stay in registers.
+    """
+    literally(lanes), literally(some), literally(full)  # the code is made for these
+    _, _, _, which, entries = table
+    starts, places, values = blocks
+    stop, d = min(start + BLOCK, len(table[0]) - 1), len(total) // width
+    if full:
+        for part in range(0, lanes, some):
+            row = start
+            while row < stop:
+                last = min(stop, row + most)
+                sums = zero_rows(slopes, full, some)
+                while row < last:
+                    sums = against(sums, entries, row * full, load(slopes, (row - start) * lanes + part, some))
+                    row = row + 1
+                add_rows(total, which, at + part, width, some, sums)
+    for j in range(d):
+        entry: Any = np.intp(item(starts, block * d + j))
+        end: Any = np.intp(item(starts, block * d + j + 1))
+        while entry < end:
+            last = min(end, entry + most)
+            short = zero(slopes, lanes)
+            while entry < last:
+                short = fused(item(values, entry), load(slopes, np.intp(item(places, entry)) * lanes, lanes), short)
+                entry = entry + 1
+            add_double(total, j * width + at, short)
+
+
 @cache
-def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
+def gradients_of(lanes: int, loss: int, full: int, limited: bool) -> Callable[..., None]:
     """The loop that sums clipped gradients over all rows, for `lanes` replicas at once.
 
     Args:
+        full: as of `margins_of`.
         limited: whether rows have a budget.
     """
+    some = min(lanes, GROUP)
 
     @njit(**OPTIONS)
     def gradients(table, blocks, order, theta, width, at, h, norms, clip_norm, spent, unit, limit, most, slopes, took, total):  # type: ignore[no-untyped-def]
         """Adds the sums of BLOCK rows at a time, whose slopes stay in the processor's cache between both products.
 
         Args:
-            table: ends, columns and values of a CSR matrix of n rows.
-            blocks: its entries by block of rows and column: where they begin (blocks x d + 1,), rows in the block, values.
+            table: as of `margins_of`.
+            blocks: the CSR matrix's entries by block of rows and column: where they begin (blocks x d + 1,), rows in it, values.
             order: (n,) the rows, in each block those with as many entries one after the other, so that loops are foreseen.
             theta: (d, width) flat; lanes from `at` on are worked on.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
@@ -757,15 +933,18 @@ def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
             took: (width,) rows that added something, in double precision, to which these are added.
             total: (d, width) flat, in double precision.
         """
-        ends, columns, values = table
-        starts, places, sorted_values = blocks
-        n, d = len(ends) - 1, len(theta) // width
+        ends, columns, values, which, entries = table
+        n = len(ends) - 1
+        if full:
+            heads = load_rows(theta, which, at, width, full, lanes)
         took_part = zero(theta, lanes)  # counts of at most 2^24 rows are exact in single precision
         for block in range(-(-n // BLOCK)):
-            first = block * BLOCK
-            for i in range(first, min(first + BLOCK, n)):
+            start, stop = block * BLOCK, min(block * BLOCK + BLOCK, n)
+            for i in range(start, stop):
                 row = item(order, i)
                 slope = zero(theta, lanes)
+                if full:
+                    slope = along(heads, entries, row * full, slope)
                 for k in range(item(ends, row), item(ends, row + 1)):
                     slope = fused(item(values, k), load(theta, np.intp(item(columns, k)) * width + at, lanes), slope)
                 slope = slope_at(slope, loss, h)
@@ -775,19 +954,8 @@ def gradients_of(lanes: int, loss: int, limited: bool) -> Callable[..., None]:
                     fetch(spent, item(order, min(i + SOON, n - 1)) * width + at, lanes)
                     slope, part = within(slope, item(norms, row), spent, row * width + at, unit, limit)
                     took_part = plus(took_part, part)
-                store(slopes, (row - first) * lanes, slope)
-            for j in range(d):
-                entry: Any = np.intp(item(starts, block * d + j))
-                end: Any = np.intp(item(starts, block * d + j + 1))
-                while entry < end:
-                    stop = min(end, entry + most)
-                    short = zero(theta, lanes)
-                    while entry < stop:
-                        short = fused(
-                            item(sorted_values, entry), load(slopes, np.intp(item(places, entry)) * lanes, lanes), short
-                        )
-                        entry = entry + 1
-                    add_double(total, j * width + at, short)
+                store(slopes, (row - start) * lanes, slope)
+            add_block(blocks, block, table, start, slopes, lanes, some, full, width, at, most, total)
         add_double(took, at, took_part)
 
     return gradients
@@ -819,14 +987,19 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
 
 
 @cache
-def batches_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop that sums clipped gradients over batches, each for `lanes` replicas of its own."""
+def batches_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
+    """The loop that sums clipped gradients over batches, each for `lanes` replicas of its own.
+
+    Args:
+        full: as of `margins_of`.
+    """
 
     @njit(**OPTIONS)
-    def batches(ends, columns, values, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
+    def batches(table, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
         """Adds to total[s] the sum over the rows of batch s, index[cuts[s]] to index[cuts[s + 1] - 1], at theta[s].
 
         Args:
+            table: as of `margins_of`.
             theta: (S, d, lanes) flat.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
@@ -834,9 +1007,14 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
             short: (d, lanes) flat zeros, in the precision of `theta`.
             total: (S, d, lanes) flat, in double precision.
         """
+        ends, columns, values, which, entries = table
         size = len(short)
+        if full:
+            sums = zero_rows(theta, full, lanes)
         for s in range(len(cuts) - 1):
             first, last = item(cuts, s), item(cuts, s + 1)
+            if full:
+                heads = load_rows(theta, which, s * size, lanes, full, lanes)
             for i in range(first, last):
                 row = item(index, i)
                 soon = np.intp(item(ends, item(index, min(i + SOON, last - 1))))
@@ -844,15 +1022,23 @@ def batches_of(lanes: int, loss: int) -> Callable[..., None]:
                 fetch(values, soon, 16)
                 start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
                 slope = zero(theta, lanes)
+                if full:
+                    fetch(entries, item(index, min(i + SOON, last - 1)) * full, full)
+                    slope = along(heads, entries, row * full, slope)
                 for k in range(start, end):
                     slope = fused(item(values, k), load(theta, s * size + np.intp(item(columns, k)) * lanes, lanes), slope)
                 slope = slope_at(slope, loss, h)
                 if clip_norm < np.inf:
                     slope = shortened(slope, item(norms, row), clip_norm)
+                if full:
+                    sums = against(sums, entries, row * full, slope)
                 for k in range(start, end):
                     place = np.intp(item(columns, k)) * lanes
                     store(short, place, fused(item(values, k), slope, load(short, place, lanes)))
                 if (i + 1 - first) % most == 0 or i + 1 == last:
+                    if full:
+                        add_rows(total, which, s * size, lanes, lanes, sums)
+                        sums = zero_rows(theta, full, lanes)
                     for j in range(0, size, lanes):
                         add_double(total, s * size + j, load(short, j, lanes))
                         store(short, j, zero(short, lanes))
@@ -877,8 +1063,13 @@ def _turn_back(source, target, at, lanes):  # type: ignore[no-untyped-def]
 
 
 @cache
-def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
-    """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: as many for each draw."""
+def noisy_gradients_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
+    """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: as many for each draw.
+
+    Args:
+        full: as of `margins_of`.
+    """
+    some = min(lanes, GROUP)
 
     @njit(**OPTIONS)
     def noisy_gradients(table, blocks, order, noises, features, deep, theta, moved, tall, h, most, margins, turned, total, own):  # type: ignore[no-untyped-def]
@@ -895,14 +1086,17 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
             total: (d, lanes) flat, in double precision.
             own: (S, deep, tall, KEPT) flat, in double precision: sums over every fourth row.
         """
-        ends, columns, values = table
-        starts, places, sorted_values = blocks
-        n, d = len(ends) - 1, len(theta) // lanes
+        ends, columns, values, which, entries = table
+        n = len(ends) - 1
+        if full:
+            heads = load_rows(theta, which, 0, lanes, full, lanes)
         for block in range(-(-n // BLOCK)):
             start, stop = block * BLOCK, min(block * BLOCK + BLOCK, n)
             for i in range(start, stop):
                 row = item(order, i)
                 margin = zero(theta, lanes)
+                if full:
+                    margin = along(heads, entries, row * full, margin)
                 for k in range(item(ends, row), item(ends, row + 1)):
                     margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
                 store(margins, (row - start) * lanes, margin)
@@ -922,18 +1116,7 @@ def noisy_gradients_of(lanes: int, loss: int) -> Callable[..., None]:
                             to = ((s * deep + j) * tall + r) * KEPT
                             sums_against(noise, at + j * STRIP, deep, turned, (s * tall + r) * NOISY, own, to, tall)
                 _turn_back(turned, margins, here, lanes)
-            for j in range(d):
-                entry: Any = np.intp(item(starts, block * d + j))
-                end: Any = np.intp(item(starts, block * d + j + 1))
-                while entry < end:
-                    stop = min(end, entry + most)
-                    short = zero(theta, lanes)
-                    while entry < stop:
-                        short = fused(
-                            item(sorted_values, entry), load(margins, np.intp(item(places, entry)) * lanes, lanes), short
-                        )
-                        entry = entry + 1
-                    add_double(total, j * lanes, short)
+            add_block(blocks, block, table, start, margins, lanes, some, full, lanes, 0, most, total)
 
     return noisy_gradients
 
@@ -978,85 +1161,144 @@ def turn_rows(noise, d, turned):  # type: ignore[no-untyped-def]
             turn(noise, i * d + j, d, turned, i // STRIP * d * STRIP + j * STRIP + i % STRIP, STRIP)
 
 
+@njit(**OPTIONS)
+def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
+    """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
+    to = len(parameters) - len(phrases) // 2 * width
+    for p in range(0, len(phrases), 2):
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(width):
+            parameters[to + r] = parameters[one + r] + parameters[other + r]
+        to += width
+
+
+@njit(**OPTIONS)
+def share(sums, phrases, width):  # type: ignore[no-untyped-def]
+    """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
+    last = len(sums)
+    for p in range(len(phrases) - 2, -1, -2):
+        last -= width
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(width):
+            more = sums[last + r]
+            sums[last + r] = 0.0
+            sums[one + r] += more
+            sums[other + r] += more
+
+
 @cache
-def descent_of(lanes: int, loss: int, dense: bool) -> Callable[..., None]:
+def descent_of(lanes: int, loss: int, full: int, dense: bool) -> Callable[..., None]:
     """The loop of mini-batch gradient descent without noise, in double precision, for `lanes` trainings at once.
 
     Args:
+        full: as of `margins_of`.
         dense: whether rows have their zeros, so that their columns are not listed.
     """
 
     @njit(**OPTIONS)
-    def descend(ends, columns, values, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
+    def descend(table, phrases, bounds, first, last, lengths, lam, width, h, window, w, total):  # type: ignore[no-untyped-def]
         """Updates `first` to `last`: w <- w - eta (mean data gradient of the batch + lam w).
 
         Args:
-            ends, columns: as of a CSR matrix; of dense rows no columns.
+            table: as of `margins_of`; of dense rows no columns.
+            phrases: (2 P,) the two columns that each of the last P stands for.
             bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
             lengths: (T, width) flat, eta.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
             w: (d, width) flat.
             total: (d, width) flat, the sum of the iterates of a window that is not over.
         """
-        batches, gradient = len(bounds) - 1, np.zeros(len(w))
+        ends, columns, values, which, entries = table
+        batches, gradient = len(bounds) - 1, np.zeros(len(w) + len(phrases) // 2 * width)
+        spelled = np.zeros(len(gradient))
         for t in range(first, last):
             a, b = item(bounds, t % batches), item(bounds, t % batches + 1)
-            for row in range(a, b):
-                start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
-                for at in range(0, width, lanes):
+            spelled[: len(w)] = w
+            spell(spelled, phrases, width)
+            for at in range(0, width, lanes):
+                if full:
+                    heads, sums = load_rows(spelled, which, at, width, full, lanes), zero_rows(w, full, lanes)
+                for row in range(a, b):
+                    start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
                     slope = zero(w, lanes)
+                    if full:
+                        slope = along(heads, entries, row * full, slope)
                     for k in range(start, end):
                         place = (k - start if dense else np.intp(item(columns, k))) * width + at
-                        slope = fused(item(values, k), load(w, place, lanes), slope)
+                        slope = fused(item(values, k), load(spelled, place, lanes), slope)
                     slope = slope_at(slope, loss, h)
+                    if full:
+                        sums = against(sums, entries, row * full, slope)
                     for k in range(start, end):
                         place = (k - start if dense else np.intp(item(columns, k))) * width + at
                         store(gradient, place, fused(item(values, k), slope, load(gradient, place, lanes)))
+                if full:
+                    add_rows(gradient, which, at, width, lanes, sums)
+            share(gradient, phrases, width)
             for r in range(width):
                 eta = item(lengths, t * width + r)
-                shorter, share = 1 - eta * lam, eta / (b - a)
                 for at in range(r, len(w), width):
-                    w[at] = w[at] * shorter - share * gradient[at]
+                    w[at] = w[at] * (1 - eta * lam) - eta / (b - a) * gradient[at]
                     gradient[at] = 0.0
             if window > 0:
-                for at in range(len(w)):
-                    total[at] += w[at]
+                total += w
                 if (t + 1) % window == 0:
-                    for at in range(len(w)):
-                        w[at], total[at] = total[at] / window, 0.0
+                    w[:], total[:] = total / window, 0.0
 
     return descend
 
 
 @cache
-def line_products_of(lanes: int) -> Callable[..., None]:
-    """The loop that multiplies e^(logistic loss) of rows at points of lines, for `lanes` replicas at once."""
+def line_losses_of(lanes: int, full: int) -> Callable[..., None]:
+    """The loop that sums logistic losses of rows at points of lines, for `lanes` replicas at once.
+
+    Args:
+        full: as of `margins_of`.
+    """
+    some = min(lanes, GROUP)
 
     @njit(**OPTIONS)
-    def products(start, step, width, at, together, count, top, out):  # type: ignore[no-untyped-def]
-        """Products over groups of rows of 1 + min(e^-m, top), where m goes in equal steps: start - k step, k < count.
+    def losses(table, index, theta, step, width, at, together, count, top, products, powers):  # type: ignore[no-untyped-def]
+        """Multiplies 1 + min(e^-m, top) over rows, where m goes in equal steps: <theta - k step, row>, k < count.
 
         Args:
-            start, step: (b, width) flat margins, in single precision.
-            together: rows in a group.
-            out: (count, groups, width) flat.
+            table, index: as of `margins_of`.
+            theta, step: (d, width) flat, in single precision; lanes from `at` on are worked on.
+            together: groups of four rows after which a product is split, so that it stays a number.
+            products, powers: (count, lanes) flat, products 2^powers.
         """
-        many = len(start) // width
-        groups = -(-many // together)
-        odds, factor = np.empty(together * lanes, np.float32), np.empty(together * lanes, np.float32)
-        for g in range(groups):
-            first, here = g * together, min(together, many - g * together)
-            for i in range(here):
-                place = (first + i) * width + at
+        ends, columns, values, which, entries = table
+        odds, factor = np.zeros(4 * lanes, np.float32), np.ones(4 * lanes, np.float32)
+        if full:
+            heads, changes = load_rows(theta, which, at, width, full, lanes), load_rows(step, which, at, width, full, lanes)
+        for first in range(0, len(index), 4):
+            last = min(first + 4, len(index))
+            for i in range(first, last):
+                row = item(index, i)
+                start, change = zero(theta, lanes), zero(theta, lanes)
+                if full:
+                    start, change = along(heads, entries, row * full, start), along(changes, entries, row * full, change)
+                for k in range(item(ends, row), item(ends, row + 1)):
+                    place = np.intp(item(columns, k)) * width + at
+                    start = fused(item(values, k), load(theta, place, lanes), start)
+                    change = fused(item(values, k), load(step, place, lanes), change)
                 # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of the line
-                store(odds, i * lanes, exponential_of(-1.0, load(start, place, lanes)))
-                store(factor, i * lanes, exponential_of(1.0, load(step, place, lanes)))
-            for k in range(count):
-                product = exponential_of(0.0, load(odds, 0, lanes))
-                for i in range(here):
-                    one = load(odds, i * lanes, lanes)
-                    product = times(product, one_and_at_most(one, top))
-                    store(odds, i * lanes, times(one, load(factor, i * lanes, lanes)))
-                store(out, (k * groups + g) * width + at, product)
+                store(odds, (i - first) * lanes, exponential_of(-1.0, start))
+                store(factor, (i - first) * lanes, exponential_of(1.0, change))
+            odds[(last - first) * lanes :] = 0.0
+            for part in range(0, lanes, some):  # four rows for each time that a product is read and written
+                a, b = load(odds, part, some), load(odds, lanes + part, some)
+                c, d = load(odds, 2 * lanes + part, some), load(odds, 3 * lanes + part, some)
+                for k in range(count):
+                    place = k * lanes + part
+                    product = grown(grown(load(products, place, some), a, top), b, top)
+                    store(products, place, grown(grown(product, c, top), d, top))
+                    a, b = times(a, load(factor, part, some)), times(b, load(factor, lanes + part, some))
+                    c, d = times(c, load(factor, 2 * lanes + part, some)), times(d, load(factor, 3 * lanes + part, some))
+            if first // 4 % together == together - 1:
+                for k in range(0, count * lanes, some):
+                    short, power = split(load(products, k, some))
+                    store(products, k, short)
+                    store(powers, k, plus(load(powers, k, some), power))
 
-    return products
+    return losses

@@ -126,7 +126,7 @@ def _sums_of(
     margins, turned = _zeros("margins", (there.BLOCK, lanes)), _zeros("turned", (lanes, there.NOISY))
     before = (flat, d, deep, spelled.reshape(-1), along.reshape(-1), tall, known[1], most)
     after = (each.reshape(-1) for each in (margins, turned, total, against))
-    there.noisy_gradients_of(lanes, known[0])(*rows.in_blocks, *before, *after)
+    there.noisy_gradients_of(lanes, known[0], rows.shape[2])(*rows.in_blocks, *before, *after)
     return rows.shared(total), against
 
 

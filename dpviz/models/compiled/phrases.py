@@ -66,27 +66,6 @@ def _replace(ends, columns, values, counts, d, least, phrases):  # type: ignore[
     return len(phrases)
 
 
-@njit(**OPTIONS)
-def _spell(parameters, phrases, d):  # type: ignore[no-untyped-def]
-    for s in range(len(parameters)):
-        mine = parameters[s]
-        for p in range(len(phrases)):
-            a, b = phrases[p, 0], phrases[p, 1]
-            for r in range(mine.shape[1]):
-                mine[d + p, r] = mine[a, r] + mine[b, r]
-
-
-@njit(**OPTIONS)
-def _share(sums, phrases, d):  # type: ignore[no-untyped-def]
-    for s in range(len(sums)):
-        mine = sums[s]
-        for p in range(len(phrases) - 1, -1, -1):
-            a, b = phrases[p, 0], phrases[p, 1]
-            for r in range(mine.shape[1]):
-                mine[a, r] += mine[d + p, r]
-                mine[b, r] += mine[d + p, r]
-
-
 def in_phrases(rows: csr_array) -> tuple[csr_array, NDArray[np.intp]]:
     """Rows (n, d) with P further columns and fewer entries, and the (P, 2) columns that each of these stands for."""
     n, d = rows.shape
@@ -99,13 +78,3 @@ def in_phrases(rows: csr_array) -> tuple[csr_array, NDArray[np.intp]]:
     kept = columns >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr].astype(rows.indptr.dtype)
     return csr_array((rows.data[kept], columns[kept], ends), shape=(n, d + found)), phrases[:found]
-
-
-def spell(parameters: NDArray[np.floating], phrases: NDArray[np.intp]) -> None:
-    """Fills the last P of (S, d + P, W) parameters with the sums that phrases stand for."""
-    _spell(parameters, phrases, parameters.shape[1] - len(phrases))
-
-
-def share(sums: NDArray[np.float64], phrases: NDArray[np.intp]) -> None:
-    """Adds the last P of (S, d + P, W) sums to those of the columns that the phrases stand for."""
-    _share(sums, phrases, sums.shape[1] - len(phrases))

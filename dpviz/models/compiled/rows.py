@@ -6,6 +6,7 @@ import itertools
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,73 +16,130 @@ from scipy.sparse import csc_array, csr_array
 
 from dpviz.models.compiled import loops
 from dpviz.models.losses import HuberHinge, Logistic, Loss
-from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products
+from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products, short_sums
 
+_MOST_FULL = 8  # full columns
 MOST_LANES = 128  # worked on at once: their sums are to stay in the processor's registers
 _LOGARITHM = 64  # rows for whose losses one logarithm is taken
 _LINE = 64  # bytes of memory that a processor reads at once: as many as the widest lanes
 _own = threading.local()  # memory of `scratch`
 
 
+@dataclass(frozen=True)
+class _Table:
+    """n rows without their zeros. Columns in which most rows have an entry are kept as they are: full columns.
+
+    Attributes:
+        rest: (n, d), of which the full columns are empty.
+        which: (K,) the full columns.
+        full: (n, K) their entries.
+    """
+
+    rest: csr_array
+    which: Index
+    full: Array
+
+    @classmethod
+    def of(cls, rows: csr_array) -> _Table:
+        """From rows (n, d)."""
+        n, d = rows.shape
+        entries = np.bincount(rows.indices, minlength=d)
+        which = np.sort(np.argsort(-entries, kind="stable")[: min(_MOST_FULL, int((2 * entries > n).sum()))])
+        full, column = np.zeros((n, len(which)), rows.dtype), np.full(d, -1)
+        if len(which) == 0:
+            return cls(rows, which, full)
+        column[which] = np.arange(len(which))
+        there, row = column[rows.indices], np.repeat(np.arange(n), np.diff(rows.indptr))
+        mine = there >= 0
+        full[row[mine], there[mine]] = rows.data[mine]
+        ends = np.concatenate([[0], np.cumsum(~mine)])[rows.indptr].astype(rows.indptr.dtype)
+        return cls(csr_array((rows.data[~mine], rows.indices[~mine], ends), shape=(n, d)), which, full)
+
+    def __getitem__(self, rows: Index | slice) -> _Table:
+        return _Table(self.rest[rows], self.which, np.ascontiguousarray(self.full[rows]))
+
+    @property
+    def single(self) -> _Table:
+        """The same rows in single precision; positions are shared."""
+        rest = self.rest
+        single = csr_array((rest.data.astype(np.float32), rest.indices, rest.indptr), shape=rest.shape)
+        return _Table(single, self.which, self.full.astype(np.float32))
+
+    @property
+    def for_loops(self) -> tuple[Any, ...]:
+        """As compiled loops take it."""
+        return self.rest.indptr, self.rest.indices, self.rest.data, self.which, self.full.reshape(-1)
+
+
 class CompiledRows(Products):
     """b rows of which only the non-zero entries are kept."""
 
-    def __init__(self, rows: csr_array, index: Index | None = None, phrases: Index | None = None) -> None:
+    def __init__(self, table: _Table, index: Index | None = None, phrases: Index | None = None) -> None:
         """
         Args:
-            rows: (b, d + P), in single or double precision.
-            index: those that are meant; None for all.
+            table: (n, d + P), in single or double precision.
+            index: the rows that are meant; None for all.
             phrases: (P, 2) as `phrases.in_phrases` gives them; None where P is 0.
         """
-        self._rows, self._index = rows, index
+        self._table, self._index = table, index
         self._phrases: Index = np.empty((0, 2), np.intp) if phrases is None else phrases
         self._loops: Any = loops()
 
     @classmethod
-    def of(cls, table: Array) -> CompiledRows:
-        """From a dense (b, d) table; products are in its precision."""
-        return cls(csr_array(table))
+    def of(cls, table: Array | csr_array) -> CompiledRows:
+        """From a (b, d) table; products are in its precision."""
+        return cls(_Table.of(csr_array(table)))
 
-    def in_phrases(self) -> CompiledRows:
-        """The same rows in fewer entries, where columns often occur together."""
+    @classmethod
+    def in_phrases(cls, table: Array) -> CompiledRows:
+        """From a (b, d) table, in fewer entries where columns often occur together."""
         from dpviz.models.compiled.phrases import in_phrases
 
-        rows, phrases = in_phrases(self._rows)
-        return CompiledRows(rows, self._index, phrases)
+        rows, phrases = in_phrases(csr_array(table))
+        return cls(_Table.of(rows), None, phrases)
 
     def to_single(self) -> CompiledRows:
         """The same rows in single precision; positions are shared."""
-        rows = self._rows
-        single = csr_array((rows.data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
-        return CompiledRows(single, self._index, self._phrases)
+        return CompiledRows(self._table.single, self._index, self._phrases)
 
     def __len__(self) -> int:
-        return int(self._rows.shape[0]) if self._index is None else len(self._index)
+        return int(self._table.rest.shape[0]) if self._index is None else len(self._index)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows of the table, those that are not meant included; columns and phrases; full columns."""
+        return (*self._table.rest.shape, len(self._table.which))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of products."""
+        return np.dtype(self._table.rest.dtype)
 
     @property
     def nbytes(self) -> int:
-        return int(self._rows.data.nbytes + self._rows.indices.nbytes)
+        """Bytes of entries and their columns."""
+        return int(self._table.rest.data.nbytes + self._table.rest.indices.nbytes + self._table.full.nbytes)
 
     def ordered(self, order: Index) -> CompiledRows:
-        return CompiledRows(self._rows[self._meant[order]], None, self._phrases)
+        return CompiledRows(self._table[self._meant[order]], None, self._phrases)
 
     def cut(self, block: slice) -> CompiledRows:
-        return CompiledRows(self._rows[block] if self._index is None else self._rows[self._index[block]], None, self._phrases)
+        return CompiledRows(self._table[block if self._index is None else self._index[block]], None, self._phrases)
 
     def take(self, index: Index) -> CompiledRows:
         """Some of the rows, not copied."""
         if len(index) and not 0 <= index.min() <= index.max() < len(self):
             raise IndexError(f"{len(self)} rows have no row {index.max()}")
         index = index if self._index is None else self._index[index]
-        return CompiledRows(self._rows, np.ascontiguousarray(index, np.intp), self._phrases)
+        return CompiledRows(self._table, np.ascontiguousarray(index, np.intp), self._phrases)
 
     @cached_property
     def _meant(self) -> Index:
-        return np.arange(self._rows.shape[0]) if self._index is None else self._index
+        return np.arange(self.shape[0]) if self._index is None else self._index
 
     @cached_property
     def _columns(self) -> csc_array:
-        return self._rows.tocsc()
+        return self._table.rest.tocsc()
 
     def margins(self, columns: Array, out: Array) -> Array:
         return self._pass(columns, self._loops.NO_LOSS, 0.0, out)
@@ -99,33 +157,31 @@ class CompiledRows(Products):
         """
         if self._index is not None:
             raise ValueError("rows chosen from others have no blocks")
-        return (self._rows.indptr, self._rows.indices, self._rows.data), self._blocks, self._order
+        return self._table.for_loops, self._blocks, self._order
 
     @cached_property
     def _order(self) -> Index:
         """(n,) all rows, in each block of `_blocks` by their number of entries."""
-        n = self._rows.shape[0]
-        return np.lexsort((np.arange(n), np.diff(self._rows.indptr), np.arange(n) // self._loops.BLOCK)).astype(np.intp)
+        n = self.shape[0]
+        return np.lexsort((np.arange(n), np.diff(self._table.rest.indptr), np.arange(n) // self._loops.BLOCK)).astype(np.intp)
 
     def _spell(self, columns: Array) -> None:
-        if len(self._phrases):
-            from dpviz.models.compiled.phrases import spell
-
-            spell(columns, self._phrases)
+        """Fills the last P of (S, d + P, W) parameters with the sums that phrases stand for."""
+        for mine in columns:
+            self._loops.spell(laid_flat(mine, self.shape[1], mine.shape[1], self.dtype), self._phrases.reshape(-1), mine.shape[1])
 
     def _share(self, sums: NDArray[np.float64]) -> None:
-        if len(self._phrases):
-            from dpviz.models.compiled.phrases import share
-
-            share(sums, self._phrases)
+        """Adds the last P of (S, d + P, W) sums to those of the columns that the phrases stand for."""
+        for mine in sums:
+            self._loops.share(laid_flat(mine, self.shape[1], mine.shape[1], np.float64), self._phrases.reshape(-1), mine.shape[1])
 
     def spelled(self, columns: Array) -> Array:
         """(d + P, W) parameters out of (d, W)."""
-        d, width = self._rows.shape[1] - len(self._phrases), columns.shape[1]
-        laid_flat(columns, d, width, self._rows.dtype)
+        d, width = self.shape[1] - len(self._phrases), columns.shape[1]
+        laid_flat(columns, d, width, self.dtype)
         if len(self._phrases) == 0:
             return columns
-        spelled = aligned((self._rows.shape[1], width), columns.dtype)
+        spelled = aligned((self.shape[1], width), columns.dtype)
         spelled[:d] = columns
         self._spell(spelled[None])
         return spelled
@@ -138,7 +194,7 @@ class CompiledRows(Products):
     @cached_property
     def _blocks(self) -> tuple[NDArray[Any], NDArray[Any], Array]:
         """Entries by block of rows and column: where each begins, their rows, counted from the block's first, and values."""
-        rows, (n, d) = self._rows, self._rows.shape
+        rows, (n, d, _) = self._table.rest, self.shape
         size = self._loops.BLOCK
         block = np.repeat(np.arange(n) // size, np.diff(rows.indptr))
         sorted_ = csr_array((rows.data, rows.indices + block * d, rows.indptr), shape=(n, -(-n // size) * d)).tocsc()
@@ -156,15 +212,15 @@ class CompiledRows(Products):
         """
         if self._index is None:
             return self._gradient(columns, loss, norms, clip_norm, most, None, 1.0, np.inf)[0]
-        known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
+        known, kind, columns = loss_of(loss), self.dtype, self.spelled(columns)
         assert known is not None
         (d, width), index, total = columns.shape, self._index, aligned(columns.shape, np.float64)
-        table, cuts = (self._rows.indptr, self._rows.indices, self._rows.data), np.array([0, len(index)])
+        table, cuts = self._table.for_loops, np.array([0, len(index)])
         for at, lanes in parts_of(width):
             part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
             part[:] = columns[:, at : at + lanes]
             here = (self._lengths(norms, clip_norm), part.reshape(-1), known[1], kind.type(clip_norm), most, short)
-            self._loops.batches_of(lanes, known[0])(*table, index, cuts, *here, sums.reshape(-1))
+            self._loops.batches_of(lanes, known[0], self.shape[2])(table, index, cuts, *here, sums.reshape(-1))
             total[:, at : at + lanes] = sums
         return self.shared(total)
 
@@ -192,7 +248,7 @@ class CompiledRows(Products):
         unit: float,
         limit: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        known, kind, columns = loss_of(loss), self._rows.dtype, self.spelled(columns)
+        known, kind, columns = loss_of(loss), self.dtype, self.spelled(columns)
         assert known is not None
         d, width = columns.shape
         flat, total, took = columns.reshape(-1), aligned((d, width), np.float64), aligned((width,), np.float64)
@@ -202,16 +258,16 @@ class CompiledRows(Products):
         for at, lanes in parts_of(width):
             slopes = scratch("slopes", (self._loops.BLOCK * lanes,), kind)
             before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, kind.type(unit), counted(limit), most)
-            loop = self._loops.gradients_of(lanes, known[0], spent is not None)
+            loop = self._loops.gradients_of(lanes, known[0], self.shape[2], spent is not None)
             loop(*self.in_blocks, *before, slopes, took, total.reshape(-1))
         return self.shared(total), took
 
     def _lengths(self, norms: Array, clip_norm: float) -> Array:
         """(n,) lengths of all rows as loops take them; none where nothing is clipped."""
-        kind = self._rows.dtype
+        kind = self.dtype
         if clip_norm == np.inf:
             return np.empty(0, kind)
-        return laid_flat(norms.astype(kind)[:, None], self._rows.shape[0], 1, kind)
+        return laid_flat(norms.astype(kind)[:, None], self.shape[0], 1, kind)
 
     def losses(self, columns: Array, loss: Loss, least: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(W,) sums of losses at parameters `columns` (d, W), and (W,) rows whose margins are above their `least`.
@@ -222,65 +278,69 @@ class CompiledRows(Products):
             loss: one that `loss_of` knows.
             least: (n,) for all rows, those that are not meant included.
         """
-        known, rows, width, columns = loss_of(loss), self._rows, columns.shape[1], self.spelled(columns)
+        known, width, columns = loss_of(loss), columns.shape[1], self.spelled(columns)
         assert known is not None
         flat, limits = (laid_flat(each, len(each), each.shape[1], np.float64) for each in (columns, least[:, None]))
-        if len(columns) != rows.shape[1] or len(limits) != rows.shape[0] or rows.dtype != np.float64:
-            raise ValueError(f"{columns.shape} parameters and {len(limits)} limits for rows {rows.shape} of type {rows.dtype}")
+        n, d, full = self.shape
+        if len(columns) != d or len(limits) != n or self.dtype != np.float64:
+            raise ValueError(f"{columns.shape} parameters and {len(limits)} limits for {n} rows of {d}, of type {self.dtype}")
         products = aligned((-(-len(self) // _LOGARITHM), width), np.float64)
         total, right = (aligned((width,), np.float64) for _ in range(2))
         for at, lanes in parts_of(width):
-            loop = self._loops.losses_of(lanes, known[0])
+            loop = self._loops.losses_of(lanes, known[0], full)
             meant = self._order if self._index is None else self._index
-            table, ends = (rows.indptr, rows.indices, rows.data, meant, limits), (products.reshape(-1), total, right)
+            table, ends = (self._table.for_loops, meant, limits), (products.reshape(-1), total, right)
             loop(*table, flat, width, at, known[1], _LOGARITHM, *ends)
         return total + np.log(products, out=products).sum(axis=0), right
 
-    def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
-        rows, width, columns = self._rows, columns.shape[1], self.spelled(columns)
-        flat, there = laid_flat(columns, rows.shape[1], width, rows.dtype), laid_flat(out, len(self), width, rows.dtype)
+    def line_losses(self, columns: Array, step: Array, together: int, count: int, top: np.float32) -> NDArray[np.float64]:
+        """(W, count) sums of ln(1 + min(e^-m, top)) over the rows, at margins m for parameters columns - k step, k < count.
+
+        In single precision.
+
+        Args:
+            columns, step: (d, W); margins must stay between -87 and 87.
+            together: groups of four rows for which (1 + top)^(4 together) is a number.
+        """
+        (_, d, full), width = self.shape, columns.shape[1]
+        flat = [laid_flat(self.spelled(each), d, width, np.float32) for each in (columns, step)]
+        out, meant = np.empty((width, count)), self._order if self._index is None else self._index
         for at, lanes in parts_of(width):
-            loop = self._loops.margins_of(lanes, loss)
-            loop(rows.indptr, rows.indices, rows.data, self._meant, flat, width, at, h, there)
+            products, powers = aligned((2, count, lanes), np.float32)
+            products.fill(1)
+            loop, ends = self._loops.line_losses_of(lanes, full), (products.reshape(-1), powers.reshape(-1))
+            loop(self._table.for_loops, meant, *flat, width, at, together, count, top, *ends)
+            out[at : at + lanes] = (np.log(products, dtype=np.float64) + math.log(2) * powers).T
+        return out
+
+    def _pass(self, columns: Array, loss: int, h: float, out: Array) -> Array:
+        (_, d, full), width, columns = self.shape, columns.shape[1], self.spelled(columns)
+        flat, there = laid_flat(columns, d, width, self.dtype), laid_flat(out, len(self), width, self.dtype)
+        for at, lanes in parts_of(width):
+            loop = self._loops.margins_of(lanes, loss, full)
+            loop(self._table.for_loops, self._meant, flat, width, at, h, there)
         return out
 
     def add(self, weights: Array, total: NDArray[np.float64], most: int = SINGLE_ROWS) -> None:
-        width, whole = weights.shape[1], total
+        (_, d, full), width, whole, rest = self.shape, weights.shape[1], total, self._table.rest
         if len(self._phrases):
-            whole = aligned((self._rows.shape[1], width), np.float64)
-            laid_flat(total, len(whole) - len(self._phrases), width, np.float64)
-        flat, there = (
-            laid_flat(weights, len(self), width, self._rows.dtype),
-            laid_flat(whole, self._rows.shape[1], width, np.float64),
-        )
-        rows, short = self._rows, np.empty(0, flat.dtype)
+            whole = aligned((d, width), np.float64)
+            laid_flat(total, d - len(self._phrases), width, np.float64)
+        flat, there, short = laid_flat(weights, len(self), width, self.dtype), laid_flat(whole, d, width, np.float64), None
         for at, lanes in parts_of(width):
             if self._index is None:
                 table = self._columns
                 self._loops.sums_by_column(lanes)(table.indptr, table.indices, table.data, flat, width, at, most, there)
             else:
-                if len(short) != len(whole) * lanes:  # the loop leaves it empty
-                    short = np.zeros(len(whole) * lanes, flat.dtype)
+                if short is None or len(short) != d * lanes:  # the loop leaves it empty
+                    short = np.zeros(d * lanes, flat.dtype)
                 loop = self._loops.sums_by_row(lanes)
-                loop(rows.indptr, rows.indices, rows.data, self._index, flat, width, at, most, short, there)
+                loop(rest.indptr, rest.indices, rest.data, self._index, flat, width, at, most, short, there)
+        if full:
+            meant = self._table.full if self._index is None else self._table.full[self._index]
+            whole[self._table.which] += short_sums(weights.T, meant, most).T
         if len(self._phrases):
             total += self.shared(whole)
-
-
-def line_products(start: Array, step: Array, together: int, count: int, top: np.float32) -> NDArray[np.float32]:
-    """(count, groups, W) products over groups of rows of 1 + min(e^-m, top), at margins m = start - k step, k < count.
-
-    Args:
-        start, step: (b, W), in single precision; |start| + count |step| must stay below 87.
-        together: rows in a group.
-    """
-    there, (many, width) = loops(), start.shape
-    assert there is not None
-    out = np.empty((count, -(-many // together), width), np.float32)
-    flat = [laid_flat(each, many, width, np.float32) for each in (start, step)]
-    for at, lanes in parts_of(width):
-        there.line_products_of(lanes)(*flat, width, at, together, count, top, out.reshape(-1))
-    return out
 
 
 def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm: float, sums: Array, offsets: Array) -> Array:
@@ -335,19 +395,19 @@ class Descent:
         known, there, n = loss_of(loss), loops(), len(rows)
         assert known is not None
         assert there is not None
-        dense = not isinstance(rows, CompiledRows)
+        full, phrases = 0, np.empty((0, 2), np.intp)
+        table: tuple[Any, ...]
         if isinstance(rows, CompiledRows):
-            if len(rows._phrases):
-                raise ValueError("rows in phrases have other columns than their parameters")
-            d, table = rows._rows.shape[1], (rows._rows.indptr, rows._rows.indices, rows._rows.data)
+            table, phrases, full = rows._table.for_loops, rows._phrases, rows.shape[2]
+            d = rows.shape[1] - len(phrases)
         else:
-            d = rows.shape[1]
-            table = (np.arange(0, (n + 1) * d, d), np.empty(0, np.intp), laid_flat(rows, n, d, np.float64))
+            d, none = rows.shape[1], np.empty(0, np.intp)
+            table = (np.arange(0, (n + 1) * d, d), none, laid_flat(rows, n, d, np.float64), none, np.empty(0))
         if bounds[0] != 0 or bounds[-1] != n or np.min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
         self._updates, width = lengths.shape
-        self._loop = there.descent_of(16 if width > 1 else 1, known[0], dense)
-        self._before = (*table, np.array(bounds))
+        self._loop = there.descent_of(16 if width > 1 else 1, known[0], full, not isinstance(rows, CompiledRows))
+        self._before = (table, phrases.reshape(-1), np.array(bounds))
         self.w, total = (aligned((d, width), np.float64) for _ in range(2))
         steps = laid_flat(lengths, self._updates, width, np.float64)
         self._after = (steps, lam, width, known[1], window, self.w.reshape(-1), total.reshape(-1))
@@ -369,7 +429,7 @@ def batch_sums(
     """
     known, (seeds, budgets, d), single = loss_of(loss), theta.shape, np.float32
     assert known is not None
-    lanes, width = in_lanes(budgets), rows._rows.shape[1]
+    lanes, width = in_lanes(budgets), rows.shape[1]
     if d != width - len(rows._phrases):
         raise ValueError(f"{d} parameters for rows of {width - len(rows._phrases)} columns")
     columns = aligned((seeds, width, lanes), single)
@@ -379,9 +439,9 @@ def batch_sums(
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
     total, lengths = np.zeros(columns.shape), laid_flat(norms.astype(single)[:, None], len(rows), 1, single)
-    facts = (rows._rows.indptr, rows._rows.indices, rows._rows.data, index, cuts, lengths)
+    facts = (rows._table.for_loops, index, cuts, lengths)
     for at, many in parts_of(lanes):
-        loop, part = rows._loops.batches_of(many, known[0]), aligned((seeds, width, many), single)
+        loop, part = rows._loops.batches_of(many, known[0], rows.shape[2]), aligned((seeds, width, many), single)
         part[:] = columns[:, :, at : at + many]
         short, sums = aligned((width * many,), single), aligned(part.shape, np.float64)
         loop(*facts, part.reshape(-1), known[1], single(clip_norm), most, short, sums.reshape(-1))

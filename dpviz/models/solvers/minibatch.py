@@ -23,6 +23,7 @@ _FEW = 512  # rows of a batch x budgets: up to here replicas are faster together
 _GATHERED_BYTES = 1 << 22  # batches of all replicas that are gathered for one update
 _BLOCK_ROWS = 1024  # stay in the cache between an update's two products
 _SPARSE_BLOCK_ROWS = 8192  # the same for rows without their zeros
+_PHRASES_FROM = 64  # rows of a batch from which it pays to spell the phrases of each update
 _REPORT_SECONDS = 0.1
 _REPORT_ENTRIES = 10_000_000  # times groups of 16 trainings: what compiled updates read between two reports, in less than 0.1 s
 
@@ -113,8 +114,10 @@ def _train_compiled(
 ) -> Floats:
     """(E, S, m) one replica after the other, by compiled loops; several at once as far as copies of the rows have room."""
     rows = problem.rows
-    whole = rows.products(np.float64, slice(0, problem.n)) if rows.compiled else None
-    bounds, lengths = _bounds(problem.n, batches), in_whole_lanes(steps)
+    whole, bounds, lengths = None, _bounds(problem.n, batches), in_whole_lanes(steps)
+    if rows.compiled:  # phrases are spelled for each batch
+        long = problem.n >= _PHRASES_FROM * batches
+        whole = rows.for_loops(np.float64)[0] if long else rows.products(np.float64, slice(0, problem.n))
     entries = rows.X.size if whole is None else whole.nbytes // 12  # 8 bytes a number and 4 for its column
     updates, some = len(lengths), max(1, _REPORT_ENTRIES * batches // (entries * -(-lengths.shape[1] // 16)))
 
