@@ -87,7 +87,10 @@ class AllRows:
 
     def _sum(self, work: Callable[[int, Rows], Floats]) -> Floats:
         """The sum of a function of the position of a part's first row, and of its rows."""
-        return np.sum(self.team.each(lambda k: work(*self._parts[k]), len(self._parts)), axis=0)
+        total, *others = self.team.each(lambda k: work(*self._parts[k]), len(self._parts))
+        for other in others:
+            total += other
+        return total
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

@@ -102,7 +102,7 @@ class Rows:
         return self.X.size >= _MANY_ENTRIES
 
     @cached_property
-    def _kept(self) -> dict[tuple[str, int, int], SparseRows | CompiledRows]:
+    def _kept(self) -> dict[tuple[type[np.floating], int, int], SparseRows | CompiledRows]:
         return {}
 
     def columns(self, theta: Array) -> NDArray[Any]:
@@ -127,7 +127,7 @@ class Rows:
             table = np.multiply(self.X[block], self.y[block, None], dtype=precision, casting="same_kind")
             return CompiledRows.of(table) if self.compiled else SparseRows.of(table)
 
-        return _once(self._kept, (np.dtype(precision).name, block.start, block.stop), make)
+        return _once(self._kept, (precision, block.start, block.stop), make)
 
     def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
         """All rows in phrases for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
@@ -139,7 +139,7 @@ class Rows:
                 return self.for_loops(np.float64)[0].to_single()
             return CompiledRows.in_phrases(self.X * self.y[:, None])
 
-        return _once(self._in_phrases, np.dtype(precision).name, make), self.norms
+        return _once(self._in_phrases, precision, make), self.norms
 
     @property
     def strips(self) -> Strips:
@@ -155,7 +155,7 @@ class Rows:
         return {}
 
     @cached_property
-    def _in_phrases(self) -> dict[str, CompiledRows]:
+    def _in_phrases(self) -> dict[type[np.floating], CompiledRows]:
         return {}
 
     #: the rows that these are neighbouring ones of, which keep these and are let go of with them, and which of them

@@ -16,7 +16,7 @@ from dpviz.models.rows import Rows
 Floats = NDArray[np.float64]
 Signed = NDArray[np.floating]
 Indices = NDArray[np.intp]
-Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or a thread pool's
+Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or that of a team of threads
 
 _MEMORY = 10  # secant pairs
 _BLOCK_ROWS = 512  # at once: rows and margins stay in the processor's cache between the two products

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from dpviz.common.threads import one_blas_thread, processors
+from dpviz.common.threads import Team, one_blas_thread, processors
 from dpviz.models.compiled.rows import loss_of
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
@@ -134,11 +134,16 @@ def _threads(rows: int, width: int) -> Iterator[Each]:
         width: parameters of all replicas together, columns of a product.
     """
     with one_blas_thread():
-        if processors() == 1 or rows < _THREADS_FROM_ROWS or width < _THREADS_FROM_WIDTH:
+        if rows < _THREADS_FROM_ROWS or width < _THREADS_FROM_WIDTH:
             yield map
-        else:
-            with ThreadPoolExecutor(processors()) as pool:
-                yield pool.map
+            return
+        with Team(processors()) as team:
+
+            def each(work: Callable[[int], Any], numbers: Iterable[int]) -> list[Any]:
+                mine = list(numbers)
+                return team.each(lambda k: work(mine[k]), len(mine))
+
+            yield each
 
 
 def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
