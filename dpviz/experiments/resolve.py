@@ -35,6 +35,11 @@ class ResolvedRun:
     n_train: int
     budget: Budget
 
+    def at(self, epsilon: float) -> ResolvedRun:
+        """This run at another value of epsilon, which changes its budget alone."""
+        spec = replace(self.spec, epsilon=epsilon)
+        return ResolvedRun(spec, self.n_train, row_budget(spec.epsilon, spec.delta, self.n_train))
+
     def key(self) -> str:
         """Canonical JSON of all that decides the result: the spec with every knob, the data's hash, the engine.
 

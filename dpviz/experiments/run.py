@@ -162,7 +162,8 @@ def run_epsilons(
         twins: whether to train each without noise as well, on the same batches and in the same passes.
         monitor: told of progress; raises to cancel.
     """
-    runs = [resolve(replace(spec, epsilon=e)) for e in epsilons]
+    found = resolve(spec)
+    runs = [found.at(epsilon) for epsilon in epsilons]
     shared = setup_for(spec)
     problem = shared.problem
     mechanism = spec.build()

@@ -1235,11 +1235,13 @@ def descent_of(lanes: int, loss: int, full: int, dense: bool) -> Callable[..., N
                 if full:
                     add_rows(gradient, which, at, width, lanes, sums)
             share(gradient, phrases, width)
-            for r in range(width):
-                eta = item(lengths, t * width + r)
-                for at in range(r, len(w), width):
-                    w[at] = w[at] * (1 - eta * lam) - eta / (b - a) * gradient[at]
-                    gradient[at] = 0.0
+            eta = lengths[t * width : (t + 1) * width]
+            shorter, part = 1 - eta * lam, eta / (a - b)
+            for j in range(0, len(w), width):
+                for at in range(0, width, lanes):
+                    place, moved = j + at, times(load(part, at, lanes), load(gradient, j + at, lanes))
+                    store(w, place, plus(times(load(w, place, lanes), load(shorter, at, lanes)), moved))
+            gradient[:] = 0.0
             if window > 0:
                 total += w
                 if (t + 1) % window == 0:

@@ -212,17 +212,33 @@ class CompiledRows(Products):
         """
         if self._index is None:
             return self._gradient(columns, loss, norms, clip_norm, most, None, 1.0, np.inf)[0]
-        known, kind, columns = loss_of(loss), self.dtype, self.spelled(columns)
+        cuts = np.array([0, len(self._index)])
+        return self.over_batches(self.spelled(columns)[None], self._index, cuts, loss, norms, clip_norm, most)[0]
+
+    def over_batches(
+        self, columns: Array, index: Index, cuts: Index, loss: Loss, norms: Array, clip_norm: float, most: int
+    ) -> NDArray[np.float64]:
+        """(S, d, W) sums of gradients at parameters `columns` (S, d + P, W), phrases spelled, each over a batch of its own.
+
+        Args:
+            index, cuts: batch s are the rows index[cuts[s]] to index[cuts[s + 1] - 1] of the table, which is not looked at.
+            loss, norms, clip_norm, most: as of `gradient`.
+        """
+        known, (seeds, d, width), total = loss_of(loss), columns.shape, np.empty(columns.shape)
         assert known is not None
-        (d, width), index, total = columns.shape, self._index, aligned(columns.shape, np.float64)
-        table, cuts = self._table.for_loops, np.array([0, len(index)])
+        before = (self._table.for_loops, index, cuts, self._lengths(norms, clip_norm))
+        after, flat = (
+            (known[1], self.dtype.type(clip_norm), most),
+            laid_flat(columns.reshape(seeds * d, -1), seeds * d, width, self.dtype),
+        )
         for at, lanes in parts_of(width):
-            part, short, sums = aligned((d, lanes), kind), aligned((d * lanes,), kind), aligned((d, lanes), np.float64)
-            part[:] = columns[:, at : at + lanes]
-            here = (self._lengths(norms, clip_norm), part.reshape(-1), known[1], kind.type(clip_norm), most, short)
-            self._loops.batches_of(lanes, known[0], self.shape[2])(table, index, cuts, *here, sums.reshape(-1))
-            total[:, at : at + lanes] = sums
-        return self.shared(total)
+            part = flat if lanes == width else np.ascontiguousarray(columns[:, :, at : at + lanes]).reshape(-1)
+            short, sums = scratch("short", (d * lanes,), self.dtype), scratch("sums", (seeds, d, lanes), np.float64)
+            short[:] = sums[:] = 0.0
+            self._loops.batches_of(lanes, known[0], self.shape[2])(*before, part, *after, short, sums.reshape(-1))
+            total[:, :, at : at + lanes] = sums
+        self._share(total)
+        return total[:, : d - len(self._phrases)]
 
     def gradient_within(
         self, columns: Array, loss: Loss, norms: Array, clip_norm: float, spent: NDArray[Any], unit: float, limit: float
@@ -427,27 +443,19 @@ def batch_sums(
         norms: (n,) lengths of the rows.
         most: rows summed in single precision.
     """
-    known, (seeds, budgets, d), single = loss_of(loss), theta.shape, np.float32
-    assert known is not None
+    (seeds, budgets, d), single = theta.shape, np.float32
     lanes, width = in_lanes(budgets), rows.shape[1]
     if d != width - len(rows._phrases):
         raise ValueError(f"{d} parameters for rows of {width - len(rows._phrases)} columns")
-    columns = aligned((seeds, width, lanes), single)
+    columns = scratch("parameters", (seeds, width, lanes), single)
     columns[:, :d, :budgets] = theta.transpose(0, 2, 1)
+    columns[:, :d, budgets:] = 0.0
     rows._spell(columns)
     index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
-    total, lengths = np.zeros(columns.shape), laid_flat(norms.astype(single)[:, None], len(rows), 1, single)
-    facts = (rows._table.for_loops, index, cuts, lengths)
-    for at, many in parts_of(lanes):
-        loop, part = rows._loops.batches_of(many, known[0], rows.shape[2]), aligned((seeds, width, many), single)
-        part[:] = columns[:, :, at : at + many]
-        short, sums = aligned((width * many,), single), aligned(part.shape, np.float64)
-        loop(*facts, part.reshape(-1), known[1], single(clip_norm), most, short, sums.reshape(-1))
-        total[:, :, at : at + many] = sums
-    rows._share(total)
-    return np.ascontiguousarray(total[:, :d, :budgets].transpose(0, 2, 1))
+    sums = rows.over_batches(columns, index, cuts, loss, norms, clip_norm, most)
+    return np.ascontiguousarray(sums[:, :, :budgets].transpose(0, 2, 1))
 
 
 def loss_of(loss: Loss) -> tuple[int, float] | None:
