@@ -131,4 +131,13 @@ def live(job: Job | None, draw: Callable[[], None], *, working: bool | None = No
         if over(job) == working:
             st.rerun()
 
-    st.fragment(run_every=min(every * max(1.0, pool().busy / 2), RAREST) if working else None)(again)()
+    def at_rest() -> None:
+        again()
+
+    # The browser's last look may come while the page is drawn that has no more of them. If it found its part there, Streamlit
+    # (1.67) would take the part out of what waits to be sent and draw it in the place of its neighbour: so the part has another
+    # name then, which Streamlit makes of the function's.
+    if working:
+        st.fragment(run_every=min(every * max(1.0, pool().busy / 2), RAREST))(again)()
+    else:
+        st.fragment(at_rest)()
