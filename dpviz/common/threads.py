@@ -32,6 +32,15 @@ _limit: Any = None
 _here = threading.local()  # `crew` that the thread works in; `helped`: processor time of threads that worked for it
 
 
+#: [work(0), ..., work(count - 1)], by one thread or several
+Each = Callable[[Callable[[int], Any], int], list[Any]]
+
+
+def one_by_one(work: Callable[[int], T], count: int) -> list[T]:
+    """[work(0), ..., work(count - 1)] by the calling thread."""
+    return [work(k) for k in range(count)]
+
+
 class Cancelled(Exception):
     """Raised inside pieces of work that are not wanted any more; never seen by who asked for them."""
 

@@ -70,15 +70,13 @@ class AllRows:
             lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=rule_of_part(rule, first, len(rows)))
         )
 
-    def noisy_gradient(self, theta: Floats, noise: Sequence[Noise], scale: Floats) -> Floats:
-        """`FeatureNoise.noisy_gradient` of all rows in their `precision`."""
-        at, noisy = theta.astype(self._precision, copy=False), feature_noise_of(self._model)
-
-        def part(first: int, rows: Rows) -> Floats:
-            here = [draw if len(draw) == 1 else draw[first : first + len(rows)] for draw in noise]
-            return noisy.noisy_gradient(at, rows, here, scale)
-
-        return self._sum(part)
+    def noisy_gradients(self, noise: Sequence[Noise], scale: Floats) -> Callable[[Floats], Floats]:
+        """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""
+        parts = [
+            (rows, [draw if len(draw) == 1 else draw[first : first + len(rows)] for draw in noise]) for first, rows in self._parts
+        ]
+        gradient = feature_noise_of(self._model).of_parts(parts, scale)
+        return lambda theta: gradient(theta.astype(self._precision, copy=False), self.team.each)
 
     def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
         """`LineLosses` of all rows."""

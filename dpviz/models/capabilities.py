@@ -7,13 +7,14 @@ more than a model has refuses it before anything is computed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.threads import Each
 from dpviz.models.compiled.noise import Strips
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
@@ -126,6 +127,15 @@ class FeatureNoise(ABC):
             noise: S draws from `prepared`, of which the first is for the first R/S replicas, and so on; all are of one kind.
             scale: (R,) noise scales.
         """
+
+    def of_parts(self, parts: Sequence[tuple[Rows, Sequence[Noise]]], scale: Floats) -> Callable[[Floats, Each], Floats]:
+        """`noisy_gradient` over rows in parts, step after step: a function of theta, and of how it is called for each part."""
+
+        def gradient(theta: Floats, each: Each) -> Floats:
+            total: Floats = np.sum(each(lambda k: self.noisy_gradient(theta, *parts[k], scale), len(parts)), axis=0)
+            return total
+
+        return gradient
 
     @abstractmethod
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.threads import Each, one_by_one
 from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats, Noise
-from dpviz.models.compiled.noise import Strips, noisy_gradient
+from dpviz.models.compiled.noise import NoisySums, Strips
 from dpviz.models.compiled.rows import aligned, loss_of
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
@@ -68,16 +69,26 @@ class LinearFeatureNoise(FeatureNoise):
         return Strips.of(noise) if loops_know and precision is np.float32 and len(noise) > 1 else noise
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
-        kind: type[np.floating] = theta.dtype.type
-        moved = theta * scale[:, None].astype(kind)
-        in_blocks = [draw for draw in noise if isinstance(draw, Strips)]
-        if in_blocks:
-            kept = rows.for_loops(kind)[0] if rows.compiled else rows.strips
-            common, noisy = noisy_gradient(kept, theta, moved, in_blocks, self.loss, _GROUP)
-        else:
-            draws = [draw for draw in noise if not isinstance(draw, Strips)]
-            common, noisy = self._sums(theta, moved, rows, draws)
+        draws = [draw for draw in noise if not isinstance(draw, Strips)]
+        if not draws:
+            return self.of_parts([(rows, noise)], scale)(theta, one_by_one)
+        common, noisy = self._sums(theta, theta * scale[:, None].astype(theta.dtype), rows, draws)
         return common + scale[:, None] * noisy
+
+    def of_parts(self, parts: Sequence[tuple[Rows, Sequence[Noise]]], scale: Floats) -> Callable[[Floats, Each], Floats]:
+        known = [(rows, [draw for draw in noise if isinstance(draw, Strips)]) for rows, noise in parts]
+        if not known[0][1]:
+            return super().of_parts(parts, scale)
+        kept = [(rows.for_loops(np.float32)[0] if rows.compiled else rows.strips, draws) for rows, draws in known]
+        sums = NoisySums(kept, len(scale), parts[0][0].X.shape[1], self.loss, _GROUP)
+
+        def gradient(theta: Floats, each: Each) -> Floats:
+            common, noisy = sums(theta, theta * scale[:, None].astype(np.float32), each)
+            noisy *= scale[:, None]
+            noisy += common
+            return noisy
+
+        return gradient
 
     def _sums(self, theta: Array, moved: Array, rows: Rows, draws: Sequence[NDArray[np.floating]]) -> tuple[Floats, Floats]:
         """Sums of rows times slopes, and of their noise times slopes, (R, d) each."""

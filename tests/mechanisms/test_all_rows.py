@@ -80,7 +80,7 @@ def test_gradients_of_noisy_rows_are_those_of_all_rows_at_once(draws: tuple[int,
     rng = np.random.default_rng(3)
     theta, scale, noise = rng.standard_normal((4, problem.m)), rng.random(4), rng.standard_normal(draws).astype(np.float32)
     with AllRows(problem, R) as rows:
-        found = rows.noisy_gradient(theta, list(noise), scale)
+        found = rows.noisy_gradients(list(noise), scale)(theta)
     expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, list(noise), scale)
     assert used(problem) == parts
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
@@ -129,7 +129,7 @@ def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monke
     noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32), np.float32)
     with AllRows(problem, R) as rows:
         rows.gradient(np.zeros((R, d)), 1.0)
-        rows.noisy_gradient(np.zeros((R, d)), [noise], np.ones(R))
+        rows.noisy_gradients([noise], np.ones(R))(np.zeros((R, d)))
     problem.measure(np.zeros((R, d)))
     assert len(problem.rows.parts(3)) == 3
     alive = [weakref.ref(each) for each in (problem.rows, *(part for _, part in problem.rows.parts(3)))]

@@ -192,10 +192,11 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
             with AllRows(problem, len(current)) as rows:
                 draws, lengths = zip(*rows.team.each(draw, len(mine)), strict=True)
+                gradient_at = rows.noisy_gradients(draws, scale)
                 for t in range(steps):
                     tick(t / steps)
                     # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
-                    gradient = rows.noisy_gradient(current, draws, scale) / n
+                    gradient = gradient_at(current) / n
                     current -= step[:, None] * (gradient + problem.lam * current)
             return current.reshape(len(mine), len(sigma), -1), np.array(lengths)
 

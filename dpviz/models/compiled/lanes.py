@@ -1186,6 +1186,16 @@ def share(sums, phrases, width):  # type: ignore[no-untyped-def]
             sums[other + r] += more
 
 
+@njit(**OPTIONS)
+def _move(w, gradient, eta, lam, rows):  # type: ignore[no-untyped-def]
+    """w <- w - eta (gradient/rows + lam w), both (d, width) flat for eta (width,), and empties the gradient."""
+    shorter, part, width = 1 - eta * lam, eta / rows, len(eta)
+    for j in range(0, len(w), width):
+        for r in range(width):
+            w[j + r] = w[j + r] * shorter[r] - part[r] * gradient[j + r]
+    gradient[:] = 0.0
+
+
 @cache
 def descent_of(lanes: int, loss: int, full: int, dense: bool) -> Callable[..., None]:
     """The loop of mini-batch gradient descent without noise, in double precision, for `lanes` trainings at once.
@@ -1235,13 +1245,7 @@ def descent_of(lanes: int, loss: int, full: int, dense: bool) -> Callable[..., N
                 if full:
                     add_rows(gradient, which, at, width, lanes, sums)
             share(gradient, phrases, width)
-            eta = lengths[t * width : (t + 1) * width]
-            shorter, part = 1 - eta * lam, eta / (a - b)
-            for j in range(0, len(w), width):
-                for at in range(0, width, lanes):
-                    place, moved = j + at, times(load(part, at, lanes), load(gradient, j + at, lanes))
-                    store(w, place, plus(times(load(w, place, lanes), load(shorter, at, lanes)), moved))
-            gradient[:] = 0.0
+            _move(w, gradient, lengths[t * width : (t + 1) * width], lam, b - a)
             if window > 0:
                 total += w
                 if (t + 1) % window == 0:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.threads import Each, one_by_one
 from dpviz.models.compiled import loops
 from dpviz.models.compiled.rows import MOST_LANES, CompiledRows, aligned, in_lanes, laid_flat, loss_of, scratch
 from dpviz.models.losses import Loss
@@ -53,52 +55,84 @@ class Strips:
         return cls(turned, n, d)
 
 
+class NoisySums:
+    """Sums of rows times slopes, and of their noise times slopes, for the same rows and draws again and again.
+
+    In single precision. Threads may share the rows, in parts.
+    """
+
+    def __init__(
+        self, parts: Sequence[tuple[CompiledRows | Strips, Sequence[Strips]]], replicas: int, d: int, loss: Loss, most: int
+    ) -> None:
+        """
+        Args:
+            parts: rows, not chosen from others, with their zeros as `Strips`; and S draws for each.
+            replicas: R, of which the first R/S have the first draw, and so on.
+            d: parameters.
+            loss: one that `loss_of` knows.
+            most: rows summed in single precision; sums with noise are shorter.
+        """
+        there, known, draws = loops(), loss_of(loss), len(parts[0][1])
+        assert there is not None
+        assert known is not None
+        for rows, noises in parts:
+            if replicas % draws or len(noises) != draws or (isinstance(rows, Strips) and rows.d != d):
+                raise ValueError(f"{(replicas, d)} parameters for {draws} draws")
+            for noise in noises:
+                if noise.d != d or len(noise) != len(rows):
+                    raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
+        self._parts, self._shape, self._known, self._most = parts, (replicas, d), known, most
+        # a draw's replicas in groups that fit into the lanes, and as many groups at once as fit
+        each = replicas // draws
+        size = -(-each // -(-each // (MOST_LANES // there.TILE_TALL * there.TILE_TALL)))
+        self._tall = -(-size // there.TILE_TALL) * there.TILE_TALL
+        self._groups = [
+            (s, slice(each * s + first, each * s + min(first + size, each)))
+            for s in range(draws)
+            for first in range(0, each, size)
+        ]
+
+    def __call__(self, theta: Array, moved: Array, each: Each) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(R, d) both sums at parameters theta (R, d), which times the noise scales are `moved` (R, d).
+
+        Args:
+            each: calls a function for each part.
+        """
+        if theta.shape != self._shape or moved.shape != self._shape:
+            raise ValueError(f"{theta.shape} and {moved.shape} parameters in the place of {self._shape}")
+        (_, d), tall, first = self._shape, self._tall, self._parts[0][0]
+        sums, own = np.zeros((2, *self._shape))
+        for start in range(0, len(self._groups), MOST_LANES // tall):
+            here = self._groups[start : start + MOST_LANES // tall]
+            plain, along = aligned((d, in_lanes(len(here) * tall)), np.float32), aligned((len(here), d, tall), np.float32)
+            for g, (_, part) in enumerate(here):
+                count = part.stop - part.start
+                plain[:, tall * g : tall * g + count], along[g, :, :count] = theta[part].T, moved[part].T
+            spelled = plain if isinstance(first, Strips) else first.spelled(plain)
+
+            def part_of(k: int, here: Any = here, spelled: Array = spelled, along: Array = along) -> tuple[Any, Any]:
+                rows, noises = self._parts[k]
+                draws = [noises[s] for s, _ in here]
+                if isinstance(rows, Strips):
+                    return _dense_sums_of(rows, spelled, along, draws, self._known)
+                return _sums_of(rows, spelled, along, draws, self._known, self._most)
+
+            (total, against), *others = each(part_of, len(self._parts))
+            for more, more_against in others:
+                total += more
+                against += more_against
+            total = total if isinstance(first, Strips) else first.shared(total)
+            for g, (_, part) in enumerate(here):
+                count = part.stop - part.start
+                sums[part], own[part] = total[:, tall * g : tall * g + count].T, _sum_of_kept(against[g, :d, :count]).T
+        return sums, own
+
+
 def noisy_gradient(
     rows: CompiledRows | Strips, theta: Array, moved: Array, noises: Sequence[Strips], loss: Loss, most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of rows times slopes, and of their noise times slopes, (R, d) each; in single precision.
-
-    Args:
-        rows: n rows, not chosen from others; with their zeros as `Strips`.
-        theta: (R, d), of which the first R/S have the first draw, and so on.
-        moved: (R, d) parameters times noise scales.
-        noises: S draws for these rows.
-        loss: one that `loss_of` knows.
-        most: rows summed in single precision; sums with noise are shorter.
-    """
-    there, known, (replicas, d) = loops(), loss_of(loss), theta.shape
-    assert there is not None
-    assert known is not None
-    if replicas % len(noises) or theta.shape != moved.shape or (isinstance(rows, Strips) and rows.d != d):
-        raise ValueError(f"{theta.shape} and {moved.shape} parameters for {len(noises)} draws")
-    for noise in noises:
-        if noise.d != d or len(noise) != len(rows):
-            raise ValueError(f"noise of {len(noise)} rows and {noise.d} features for {len(rows)} rows of {d}")
-    # a draw's replicas in groups that fit into the lanes, and as many groups at once as fit
-    each = replicas // len(noises)
-    size = -(-each // -(-each // (MOST_LANES // there.TILE_TALL * there.TILE_TALL)))
-    tall = -(-size // there.TILE_TALL) * there.TILE_TALL
-    groups = [
-        (noise, slice(each * s + first, each * s + min(first + size, each)))
-        for s, noise in enumerate(noises)
-        for first in range(0, each, size)
-    ]
-    sums, own = np.zeros((2, replicas, d))
-    for start in range(0, len(groups), MOST_LANES // tall):
-        here = groups[start : start + MOST_LANES // tall]
-        plain, along = aligned((d, in_lanes(len(here) * tall)), np.float32), aligned((len(here), d, tall), np.float32)
-        for g, (_, part) in enumerate(here):
-            count = part.stop - part.start
-            plain[:, tall * g : tall * g + count], along[g, :, :count] = theta[part].T, moved[part].T
-        draws = [noise for noise, _ in here]
-        if isinstance(rows, Strips):
-            total, against = _dense_sums_of(rows, plain, along, draws, known)
-        else:
-            total, against = _sums_of(rows, plain, along, draws, known, most)
-        for g, (_, part) in enumerate(here):
-            count = part.stop - part.start
-            sums[part], own[part] = total[:, tall * g : tall * g + count].T, _sum_of_kept(against[g, :d, :count]).T
-    return sums, own
+    """`NoisySums` once."""
+    return NoisySums([(rows, noises)], len(theta), theta.shape[1], loss, most)(theta, moved, one_by_one)
 
 
 def _zeros(name: str, shape: tuple[int, ...]) -> Array:
@@ -114,12 +148,12 @@ def _sum_of_kept(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums_of(
-    rows: CompiledRows, plain: Array, along: Array, noises: Sequence[Strips], known: tuple[int, float], most: int
+    rows: CompiledRows, spelled: Array, along: Array, noises: Sequence[Strips], known: tuple[int, float], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(d, lanes) sums of rows, and (S, deep, tall, KEPT) sums of noise, for `tall` replicas of each of S draws."""
-    there, (lanes, (groups, d, tall)) = loops(), (plain.shape[1], along.shape)
+    """(d + P, lanes) sums of rows, and (S, deep, tall, KEPT) sums of noise, for `tall` replicas of each of S draws."""
+    there, (lanes, (groups, d, tall)) = loops(), (spelled.shape[1], along.shape)
     assert there is not None
-    deep, spelled = -(-d // there.TILE_DEEP) * there.TILE_DEEP, rows.spelled(plain)
+    deep = -(-d // there.TILE_DEEP) * there.TILE_DEEP
     strips = -(-len(rows) // there.NOISY) * (there.NOISY // there.STRIP)
     flat = tuple(laid_flat(noise.blocks.reshape(-1, there.STRIP), strips * deep, there.STRIP, np.float32) for noise in noises)
     total, against = aligned(spelled.shape, np.float64), aligned((groups, deep, tall, there.KEPT), np.float64)
@@ -127,7 +161,7 @@ def _sums_of(
     before = (flat, d, deep, spelled.reshape(-1), along.reshape(-1), tall, known[1], most)
     after = (each.reshape(-1) for each in (margins, turned, total, against))
     there.noisy_gradients_of(lanes, known[0], rows.shape[2])(*rows.in_blocks, *before, *after)
-    return rows.shared(total), against
+    return total, against
 
 
 def _dense_sums_of(
