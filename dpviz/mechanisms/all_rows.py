@@ -65,10 +65,9 @@ class AllRows:
 
     def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
-        at = theta.astype(self._precision, copy=False)
-        return self._sum(
-            lambda first, rows: self._model.sum_gradient(at, rows, clip_norm=clip_norm, rule=rule_of_part(rule, first, len(rows)))
-        )
+        at, parts = theta.astype(self._precision, copy=False), [rows for _, rows in self._parts]
+        rules = [rule_of_part(rule, first, len(rows)) for first, rows in self._parts]
+        return self._model.sum_gradients(at, parts, self.team.each, clip_norm=clip_norm, rules=rules)
 
     def noisy_gradients(self, noise: Sequence[Noise], scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import Each
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
@@ -137,6 +138,18 @@ class Model(ABC):
             weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
             rule: called once with each block of rows and its clipped gradient norms; returns further weights.
         """
+
+    def sum_gradients(
+        self, theta: Floats, parts: Sequence[Rows], each: Each, *, clip_norm: float = np.inf, rules: Sequence[Rule | None]
+    ) -> Floats:
+        """`sum_gradient` over rows in parts, with a rule for each.
+
+        Args:
+            each: calls a function for each part, by one thread or several.
+        """
+        found = each(lambda k: self.sum_gradient(theta, parts[k], clip_norm=clip_norm, rule=rules[k]), len(parts))
+        total: Floats = np.sum(found, axis=0)
+        return total
 
     @abstractmethod
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:

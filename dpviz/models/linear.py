@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import MOST_GROUPS, map_streams
+from dpviz.common.threads import MOST_GROUPS, Each, map_streams, one_by_one
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
@@ -129,15 +129,11 @@ class LinearModel(Model):
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         columns = rows.columns(theta)
-        budget = rule if isinstance(rule, RowBudget) and not isinstance(rows, Batch) else None
-        if rows.compiled and weights is None and (rule is None or budget is not None) and loss_of(self.loss) is not None:
+        if weights is None and self._in_loops([rows], [rule]):
+            return self.sum_gradients(theta, [rows], one_by_one, clip_norm=clip_norm, rules=[rule])
+        if rows.compiled and weights is None and rule is None and loss_of(self.loss) is not None:
             whole, norms = rows.for_loops(theta.dtype.type)
-            longest = clip_norm if clips else np.inf
-            if budget is None:
-                return _of_replicas(whole.gradient(columns, self.loss, norms, longest), theta)
-            total, active = whole.gradient_within(columns, self.loss, norms, longest, budget.spent, budget.unit, budget.limit)
-            budget.add_active(active[: len(theta)])
-            return _of_replicas(total, theta)
+            return _of_replicas(whole.gradient(columns, self.loss, norms, clip_norm if clips else np.inf), theta)
         blocks, total = row_blocks(len(rows), len(theta)), aligned(columns.shape, np.float64)
         # one buffer for all blocks: fresh memory for each would cost more than the product itself
         buffer = aligned((blocks[0].stop if blocks else 0, columns.shape[1]), theta.dtype)
@@ -155,6 +151,33 @@ class LinearModel(Model):
                 slope *= rule(block, np.abs(slope) * norms)
             part.add(slopes, total)
         return _of_replicas(total, theta)
+
+    def _in_loops(self, parts: Sequence[Rows], rules: Sequence[Rule | None]) -> bool:
+        """Whether compiled loops sum the gradients of these rows, which are not chosen from others."""
+        known = all(rule is None or isinstance(rule, RowBudget) for rule in rules) and loss_of(self.loss) is not None
+        return known and all(rows.compiled and not isinstance(rows, Batch) for rows in parts)
+
+    def sum_gradients(
+        self, theta: Floats, parts: Sequence[Rows], each: Each, *, clip_norm: float = np.inf, rules: Sequence[Rule | None]
+    ) -> Floats:
+        if not self._in_loops(parts, rules):
+            return super().sum_gradients(theta, parts, each, clip_norm=clip_norm, rules=rules)
+        clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * max(rows.longest for rows in parts)
+        kept, longest = [rows.for_loops(theta.dtype.type) for rows in parts], clip_norm if clips else np.inf
+        spelled = kept[0][0].spelled(parts[0].columns(theta))
+
+        def part(k: int) -> Floats:
+            (rows, norms), budget = kept[k], rules[k]
+            if not isinstance(budget, RowBudget):
+                return rows.sums_at(spelled, self.loss, norms, longest)[0]
+            total, active = rows.sums_at(spelled, self.loss, norms, longest, (budget.spent, budget.unit, budget.limit))
+            budget.add_active(active[: len(theta)])
+            return total
+
+        total, *others = each(part, len(parts))
+        for other in others:
+            total += other
+        return _of_replicas(kept[0][0].shared(total), theta)
 
     def _line_losses(
         self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf

@@ -677,6 +677,11 @@ class _Maths:
 
     def exponential(self, value: Any) -> Any:
         """e^m where it is within the precision's range; beyond, the value at the end of the range."""
+        above, below = self.ratio(value)
+        return above if below is None else self.builder.fdiv(above, below)
+
+    def ratio(self, value: Any) -> tuple[Any, Any]:
+        """`exponential` as a quotient, of which the second part is None where it is 1."""
         builder, of = self.builder, _EXPONENTIALS[self.bits]
         value = self.within(value, -of.farthest, of.farthest)
         shift = self.constant(1.5 * 2.0**of.digits)  # adding it leaves the nearest integer in the last bits
@@ -689,7 +694,8 @@ class _Maths:
             ir.Constant(whole, [k] * whole.count) for k in (of.digits, (2 ** (self.bits - of.digits - 2) - 1) << of.digits)
         )
         scale = builder.bitcast(builder.add(builder.shl(builder.bitcast(shifted, whole), places), one), self.vector)
-        return builder.fmul(of.near_zero(self, value), scale)
+        above, below = of.near_zero(self, value)
+        return builder.fmul(above, scale), below
 
 
 @dataclass(frozen=True)
@@ -704,23 +710,21 @@ class _Exponential:
     digits: int
     farthest: float
     ln2: tuple[float, float]
-    near_zero: Callable[[_Maths, Any], Any]
+    near_zero: Callable[[_Maths, Any], tuple[Any, Any]]
 
 
-def _single(maths: _Maths, r: Any) -> Any:
+def _single(maths: _Maths, r: Any) -> tuple[Any, Any]:
     """Cephes, expf.c, to 2^-23."""
-    return maths.polynomial(
-        r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0)
-    )
+    terms = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0)
+    return maths.polynomial(r, terms), None
 
 
-def _double(maths: _Maths, r: Any) -> Any:
-    """Cephes, exp.c, to 2^-52: 1 + 2 r P(r^2)/(Q(r^2) - r P(r^2))."""
+def _double(maths: _Maths, r: Any) -> tuple[Any, Any]:
+    """Cephes, exp.c, to 2^-52: 1 + 2 r P(r^2)/(Q(r^2) - r P(r^2)), as (Q + r P)/(Q - r P)."""
     builder, square = maths.builder, maths.builder.fmul(r, r)
     above = builder.fmul(r, maths.polynomial(square, (1.26177193074810590878e-4, 3.02994407707441961300e-2, 1.0)))
     below = maths.polynomial(square, (3.00198505138664455042e-6, 2.52448340349684104192e-3, 2.27265548208155028766e-1, 2.0))
-    part = builder.fdiv(above, builder.fsub(below, above))
-    return maths.fused(part, maths.constant(2.0), maths.constant(1.0))
+    return builder.fadd(below, above), builder.fsub(below, above)
 
 
 _EXPONENTIALS = {
@@ -731,8 +735,9 @@ _EXPONENTIALS = {
 
 def _logistic(maths: _Maths, margin: Any, h: Any) -> Any:
     """-1/(1 + e^m)."""
-    above = maths.builder.fadd(maths.exponential(margin), maths.constant(1.0))
-    return maths.builder.fdiv(maths.constant(-1.0), above)
+    above, below = maths.ratio(margin)
+    below = maths.constant(1.0) if below is None else below
+    return maths.builder.fdiv(maths.builder.fmul(below, maths.constant(-1.0)), maths.builder.fadd(above, below))
 
 
 def _huber(maths: _Maths, margin: Any, h: Any) -> Any:

@@ -211,7 +211,7 @@ class CompiledRows(Products):
             most: terms summed in single precision.
         """
         if self._index is None:
-            return self._gradient(columns, loss, norms, clip_norm, most, None, 1.0, np.inf)[0]
+            return self.shared(self.sums_at(self.spelled(columns), loss, norms, clip_norm, None, most)[0])
         cuts = np.array([0, len(self._index)])
         return self.over_batches(self.spelled(columns)[None], self._index, cuts, loss, norms, clip_norm, most)[0]
 
@@ -251,23 +251,24 @@ class CompiledRows(Products):
                 precision, or as whole numbers of 32 bits, rounded up.
             limit: of `spent`.
         """
-        return self._gradient(columns, loss, norms, clip_norm, SINGLE_ROWS, spent, unit, limit)
+        total, took = self.sums_at(self.spelled(columns), loss, norms, clip_norm, (spent, unit, limit))
+        return self.shared(total), took
 
-    def _gradient(
+    def sums_at(
         self,
         columns: Array,
         loss: Loss,
         norms: Array,
         clip_norm: float,
-        most: int,
-        spent: NDArray[Any] | None,
-        unit: float,
-        limit: float,
+        budget: tuple[NDArray[Any], float, float] | None = None,
+        most: int = SINGLE_ROWS,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        known, kind, columns = loss_of(loss), self.dtype, self.spelled(columns)
+        """`gradient`, or `gradient_within` a budget (spent, unit, limit), at parameters (d + P, W): sums (d + P, W)."""
+        known, kind, (d, width) = loss_of(loss), self.dtype, columns.shape
         assert known is not None
-        d, width = columns.shape
-        flat, total, took = columns.reshape(-1), aligned((d, width), np.float64), aligned((width,), np.float64)
+        spent, unit, limit = (None, 1.0, np.inf) if budget is None else budget
+        flat = laid_flat(columns, self.shape[1], width, kind)
+        total, took = aligned((d, width), np.float64), aligned((width,), np.float64)
         counted = np.float64 if spent is None or spent.dtype != np.uint32 else np.uint32
         sums = np.empty(0) if spent is None else laid_flat(spent, len(self), width, counted)
         lengths = self._lengths(norms, clip_norm if spent is None else 0.0)
@@ -276,7 +277,7 @@ class CompiledRows(Products):
             before = (flat, width, at, known[1], lengths, kind.type(clip_norm), sums, kind.type(unit), counted(limit), most)
             loop = self._loops.gradients_of(lanes, known[0], self.shape[2], spent is not None)
             loop(*self.in_blocks, *before, slopes, took, total.reshape(-1))
-        return self.shared(total), took
+        return total, took
 
     def _lengths(self, norms: Array, clip_norm: float) -> Array:
         """(n,) lengths of all rows as loops take them; none where nothing is clipped."""
