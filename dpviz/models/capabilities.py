@@ -137,6 +137,22 @@ class FeatureNoise(ABC):
 
         return gradient
 
+    def over_batches(
+        self, theta: Floats, rows: Rows, batches: NDArray[np.intp], noise: Sequence[NDArray[np.floating]], scale: Floats
+    ) -> Floats:
+        """(S, E, m) `noisy_gradient` at theta (S, E, m), seed by seed over the rows batches[s] of `rows`.
+
+        Args:
+            batches: (S, b) positions.
+            noise: S draws (n, d) for all rows, as they come: not `prepared`.
+            scale: (E,) noise scales.
+        """
+        found = []
+        for at, index, draw in zip(theta, batches, noise, strict=True):
+            batch = rows.batch(index)
+            found.append(self.noisy_gradient(at, batch, [self.prepared(batch, draw[index])], scale))
+        return np.stack(found)
+
     @abstractmethod
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         """(n,) spectral norm of the derivative by x of each row's loss gradient (w in Kang-DBDP).

@@ -126,6 +126,28 @@ def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> 
             np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-5)])
+def test_gradients_over_batches_are_those_of_each_seed_s_perturbed_rows(
+    model_id: str, precision: type[np.floating], tolerance: float
+) -> None:
+    """With more rows in a batch than are multiplied at once."""
+    problem = make_problem(n=2500, d=6, model=model_id)
+    rng = np.random.default_rng(1)
+    scale = np.array([0.0, 0.1, 2.0])
+    theta = rng.standard_normal((2, 3, 6)).astype(precision)
+    noise = [rng.standard_normal((2500, 6), dtype=np.float32) for _ in range(2)]
+    for size in (1, 2300):
+        batches = np.sort([rng.choice(2500, size, replace=False) for _ in range(2)])
+        kept = [draw.copy() for draw in noise]
+        got = feature_noise_of(problem.model).over_batches(theta, problem.rows, batches, noise, scale)
+        np.testing.assert_array_equal(noise, kept)
+        for s, index in enumerate(batches):
+            for e in range(3):
+                copy = Rows(problem.rows.X[index] + scale[e] * noise[s][index].astype(float), problem.rows.y[index])
+                expected = problem.model.sum_gradient(theta[s, e : e + 1].astype(float), copy)[0]
+                np.testing.assert_allclose(got[s, e], expected, atol=tolerance * size)
+
+
 @pytest.mark.parametrize("name", ["dbdp", "dbdp-pi", "input-perturbation"])
 def test_perturbed_rows_are_rows_and_need_no_words(name: str) -> None:
     """Fukuchi's reports and those of local methods are no rows of the data, and say what they are."""

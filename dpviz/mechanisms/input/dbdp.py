@@ -9,16 +9,16 @@ import numpy as np
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, groups, map_streams
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
+from dpviz.mechanisms.all_rows import precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
-    AT_ONCE,
     BY_NOISE,
     LABELS,
     ONCE,
@@ -39,6 +39,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import dbdp_sigma
 
 _STEPS = (5, 7, 10, 14, 20, 28, 40, 56, 80, 113, 160, 200)
+_ENTRIES = 1 << 26  # of noise that is held at once
 _LAST = 2.0  # times the longest stable step that a step may be where iterates are averaged
 #: mean curvature times the longest step, by trials on Adult, KDDCup99, synthetic censuses and the bundled sets
 _CURVED = 0.95
@@ -175,36 +176,41 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         n, d = problem.rows.X.shape
         sigma, size = training.scales, self._batch_size(n)
         noisy = feature_noise_of(problem.model)
-        start = problem.model.initial(problem.m, streams)  # line 2
+        start, kind = problem.model.initial(problem.m, streams), precision(problem.setting)  # line 2
+        # seeds train in step, because batches are short; each holds noise for all rows
+        at_once = max(1, _ENTRIES // problem.rows.X.size)
+        parts = groups(len(streams), max(MOST_GROUPS, -(-len(streams) // at_once)))
+        most = max(1, at_once // (parts[0].stop - parts[0].start + 1))
         counts = np.array([c.values(Descent).steps for c in training.calibrations])
         steps = int(counts.max())
         first = counts // 2 if self.average else counts - 1  # of the iterates that are averaged
         lengths = np.zeros((len(streams), n)) if record else np.zeros((0, 0))
         visits = np.zeros((len(counts), len(streams), n)) if record else np.zeros((0, 0, 0))
 
-        def work(s: int, tick: Monitor) -> Floats:
-            draws = row_draws(streams[s], n, d)  # lines 3 and 4
+        def work(g: int, tick: Monitor) -> Floats:
+            group = parts[g]
+            draws = [row_draws(stream, n, d) for stream in streams[group]]  # lines 3 and 4
             if record:
-                lengths[s] = np.sqrt(np.einsum("ij,ij->i", draws, draws))
-            order = generator(substreams(streams[s], 1)[0])
-            current = np.repeat(start[s : s + 1], len(sigma), axis=0)
+                lengths[group] = [np.sqrt(np.einsum("ij,ij->i", draw, draw)) for draw in draws]
+            orders = [generator(substreams(stream, 1)[0]) for stream in streams[group]]
+            current = np.repeat(start[group, None], len(sigma), axis=1)
             total = np.zeros_like(current)
             for t in range(steps):
                 tick(t / steps)
-                chosen = np.sort(order.choice(n, size, replace=False))  # line 6
+                chosen = np.stack([np.sort(order.choice(n, size, replace=False)) for order in orders])  # line 6
                 going = t < counts  # budgets with fewer steps stand still after their last one
                 if record:
-                    visits[np.flatnonzero(going)[:, None], s, chosen] += 1
+                    for s, index in zip(range(len(streams))[group], chosen, strict=True):
+                        visits[np.flatnonzero(going)[:, None], s, index] += 1
+                gradient = noisy.over_batches(current.astype(kind, copy=False), problem.rows, chosen, draws, sigma) / size
                 step = np.where(going, training.step_lengths, 0.0)[:, None]
-                batch = problem.rows.batch(chosen)
-                gradient = noisy.noisy_gradient(current, batch, [noisy.prepared(batch, draws[chosen])], sigma) / size
                 current -= step * (gradient + problem.lam * current)  # line 7
-                kept = going & (t >= first)
-                total[kept] += current[kept]
+                total += np.where(going & (t >= first), 1.0, 0.0)[:, None] * current
             return total / (counts - first)[:, None]
 
         heavy = size * problem.m * len(sigma) >= THREADS_FROM
-        theta = np.stack(map_streams(work, len(streams), training.monitor, parallel=heavy, most=AT_ONCE), axis=1)
+        trained = map_streams(work, len(parts), training.monitor, parallel=heavy, most=most)
+        theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
         return Fit(theta, log)
 
