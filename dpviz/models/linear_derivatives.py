@@ -14,7 +14,7 @@ from dpviz.models.compiled.noise import NoisySums, Strips
 from dpviz.models.compiled.rows import aligned, loss_of
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
-from dpviz.models.rows import Rows, row_blocks
+from dpviz.models.rows import Rows, gram, row_blocks
 from dpviz.models.sparse import Array, products, short_sums
 
 _GROUP = 256  # rows in a product in single precision; what is released is claimed for the noisy rows, whatever is made of them
@@ -39,13 +39,7 @@ class LinearDerivatives(Derivatives):
 
     def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
         _, weight = self.slopes(theta, rows)
-        total = lam * np.eye(len(theta))
-        for block in row_blocks(len(rows), len(theta)):
-            active = weight[block] > 0
-            part = rows.X[block] if active.all() else rows.X[block][active]
-            part = part * np.sqrt(weight[block][active] / len(rows))[:, None]
-            total += part.T @ part  # one buffer on both sides: numpy calls syrk, half the work of a product
-        return total
+        return gram(rows.X, weight / len(rows)) + lam * np.eye(len(theta))
 
     def hessian_product(self, theta: Floats, rows: Rows, lam: float, vectors: Floats) -> Floats:
         _, weight = self.slopes(theta, rows)

@@ -275,3 +275,16 @@ def row_blocks(n: int, replicas: int) -> list[slice]:
     """Slices of n rows, for one pass of some replicas over them."""
     size = max(256, min(BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def gram(rows: Floats, weight: Floats) -> Floats:
+    """(d, d) sum of weight_i z_i z_i' over rows z_i, (n, d), with weights of at least 0."""
+    (n, d), root = rows.shape, np.sqrt(weight)
+    blocks, total = row_blocks(n, d), np.zeros((d, d))
+    buffer = np.empty((blocks[0].stop if blocks else 0, d))
+    for block in blocks:
+        active = root[block] > 0
+        here = rows[block] if active.all() else rows[block][active]
+        here = np.multiply(here, root[block][active, None], out=buffer[: len(here)])
+        total += here.T @ here  # one buffer on both sides: numpy calls syrk, half the work of a product
+    return total

@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dpviz.common.threads import Team, one_blas_thread, processors
 from dpviz.models.compiled.rows import loss_of
 from dpviz.models.losses import Loss
-from dpviz.models.rows import Rows
+from dpviz.models.rows import Rows, gram
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
 
 Floats = NDArray[np.float64]
@@ -183,8 +183,9 @@ def newton(
     d = signed.shape[1]
     b = np.zeros((1, d)) if linear is None else np.atleast_2d(linear)
     theta = np.zeros_like(b) if start is None else np.broadcast_to(start, b.shape).copy()
-    for r in range(len(b)):
-        theta[r] = _newton_one(signed, loss, lam, b[r], theta[r], tolerance, max_steps)
+    with one_blas_thread():  # more gain nothing here
+        for r in range(len(b)):
+            theta[r] = _newton_one(signed, loss, lam, b[r], theta[r], tolerance, max_steps)
     return theta
 
 
@@ -200,10 +201,7 @@ def _newton_one(signed: Floats, loss: Loss, lam: float, b: Floats, theta: Floats
         gradient = signed.T @ loss.slope(margin) / n + lam * theta + b
         if np.linalg.norm(gradient) <= tolerance:
             return theta
-        weight = loss.curvature(margin)
-        active = weight > 0
-        rows = signed[active] if not active.all() else signed
-        hessian = (rows * (weight[active] / n)[:, None]).T @ rows
+        hessian = gram(signed, loss.curvature(margin) / n)
         hessian[np.diag_indices_from(hessian)] += lam
         step = cho_solve(cho_factor(hessian), gradient)
         slope = float(gradient @ step)

@@ -66,17 +66,19 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[float, 
 
 
 def _whole_orders(q: float, z: float, orders: tuple[int, ...]) -> Floats:
-    table, power, owner = _binomials(orders)
-    alpha = np.asarray(orders, float)
-    exponent = power * (power - 1) / (2 * z * z)
+    table, power, left, owner, starts = _binomials(orders)
+    alpha, k = np.asarray(orders, float), np.arange(max(orders) + 1.0)
+    exponent = k * (k - 1) / (2 * z * z)
     # the binomial weights sum to 1, so the sum is 1 + sum_k C(a,k) (1-q)^(a-k) q^k (e^(k(k-1)/(2 z^2)) - 1): small
     # divergences keep their digits
     with np.errstate(divide="ignore"):
-        above = exponent + np.log(-np.expm1(-exponent))
-    terms = table + power * math.log(q) + (alpha[owner] - power) * math.log1p(-q) + above
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        above = exponent + np.log(-np.expm1(-exponent)) + k * math.log(q)
+    terms = left * math.log1p(-q)
+    terms += table
+    terms += above[power]
     largest = np.maximum(np.maximum.reduceat(terms, starts), -1e300)  # all terms are 0 where z^2 overflows
-    total = np.add.reduceat(np.exp(terms - largest[owner]), starts)
+    terms -= largest[owner]
+    total = np.add.reduceat(np.exp(terms, out=terms), starts)
     return np.logaddexp(0.0, largest + np.log(np.maximum(total, 1e-300))) / (alpha - 1)
 
 
@@ -93,12 +95,12 @@ def _split(orders: tuple[float, ...]) -> tuple[tuple[int, ...], tuple[float, ...
 
 
 @cache
-def _binomials(orders: tuple[int, ...]) -> tuple[Floats, Floats, NDArray[np.intp]]:
-    """ln C(a, k) for all k = 0..a of all orders a, one after the other, with k and the index of a."""
-    k = np.concatenate([np.arange(a + 1.0) for a in orders])
-    owner = np.repeat(np.arange(len(orders)), [a + 1 for a in orders])
+def _binomials(orders: tuple[int, ...]) -> tuple[Floats, NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
+    """ln C(a, k) for all k = 0..a of all orders a, one after the other, with k, a - k and the index of a; where each a begins."""
+    lengths = [a + 1 for a in orders]
+    k, owner = np.concatenate([np.arange(length) for length in lengths]), np.repeat(np.arange(len(orders)), lengths)
     a = np.asarray(orders, float)[owner]
-    return gammaln(a + 1) - gammaln(k + 1) - gammaln(a - k + 1), k, owner
+    return gammaln(a + 1) - gammaln(k + 1) - gammaln(a - k + 1), k, a - k, owner, np.cumsum([0, *lengths[:-1]])
 
 
 def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> tuple[float, float]:
