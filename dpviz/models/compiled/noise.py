@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.threads import Each, one_by_one
 from dpviz.models.compiled import loops
-from dpviz.models.compiled.rows import MOST_LANES, CompiledRows, aligned, in_lanes, laid_flat, loss_of, scratch
+from dpviz.models.compiled.rows import MOST_LANES, CompiledRows, aligned, in_lanes, laid_flat, loss_of, scratch, unset
 from dpviz.models.losses import Loss
 from dpviz.models.sparse import Array
 
@@ -43,7 +43,7 @@ class Strips:
         assert there is not None
         across, deep = -(-d // there.GROUP) * there.GROUP, -(-d // there.TILE_DEEP) * there.TILE_DEEP
         strips = there.NOISY // there.STRIP
-        turned = aligned((-(-n // there.NOISY), strips, deep, there.STRIP), np.float32)
+        turned = unset((-(-n // there.NOISY), strips, deep, there.STRIP), np.float32)
         # whole squares of numbers are turned, so that the last features need room that is cut off afterwards
         rows, out = aligned((there.NOISY, across), np.float32), aligned((strips, across, there.STRIP), np.float32)
         for b, target in enumerate(turned):

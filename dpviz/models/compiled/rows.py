@@ -494,10 +494,14 @@ def in_whole_lanes(theta: Array) -> NDArray[Any]:
 
 def aligned(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     """Zeros that begin where a cache line does, so that no lanes lie in two: reading those takes twice the time."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    memory = _from_line(size)
-    memory.fill(0)
-    return memory.view(kind).reshape(shape)
+    table = unset(shape, kind)
+    table.fill(0)
+    return table
+
+
+def unset(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """`aligned` numbers of any value, all of which are to be written."""
+    return _from_line(math.prod(shape) * np.dtype(kind).itemsize).view(kind).reshape(shape)
 
 
 def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
