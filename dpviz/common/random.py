@@ -57,9 +57,10 @@ def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) 
     return out
 
 
-def _positions(bits: NDArray[np.uint16], most: int) -> Index:
-    """Positions of the numbers up to `most`, ascending."""
-    return np.flatnonzero(bits <= most)
+def _positions(bits: NDArray[np.uint16], most: int) -> tuple[Index, Index]:
+    """Positions of the numbers up to `most`, ascending, and which of these are of `most` itself."""
+    near = np.flatnonzero(bits <= most)
+    return near, np.flatnonzero(bits[near] == most)
 
 
 def normals_of_numpy(rng: np.random.Generator) -> Normals:
@@ -70,7 +71,7 @@ def normals_of_numpy(rng: np.random.Generator) -> Normals:
 _by: dict[str, Callable[..., Any]] = {"positions": _positions, "normals": normals_of_numpy}
 
 
-def draw_by(positions: Callable[..., Index], normals: Callable[[np.random.Generator], Normals]) -> None:
+def draw_by(positions: Callable[..., tuple[Index, Index]], normals: Callable[[np.random.Generator], Normals]) -> None:
     """From now on these functions, which give the same numbers faster, take the place of those here."""
     _by.update(positions=positions, normals=normals)
 
@@ -95,9 +96,10 @@ def poisson_batches(n: int, rate: float) -> Batches:
 
         def dense(t: int) -> Index:
             bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            near = _by["positions"](bits, coarse)
+            near, ties = _by["positions"](bits, coarse)
+            if len(ties) == 0:
+                return near
             # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-            ties = np.flatnonzero(bits[near] == coarse)
             missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
             return np.delete(near, missed) if len(missed) else near
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from dpviz.common import random
 from dpviz.common.random import generator, normals_of_numpy, spawn
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
 from dpviz.models import rows as models_rows
@@ -433,11 +434,13 @@ def test_rows_of_networks_that_do_not_fit_are_refused() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 6553, 65535])
-def test_positions_are_those_of_numpy(most: int) -> None:
-    bits = np.random.default_rng(9).integers(65536, size=10_007).astype(np.uint16)
-    bits[:2] = most
-    np.testing.assert_array_equal(draws.positions(bits, most), np.flatnonzero(bits <= most))
-    assert len(draws.positions(bits[:0], most)) == 0
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 10_007])
+def test_positions_are_those_of_numpy(most: int, size: int) -> None:
+    bits = np.random.default_rng(9).integers(65536, size=size).astype(np.uint16)
+    bits[:2] = bits[-1:] = most
+    for whole in (bits, bits[1:]):  # memory that begins anywhere
+        for found, expected in zip(draws.positions(whole, most), random._positions(whole, most), strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:

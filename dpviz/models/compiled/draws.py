@@ -5,32 +5,75 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from dpviz.common.random import Index, normals_of_numpy
 from dpviz.common.random import Normals as Draws
-from dpviz.common.random import normals_of_numpy
 from dpviz.models.compiled.options import OPTIONS
 
 _CHUNK = 1 << 14  # random numbers of 64 bits made at once, which stay in the processor's cache
 
 
+@intrinsic
+def _up_to(typing: Any, bits: Any, at: Any, most: Any) -> Any:
+    """Which of 32 numbers of 16 bits from `at` on are at most so large, as the bits of a number."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = cgutils.create_struct_proxy(bits)(context, builder, given[0]).data
+        many = ir.VectorType(ir.IntType(16), 32)
+        found = builder.load(builder.bitcast(builder.gep(data, [given[1]]), many.as_pointer()))
+        found.align = 2
+        one = builder.insert_element(ir.Constant(many, ir.Undefined), given[2], ir.Constant(ir.IntType(32), 0))
+        all_ = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32))
+        return builder.bitcast(builder.icmp_unsigned("<=", found, all_), ir.IntType(32))
+
+    return types.uint32(bits, types.intp, types.uint16), generate
+
+
+@intrinsic
+def _lowest(typing: Any, mask: Any) -> Any:
+    """The position of the lowest bit that is set, where one is."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.zext(builder.cttz(given[0], ir.Constant(ir.IntType(1), 1)), ir.IntType(64))
+
+    return types.intp(types.uint32), generate
+
+
 @njit(**OPTIONS)
-def _positions(bits, most, out):  # type: ignore[no-untyped-def]
-    count = 0
-    for i in range(len(bits)):
-        out[count] = i  # written over by the next position where this one does not count: a branch would cost more
-        if bits[i] <= most:
+def _positions(bits, most, out, ties):  # type: ignore[no-untyped-def]
+    """Writes the positions of numbers up to `most`, and which of them are of `most` itself; how many there are of both."""
+    count, tied, whole = 0, 0, len(bits) // 32 * 32
+    for start in range(0, len(bits), 32):
+        mask = np.uint32(0)
+        if start < whole:
+            mask = _up_to(bits, start, most)
+        else:
+            for k in range(len(bits) - start):
+                mask |= np.uint32(bits[start + k] <= most) << np.uint32(k)
+        while mask:
+            at = start + _lowest(mask)
+            mask &= mask - np.uint32(1)
+            out[count] = at
+            if bits[at] == most:
+                ties[tied] = count
+                tied += 1
             count += 1
-    return count
+    return count, tied
 
 
-def positions(bits: NDArray[np.uint16], most: int) -> NDArray[np.intp]:
-    """Positions of the numbers up to `most`, ascending, as `numpy.flatnonzero` gives them."""
-    out = np.empty(len(bits), np.intp)
-    return out[: _positions(bits, most, out)].copy()
+def positions(bits: NDArray[np.uint16], most: int) -> tuple[Index, Index]:
+    """As `common.random` finds them."""
+    out, ties = np.empty((2, len(bits)), np.intp)
+    count, tied = _positions(bits, np.uint16(most), out, ties)
+    return out[:count].copy(), ties[:tied].copy()
 
 
 @njit(**OPTIONS)
