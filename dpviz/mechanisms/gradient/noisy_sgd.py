@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Batches, generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.common.threads import groups as parts_of_seeds
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
@@ -129,7 +129,7 @@ def train(
             draw = np.stack([plan.draw(noise, m) for _, noise in parts])[:, None]
             direction = gradient + (plan.noise_factor[t] * scale)[:, None] * draw + problem.lam * theta
             if plan.smooth is not None:
-                direction = plan.smooth(direction.reshape(-1, m)).reshape(theta.shape)
+                direction = plan.smooth(direction)
             theta -= lengths[:, t, None] * direction
             if plan.radius < np.inf:
                 theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=2, keepdims=True), plan.radius)
@@ -162,7 +162,7 @@ def _ways(
         return None, one_by_one
     if together.compiled(problem.rows):
         # the bits of a seed do not depend on its company
-        return (None, one_by_one) if seen else (together, parts_of_seeds(seeds))
+        return (None, one_by_one) if seen else (together, parts_of_seeds(seeds, processors()))
     groups = _groups(seeds, budgets)
     pays = together.pays(problem.rows, plan.divisor.mean() / problem.n, groups[0].stop, budgets)
     return (together, groups) if pays else (None, one_by_one)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, groups, map_streams
+from dpviz.common.threads import THREADS_FROM, groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.mechanisms import rules
@@ -19,6 +19,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.shared import (
+    AT_ONCE,
     BY_NOISE,
     LABELS,
     ONCE,
@@ -39,7 +40,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import dbdp_sigma
 
 _STEPS = (5, 7, 10, 14, 20, 28, 40, 56, 80, 113, 160, 200)
-_ENTRIES = 1 << 26  # of noise that is held at once
+_ENTRIES = 1 << 25  # of noise that may be held at once, where that is more than for `AT_ONCE` seeds
 _LAST = 2.0  # times the longest stable step that a step may be where iterates are averaged
 #: mean curvature times the longest step, by trials on Adult, KDDCup99, synthetic censuses and the bundled sets
 _CURVED = 0.95
@@ -178,9 +179,10 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         noisy = feature_noise_of(problem.model)
         start, kind = problem.model.initial(problem.m, streams), precision(problem.setting)  # line 2
         # seeds train in step, because batches are short; each holds noise for all rows
-        at_once = max(1, _ENTRIES // problem.rows.X.size)
-        parts = groups(len(streams), max(MOST_GROUPS, -(-len(streams) // at_once)))
-        most = max(1, at_once // (parts[0].stop - parts[0].start + 1))
+        heavy = size * problem.m * len(sigma) >= THREADS_FROM
+        at_once, threads = max(AT_ONCE, _ENTRIES // problem.rows.X.size), processors() if heavy else 1
+        parts = groups(len(streams), max(threads, -(-len(streams) * threads // at_once)))
+        most = max(1, at_once // max(part.stop - part.start for part in parts))
         counts = np.array([c.values(Descent).steps for c in training.calibrations])
         steps = int(counts.max())
         first = counts // 2 if self.average else counts - 1  # of the iterates that are averaged
@@ -208,7 +210,6 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 total += np.where(going & (t >= first), 1.0, 0.0)[:, None] * current
             return total / (counts - first)[:, None]
 
-        heavy = size * problem.m * len(sigma) >= THREADS_FROM
         trained = map_streams(work, len(parts), training.monitor, parallel=heavy, most=most)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
