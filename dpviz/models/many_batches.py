@@ -68,7 +68,13 @@ class ManyBatches:
         return passed < seeds * ((_GATHERED + budgets) * share * n * d + _STEP)
 
     def sums(
-        self, theta: Floats, rows: Rows, batches: Sequence[Index], clip_norm: float, lengths: Sequence[Lengths] | None = None
+        self,
+        theta: Floats,
+        rows: Rows,
+        batches: Sequence[Index],
+        clip_norm: float,
+        lengths: Sequence[Lengths] | None = None,
+        precision: type[np.floating] = np.float32,
     ) -> Floats:
         """(S, E, d) sums of clipped data gradients: replicas [s, e] over the rows batches[s].
 
@@ -76,11 +82,13 @@ class ManyBatches:
             theta: (S, E, d).
             batches: S ascending arrays of row positions.
             lengths: S empty lists, to which arrays (E, rows) of clipped lengths are added in the order of the batch.
+            precision: of the sums; double only where `compiled`, and without lengths.
         """
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         if lengths is None and self.compiled(rows):
-            whole, norms = rows.for_loops(np.float32)
-            return batch_sums(whole, theta, batches, norms, self.loss, clip_norm if clips else np.inf, SINGLE_ROWS) * self.shorter
+            whole, norms = rows.for_loops(precision)
+            total = batch_sums(whole, theta, batches, norms, self.loss, clip_norm if clips else np.inf, SINGLE_ROWS)
+            return total * self.shorter if precision is np.float32 else total
         seeds, budgets, d = theta.shape
         r = seeds * budgets
         at = rows.columns(theta.reshape(r, d).astype(np.float32))

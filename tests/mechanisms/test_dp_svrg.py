@@ -70,7 +70,7 @@ def test_a_row_adds_no_more_than_the_inner_noise_is_sized_for(model_id: str, cli
         problem = Problem(Rows((direction / np.linalg.norm(direction))[None], np.ones(1)), get_model(model_id), 0.1)
         anchor = rng.standard_normal((1, 3)) * rng.choice([0.5, 3.0])
         x = anchor + (direction if k % 2 else rng.standard_normal(3)) * 10.0 ** rng.uniform(-2, 1.5)
-        moved = np.linalg.norm(built._difference(problem, x, anchor, np.arange(1)))  # type: ignore[attr-defined]
+        moved = np.linalg.norm(built._difference(problem, x[None], anchor[None], [np.arange(1)]))  # type: ignore[attr-defined]
         limit = min(2 * clip, problem.setting.beta * float(np.linalg.norm(x - anchor)))
         assert moved <= limit * (1 + 1e-12) + 1e-15
         worst = max(worst, float(moved / limit) if limit > 1e-3 else 0.0)

@@ -113,7 +113,10 @@ def test_training_in_step_gives_the_models_of_training_one_by_one(
 
 @pytest.mark.parametrize("budgets", [1, 3, 16, 50, 70])
 @pytest.mark.parametrize(("model", "clip_norm"), [("logistic", np.inf), ("logistic", 0.2), ("svm", 0.3)])
-def test_sums_of_compiled_loops_are_those_of_dense_batches(budgets: int, model: str, clip_norm: float) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [(np.float32, 2e-4), (np.float64, 1e-11)])
+def test_sums_of_compiled_loops_are_those_of_dense_batches(
+    budgets: int, model: str, clip_norm: float, precision: type[np.floating], tolerance: float
+) -> None:
     rows, seeds, trained = table(sparse=True), 4, get_model(model)
     many = trained.many_batches
     assert many is not None
@@ -122,10 +125,10 @@ def test_sums_of_compiled_loops_are_those_of_dense_batches(budgets: int, model: 
     dense.__dict__["sparse"] = False
     theta = np.random.default_rng(2).standard_normal((seeds, budgets, rows.X.shape[1]))
     batches = [poisson_batches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
-    got = many.sums(theta, rows, batches, clip_norm)
+    got = many.sums(theta, rows, batches, clip_norm, precision=precision)
     for s, index in enumerate(batches):
         expected = trained.sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
-        np.testing.assert_allclose(got[s], expected, rtol=0, atol=2e-4)
+        np.testing.assert_allclose(got[s], expected, rtol=0, atol=tolerance)
     single = np.random.default_rng(3).integers(len(rows), size=seeds)
     alone = many.sums(5 * theta, rows, [np.array([i]) for i in single], 0.1)
     assert np.linalg.norm(alone, axis=2).max() <= 0.1
@@ -135,9 +138,10 @@ def test_sums_of_compiled_loops_are_those_of_dense_batches(budgets: int, model: 
 
 
 @pytest.mark.parametrize("record", [False, True])
-def test_a_model_of_compiled_loops_does_not_depend_on_other_seeds(record: bool) -> None:
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-svrg", "dp-lssgd"])
+def test_a_model_of_compiled_loops_does_not_depend_on_other_seeds(mechanism: str, record: bool) -> None:
     problem, streams = Problem(table(sparse=True), get_model("logistic"), 0.01), spawn(0, 9)
-    built = get_mechanism("dp-sgd").from_params({"clip_norm": 0.5})
+    built = get_mechanism(mechanism).from_params({"clip_norm": 0.5})
     calibrations = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
     together = built.fit(Training(problem, calibrations, streams, record=record)).theta
     alone = [built.fit(Training(problem, calibrations, [one], record=record)).theta for one in streams]

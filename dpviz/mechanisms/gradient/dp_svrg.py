@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, poisson_batches, substreams
-from dpviz.common.threads import map_streams
+from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -248,16 +249,22 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         keep = record and self.noise == "accounted"
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
-        def work(s: int, tick: Monitor) -> Floats:
+        heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
+        # what compiled loops give for a seed does not depend on its company
+        together = not record and self._compiled(problem)
+        parts = groups(seeds, (processors() if heavy else 1) if together else seeds)
+
+        def work(g: int, tick: Monitor) -> Floats:
+            s = parts[g].start
             counts = visits[0, s] if visits is not None else None
             here = path[:, s] if path is not None and s < path.shape[1] else None
-            return self._train(training, s, counts, here, clips[s] if clips else None, tick)
+            return self._train(training, parts[g], counts, here, clips[s] if clips else None, tick)
 
-        heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
-        trained = map_streams(work, seeds, training.monitor, parallel=heavy)
+        trained = np.concatenate(map_streams(work, len(parts), training.monitor, parallel=heavy))
         looks = np.full((len(training.calibrations), problem.n), float(self.rounds))  # those at the snapshots
         clipped = np.stack([count.share(looks) for count in clips], axis=1) if clips else None
-        return Fit(np.stack(trained, axis=1), NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
+        theta = np.ascontiguousarray(trained.transpose(1, 0, 2))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
 
     def individual(
         self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
@@ -284,49 +291,54 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     def _train(
         self,
         training: Training,
-        s: int,
+        group: slice,
         counts: np.ndarray | None,
         path: Floats | None,
         clips: ClipCount | None,
         tick: Monitor,
     ) -> Floats:
-        """(E, m): seed s at all budgets; they share batches and standard draws."""
+        """(S, E, m): some seeds, one where its training is recorded, at all budgets, which share batches and standard draws."""
         problem, calibrations, scale = training.problem, training.calibrations, training.scales
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
         bound = min(self.clip_norm, problem.setting.G)
-        start, sampling, noise = substreams(training.streams[s], 3)
-        choose, draw = generator(sampling), generator(noise)
-        batches = poisson_batches(n, self.sampling_rate)(choose)
+        starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
+        choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
+        batches = [poisson_batches(n, self.sampling_rate)(rng) for rng in choose]
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
         inner = scale * np.array([z2 / z1 for z1, z2 in multipliers]) * n / bound
         step = training.step_lengths[:, None]
-        x = np.repeat(problem.model.initial(m, [start]), len(scale), axis=0)
+        x = np.repeat(problem.model.initial(m, starts)[:, None], len(scale), axis=1)
+
+        def noise_of_step() -> Floats:
+            return np.stack([rng.standard_normal(m) for rng in draws])[:, None]
+
         for t in range(self.rounds):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
-            full = problem.model.sum_gradient(anchor, problem.rows, clip_norm=self.clip_norm, rule=rule) / n
+            total = problem.model.sum_gradient(anchor.reshape(-1, m), problem.rows, clip_norm=self.clip_norm, rule=rule)
+            full = total.reshape(x.shape) / n
             if accounted:
-                full += scale[:, None] * draw.standard_normal(m)
+                full += scale[:, None] * noise_of_step()
             if counts is not None:
                 counts += 1
             mean = np.zeros_like(x)
             for k in range(self.inner_steps):
                 tick((t + k / self.inner_steps) / self.rounds)
                 if path is not None:
-                    path[:, t * self.inner_steps + k] = x
+                    path[:, t * self.inner_steps + k] = x[0]
                 # the published form draws one row uniformly
-                index = batches(k) if accounted else choose.integers(n, size=1)
+                index = [batch(k) for batch in batches] if accounted else [rng.integers(n, size=1) for rng in choose]
                 if counts is not None:
-                    counts[index] += 1
+                    counts[index[0]] += 1
                 # at the snapshot itself nothing has moved
                 moved = self._difference(problem, x, anchor, index) / divisor if k > 0 else np.zeros_like(x)
                 if accounted:
                     deviation = inner * self._limit(problem, x, anchor) / divisor
                 else:
                     deviation = scale
-                moved += full + deviation[:, None] * draw.standard_normal(m)
+                moved += full + deviation[..., None] * noise_of_step()
                 # prox of eta lam/2 |x|^2 (Wang, Ye, Xu 2017, Algorithm 1): the regulariser is public
                 x = (x - step * moved) / (1 + step * problem.lam)
                 mean += (x - mean) / (k + 1)
@@ -334,19 +346,31 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         return x
 
     def _limit(self, problem: Problem, x: Floats, anchor: Floats) -> Floats:
-        """(E,) C_t, the most that a row adds to the sum of differences."""
+        """(..., E) C_t, the most that a row adds to the sum of differences."""
         bound = min(self.clip_norm, problem.setting.G)
-        moved = np.linalg.norm(x - anchor, axis=1)
+        moved = np.linalg.norm(x - anchor, axis=-1)
         # 0 x inf would be NaN; rounding is covered by a floor
         smooth = problem.setting.beta * np.maximum(moved, 1e-300)
         return np.clip(smooth, _ROUNDING * bound, 2 * bound)
 
-    def _difference(self, problem: Problem, x: Floats, anchor: Floats, index: np.ndarray) -> Floats:
-        """(E, m) sum over a batch of clip g_i(x) - clip g_i(anchor)."""
-        batch = problem.rows if len(index) == problem.n else problem.rows.batch(index)
+    @staticmethod
+    def _compiled(problem: Problem) -> bool:
+        together = problem.model.many_batches
+        return together is not None and together.compiled(problem.rows)
+
+    def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Sequence[np.ndarray]) -> Floats:
+        """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
-        both = problem.model.sum_gradient(np.vstack([x, anchor]), batch, clip_norm=self.clip_norm)
-        return both[: len(x)] - both[len(x) :]
+        at, together = np.concatenate([x, anchor], axis=1), problem.model.many_batches
+        if together is not None and together.compiled(problem.rows):
+            both = together.sums(at, problem.rows, batches, self.clip_norm, precision=np.float64)
+        else:
+            both = np.stack([self._sum(problem, mine, index) for mine, index in zip(at, batches, strict=True)])
+        return both[:, : x.shape[1]] - both[:, x.shape[1] :]
+
+    def _sum(self, problem: Problem, theta: Floats, index: np.ndarray) -> Floats:
+        batch = problem.rows if len(index) == problem.n else problem.rows.batch(index)
+        return problem.model.sum_gradient(theta, batch, clip_norm=self.clip_norm)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

@@ -437,18 +437,18 @@ class Descent:
 def batch_sums(
     rows: CompiledRows, theta: Array, batches: Sequence[Index], norms: Array, loss: Loss, clip_norm: float, most: int
 ) -> NDArray[np.float64]:
-    """(S, E, d) sums of clipped gradients: replicas theta[s] (S, E, d) over the rows batches[s]; in single precision.
+    """(S, E, d) sums of clipped gradients: replicas theta[s] (S, E, d) over the rows batches[s]; in the rows' precision.
 
     Args:
         loss: one that `loss_of` knows.
         norms: (n,) lengths of the rows.
         most: rows summed in single precision.
     """
-    (seeds, budgets, d), single = theta.shape, np.float32
+    seeds, budgets, d = theta.shape
     lanes, width = in_lanes(budgets), rows.shape[1]
     if d != width - len(rows._phrases):
         raise ValueError(f"{d} parameters for rows of {width - len(rows._phrases)} columns")
-    columns = scratch("parameters", (seeds, width, lanes), single)
+    columns = scratch("parameters", (seeds, width, lanes), rows.dtype)
     columns[:, :d, :budgets] = theta.transpose(0, 2, 1)
     columns[:, :d, budgets:] = 0.0
     rows._spell(columns)
