@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 from dpviz.experiments.curves import closed_form, rises
 
@@ -64,7 +64,7 @@ def falls(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) ->
         if not certain:
             difference = sign * (draws[best] - draws[largest]).dropna().to_numpy(float)
             s = len(difference)
-            bound = stats.t.ppf(1 - _LEVEL / (len(means) - 1), s - 1) if s > 1 else np.inf
+            bound = stdtrit(s - 1, 1 - _LEVEL / (len(means) - 1)) if s > 1 else np.inf
             certain = bool(s > 1 and difference.mean() > bound * difference.std(ddof=1) / s**0.5)
         drops.append(Fall(str(name), best, float(means[best]), largest, float(means[largest]), certain))
     return drops

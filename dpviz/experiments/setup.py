@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
@@ -104,7 +106,7 @@ class Setup:
 
     @cached_property
     def ordinary_scores(self) -> Floats | None:
-        """(test rows,) scores of scikit-learn's logistic regression, as it comes, on standardised columns of the same split.
+        """(test rows,) scores of an ordinary logistic regression on standardised columns of the same split.
 
         None for tables that are large, that have missing values, or whose features are not among the readable columns.
         """
@@ -115,14 +117,31 @@ class Setup:
         widths = [1 if pd.api.types.is_numeric_dtype(frame[c]) else frame[c].nunique() for c in frame]
         if not used or len(frame) * sum(widths) > _MOST_ENTRIES or frame.isna().any(axis=None):
             return None
-        from sklearn.linear_model import LogisticRegression  # slow to import
-
         x, _ = encode(frame)
         train, test = self.split.train, self.split.test
         centre, spread = x[train].mean(axis=0), x[train].std(axis=0)
         z = (x - centre) / np.where(spread > 0, spread, 1.0)
-        y = self.dataset.y
-        return np.asarray(LogisticRegression(max_iter=1000).fit(z[train], y[train]).decision_function(z[test]), float)
+        weights, intercept = _ordinary(z[train], self.dataset.y[train])
+        return np.asarray(z[test] @ weights + intercept, float)
+
+
+def _ordinary(z: Floats, y: Floats) -> tuple[Floats, float]:
+    """Weights and intercept of the model that scikit-learn's `LogisticRegression` is as it comes.
+
+    It minimises the sum of logistic losses + |w|^2/2, the intercept free, by the same L-BFGS. The class itself takes a third of
+    a second to import, on the first page.
+    """
+    rows = np.column_stack([z, np.ones(len(z))]) * y[:, None]
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        margin, size = rows @ theta, np.append(theta[:-1], 0.0)
+        value, gradient = np.logaddexp(0.0, -margin).sum() + size @ size / 2, size - rows.T @ expit(-margin)
+        return value / len(rows), gradient / len(rows)
+
+    theta = minimize(
+        objective, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-6, "ftol": 1e-15}
+    ).x
+    return theta[:-1], float(theta[-1])
 
 
 _BYTES = 1 << 30

@@ -154,8 +154,9 @@ class LinearModel(Model):
 
     def _in_loops(self, parts: Sequence[Rows], rules: Sequence[Rule | None]) -> bool:
         """Whether compiled loops sum the gradients of these rows, which are not chosen from others."""
-        known = all(rule is None or isinstance(rule, RowBudget) for rule in rules) and loss_of(self.loss) is not None
-        return known and all(rows.compiled and not isinstance(rows, Batch) for rows in parts)
+        if not all(rows.compiled and not isinstance(rows, Batch) for rows in parts):
+            return False  # before the loss is looked at, which loads the loops
+        return all(rule is None or isinstance(rule, RowBudget) for rule in rules) and loss_of(self.loss) is not None
 
     def sum_gradients(
         self, theta: Floats, parts: Sequence[Rows], each: Each, *, clip_norm: float = np.inf, rules: Sequence[Rule | None]

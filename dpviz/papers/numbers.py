@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Interval:
 
 def quantile(freedom: float) -> float:
     """Student's quantile for an interval at `LEVEL`."""
-    return float(student.ppf(0.5 + LEVEL / 2, freedom))
+    return float(stdtrit(freedom, 0.5 + LEVEL / 2))
 
 
 def difference(one: Floats, other: Floats) -> Interval:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from dpviz.papers.numbers import Floats, Missing
 from dpviz.papers.verdict import Comparison, Outcome, Verdict, combine, summary
@@ -50,6 +49,8 @@ def ratio(one: Floats, other: Floats) -> Ratio:
     Args:
         one, other: (T,) seconds of the same T turns.
     """
+    from scipy.stats import binom  # a quarter of a second, which the first page does not need
+
     ratios = np.sort(one / other)
     inside = int(binom.ppf((1 - LEVEL) / 2, len(ratios), 0.5))  # the interval's ends are this far from the ends of the sample
     ends = (float(ratios[inside - 1]), float(ratios[-inside])) if inside else (0.0, np.inf)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, chdtr, chdtri, ndtr, ndtri
-from scipy.stats import binom
 
 from dpviz.common.validate import InvalidInput, in_range, number, whole
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -185,6 +184,8 @@ def power(budget: Budget, trials: int, share: float, confidence: float = 0.95) -
     Returns:
         probabilities that `epsilon_lower_bound` exceeds epsilon, and that `Counts.p_value` is below 1 - confidence.
     """
+    from scipy.stats import binom  # a quarter of a second, which the first page does not need
+
     claim = gaussian_mu(budget)
     mu = claim / in_range("share", share, 1e-3, 1.0)
     errors = binom.ppf(1 - _confidence(confidence), 2 * trials, ndtr(-claim / 2)) - 1  # the largest count that refutes

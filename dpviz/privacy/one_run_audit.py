@@ -31,8 +31,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import binom
-
 from dpviz.common.validate import InvalidInput, in_range, whole
 from dpviz.privacy.search import smallest
 
@@ -49,6 +47,8 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
         epsilon: >= 0, for two datasets that differ in one coin.
         delta: in [0, 1).
     """
+    from scipy.stats import binom  # a quarter of a second, which the first page does not need
+
     m = whole("canaries", canaries, 1, 10**7)
     r = whole("guesses", guesses, 1, m)
     v = whole("correct", correct, 0, r)

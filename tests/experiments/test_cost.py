@@ -94,6 +94,9 @@ def test_the_ordinary_model_is_a_pipeline_of_scikit_learn() -> None:
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     pipeline.fit(frame.iloc[train], setup.dataset.y[train])
     assert setup.ordinary_accuracy == pytest.approx(pipeline.score(frame.iloc[test], setup.dataset.y[test]))
+    exact = make_pipeline(StandardScaler(), LogisticRegression(max_iter=10_000, tol=1e-9))
+    scores = exact.fit(frame.iloc[train], setup.dataset.y[train]).decision_function(frame.iloc[test])
+    np.testing.assert_allclose(setup.ordinary_scores, scores, atol=1e-3)
 
 
 def test_columns_that_are_no_features_are_left_out() -> None:

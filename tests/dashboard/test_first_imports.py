@@ -1,0 +1,24 @@
+"""What the first page loads: libraries that it does not need would hold it up, each by a fifth of a second or more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+FIRST = """
+import sys
+from dpviz.dashboard.one_run import compare, details, playing, presenter, settings, views
+from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
+from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.spec import RunSpec
+
+views.scale, cached_runs.outcome(RunSpec())
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "torch", "polars"}))
+print(*sorted({"scipy.stats", "sklearn.linear_model", "sklearn.model_selection", "scipy.optimize"} & set(sys.modules)))
+"""
+
+
+def test_the_first_page_needs_no_slow_library() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["", "scipy.optimize"], "the last is there, so that the others would be seen"
