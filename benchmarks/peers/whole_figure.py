@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import statistics
 from collections import defaultdict
 from dataclasses import asdict
@@ -16,13 +18,19 @@ from benchmarks.peers.rows import Track
 from dpviz.common.threads import processors
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.cells import attempts, problems, seconds
-from dpviz.experiments.run import calibrated
 from dpviz.experiments.spec import RunSpec
 from dpviz.experiments.sweep import SweepSpec
 from dpviz.mechanisms import list_mechanisms
 
 SHARED = "the minimum that all are compared with"
 FITS = 5  # of scikit-learn, before and after the figure
+
+
+def _forget() -> None:
+    """Empties what calibrations and accountants keep: what an earlier round left would be a present."""
+    for kept in gc.get_objects():
+        if isinstance(kept, functools._lru_cache_wrapper) and kept.__module__.startswith(("dpviz.experiments", "dpviz.privacy")):
+            kept.cache_clear()
 
 
 def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats: int) -> list[Row]:
@@ -56,7 +64,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
     shared.take(lambda: track.setup.non_private)
     for _ in range(repeats):
         near = fit(FITS)
-        calibrated.cache_clear()  # what an earlier round left would be a present
+        _forget()
         whole, cells = Times(), spec.cells()
         tables = whole.take(lambda cells=cells: list(attempts(cells)))
         near += fit(FITS)
