@@ -86,8 +86,12 @@ def _boundary(
 ) -> float:
     """The boundary of excess(x) <= 0; `towards` (1 or -1) is the direction of ln x in which excess falls."""
 
+    known: dict[float, float] = {}  # the root finder asks for both ends again, and the check for the root
+
     def at(log_x: float) -> float:
-        return max(-_LARGE, min(_LARGE, excess(math.exp(log_x))))
+        if log_x not in known:
+            known[log_x] = max(-_LARGE, min(_LARGE, excess(math.exp(log_x))))
+        return known[log_x]
 
     bottom, top = math.log(limits[0]), math.log(limits[1])
     first = here = min(max(log_start, bottom), top)

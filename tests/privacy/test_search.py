@@ -20,7 +20,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.shuffle import gaussian_mu_for, local_epsilon_for, shuffled_epsilon, shuffled_gaussian
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import objective_delta, objective_sigma
 from dpviz.privacy.search import largest, smallest
 
@@ -57,6 +57,27 @@ def test_jumps_and_infinite_values_are_met_from_above(jump: float, start: float)
 
     found = smallest(excess, math.log(start))
     assert jump <= found <= jump * (1 + 1e-12)
+
+
+def test_no_point_is_asked_for_twice() -> None:
+    """What is asked can be an accountant."""
+    for start in (-3.0, 0.0, 2.0):
+        asked: list[float] = []
+
+        def excess(x: float, asked: list[float] = asked) -> float:
+            asked.append(x)
+            return 1.7 - x
+
+        assert smallest(excess, start) == pytest.approx(1.7, rel=1e-13)
+        assert len(set(asked)) == len(asked) > 3
+
+
+@pytest.mark.parametrize("budget", [Budget(0.01, 1e-5), Budget(1.0, 1e-6), Budget(8.0, 1e-5), Budget(2000.0, 1e-5)])
+@pytest.mark.parametrize("method", [Method(), Method(relation=Neighbouring.ADD_REMOVE)])
+def test_the_search_for_noise_begins_near_its_end(method: Method, budget: Budget) -> None:
+    event = noisy_sums(1.0, 0.05, 400)
+    start, end = account._guess(event, method, budget), math.log(account.noise_for(event, method, budget))
+    assert abs(start - end) < (0.1 if budget.epsilon < 100 else 2.0)  # far beyond it the central limit is no guide
 
 
 def test_noise_that_nothing_can_meet_is_refused_and_no_noise_needed_is_the_lowest() -> None:

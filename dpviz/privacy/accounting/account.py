@@ -13,6 +13,7 @@ from dpviz.common.validate import InvalidInput, in_range, positive
 from dpviz.common.words import Words
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
@@ -36,10 +37,9 @@ def log_delta(
     """
     positive("epsilon", epsilon)
     accountant, steps = get_accountant(method.accountant), steps_of(event)
-    sampled = any(step.sampling == "poisson" for step in steps)
     for step in steps:
         refuse(step, method)
-    if sampled and method.relation is Neighbouring.REPLACE_ONE and method.route == "two-hop":
+    if any(_two_hops(step, method) for step in steps):
         one_hop = replace(method, relation=Neighbouring.ADD_REMOVE)
         half = log_delta(event, one_hop, epsilon / 2, floor - epsilon / 2, directions)
         # two hops: delta(eps/2) + e^(eps/2) delta(eps/2)
@@ -123,18 +123,24 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     fix = "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand."
     limits, refusal = (1e-130, 1e130), CannotAccount("epsilon", cause, fix)
     search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
-    noise = search(excess, _guess(event, budget))
+    noise = search(excess, _guess(event, method, budget))
     # removing a row is the worse direction in every case seen, which is checked and not assumed
     return noise if both(noise) <= 0 else search(both, math.log(noise))
 
 
-def _guess(event: Event, budget: Budget) -> float:
+def _two_hops(step: Step, method: Method) -> bool:
+    """Whether replacing a row is accounted for as removing one and adding another."""
+    return step.sampling == "poisson" and method.relation is Neighbouring.REPLACE_ONE and method.route == "two-hop"
+
+
+def _guess(event: Event, method: Method, budget: Budget) -> float:
     """ln of the factor from the central limit: mu = q sqrt(T (e^(1/z^2) - 1)) (Bu, Dong, Long, Su 2020, Corollary 5)."""
     step = steps_of(event)[-1]
     if not isinstance(step.event, Gaussian):
         return 0.0
-    inverse = -math.log(budget.delta) + budget.epsilon / 2
-    mu = budget.epsilon / (math.sqrt(2 * inverse + 2 * budget.epsilon) + math.sqrt(2 * inverse))
-    ratio = mu / (step.rate * math.sqrt(step.count))
+    epsilon, delta = budget.epsilon, budget.delta
+    if _two_hops(step, method):
+        epsilon, delta = epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0)))
+    ratio = gaussian_mu(Budget(epsilon, max(delta, 1e-300))) / (step.rate * math.sqrt(step.count))
     log_z = -0.5 * math.log(2 * math.log(ratio) if ratio > 1e6 else math.log1p(ratio**2))
     return log_z + math.log(step.event.contribution or step.event.sensitivity / 2) - math.log(step.event.sigma)
