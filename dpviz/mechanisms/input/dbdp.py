@@ -207,7 +207,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 gradient = noisy.over_batches(current.astype(kind, copy=False), problem.rows, chosen, draws, sigma) / size
                 step = np.where(going, training.step_lengths, 0.0)[:, None]
                 current -= step * (gradient + problem.lam * current)  # line 7
-                total += np.where(going & (t >= first), 1.0, 0.0)[:, None] * current
+                total += np.where((going & (t >= first))[:, None], current, 0.0)
             return total / (counts - first)[:, None]
 
         trained = map_streams(work, len(parts), training.monitor, parallel=heavy, most=most)
