@@ -289,9 +289,10 @@ def _by_threads(
         left = [pool.submit(_timed, functools.partial(run, k), crew) for k in range(count)]
         try:
             while left:
-                open_ones = [future for future in left if not future.done()]
-                for future in wait(open_ones, timeout=_LISTEN, return_when=FIRST_COMPLETED).done:
-                    future.result()  # a mistake in any piece ends all
+                wait([future for future in left if not future.done()], timeout=_LISTEN, return_when=FIRST_COMPLETED)
+                for future in left:
+                    if future.done():
+                        future.result()  # a mistake in any piece ends all
                 with turn:
                     listen(shares)
                 while left and left[0].done():
