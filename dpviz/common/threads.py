@@ -41,6 +41,14 @@ def one_by_one(work: Callable[[int], T], count: int) -> list[T]:
     return [work(k) for k in range(count)]
 
 
+def summed(each: Each, work: Callable[[int], Any], count: int) -> Any:
+    """work(0) + ... + work(count - 1), arrays, written over the first."""
+    total, *others = each(work, count)
+    for other in others:
+        total += other
+    return total
+
+
 class Cancelled(Exception):
     """Raised inside pieces of work that are not wanted any more; never seen by who asked for them."""
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
 
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
@@ -21,6 +20,7 @@ from dpviz.experiments.resolve import dataset_of, resolve
 from dpviz.experiments.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
+from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem, accuracy
 
 Floats = NDArray[np.float64]
@@ -131,11 +131,11 @@ def _ordinary(z: Floats, y: Floats) -> tuple[Floats, float]:
     It minimises the sum of logistic losses + |w|^2/2, the intercept free, by the same L-BFGS. The class itself takes a third of
     a second to import, on the first page.
     """
-    rows = np.column_stack([z, np.ones(len(z))]) * y[:, None]
+    rows, loss = np.column_stack([z, np.ones(len(z))]) * y[:, None], Logistic()
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         margin, size = rows @ theta, np.append(theta[:-1], 0.0)
-        value, gradient = np.logaddexp(0.0, -margin).sum() + size @ size / 2, size - rows.T @ expit(-margin)
+        value, gradient = loss.value(margin).sum() + size @ size / 2, size + rows.T @ loss.slope(margin)
         return value / len(rows), gradient / len(rows)
 
     theta = minimize(

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from dpviz.common.threads import MOST_GROUPS, Team, groups
+from dpviz.common.threads import MOST_GROUPS, Team, groups, summed
 from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
@@ -84,10 +84,7 @@ class AllRows:
 
     def _sum(self, work: Callable[[int, Rows], Floats]) -> Floats:
         """The sum of a function of the position of a part's first row, and of its rows."""
-        total, *others = self.team.each(lambda k: work(*self._parts[k]), len(self._parts))
-        for other in others:
-            total += other
-        return total
+        return summed(self.team.each, lambda k: work(*self._parts[k]), len(self._parts))
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

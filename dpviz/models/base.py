@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import Each
+from dpviz.common.threads import Each, summed
 from dpviz.common.validate import InvalidInput
 from dpviz.common.words import Words
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
@@ -147,9 +147,7 @@ class Model(ABC):
         Args:
             each: calls a function for each part, by one thread or several.
         """
-        found = each(lambda k: self.sum_gradient(theta, parts[k], clip_norm=clip_norm, rule=rules[k]), len(parts))
-        total: Floats = np.sum(found, axis=0)
-        return total
+        return summed(each, lambda k: self.sum_gradient(theta, parts[k], clip_norm=clip_norm, rule=rules[k]), len(parts))
 
     @abstractmethod
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:

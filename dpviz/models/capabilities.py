@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.threads import Each
+from dpviz.common.threads import Each, summed
 from dpviz.models.compiled.noise import Strips
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
@@ -132,8 +132,7 @@ class FeatureNoise(ABC):
         """`noisy_gradient` over rows in parts, step after step: a function of theta, and of how it is called for each part."""
 
         def gradient(theta: Floats, each: Each) -> Floats:
-            total: Floats = np.sum(each(lambda k: self.noisy_gradient(theta, *parts[k], scale), len(parts)), axis=0)
-            return total
+            return summed(each, lambda k: self.noisy_gradient(theta, *parts[k], scale), len(parts))
 
         return gradient
 

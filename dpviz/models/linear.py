@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import MOST_GROUPS, Each, map_streams, one_by_one
+from dpviz.common.threads import MOST_GROUPS, Each, map_streams, one_by_one, summed
 from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
@@ -126,11 +126,11 @@ class LinearModel(Model):
         weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
     ) -> Floats:
+        if weights is None and self._in_loops([rows], [rule]):
+            return self.sum_gradients(theta, [rows], one_by_one, clip_norm=clip_norm, rules=[rule])
         # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
         clips = clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest
         columns = rows.columns(theta)
-        if weights is None and self._in_loops([rows], [rule]):
-            return self.sum_gradients(theta, [rows], one_by_one, clip_norm=clip_norm, rules=[rule])
         if rows.compiled and weights is None and rule is None and loss_of(self.loss) is not None:
             whole, norms = rows.for_loops(theta.dtype.type)
             return _of_replicas(whole.gradient(columns, self.loss, norms, clip_norm if clips else np.inf), theta)
@@ -175,10 +175,7 @@ class LinearModel(Model):
             budget.add_active(active[: len(theta)])
             return total
 
-        total, *others = each(part, len(parts))
-        for other in others:
-            total += other
-        return _of_replicas(kept[0][0].shared(total), theta)
+        return _of_replicas(kept[0][0].shared(summed(each, part, len(parts))), theta)
 
     def _line_losses(
         self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf

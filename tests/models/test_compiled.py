@@ -34,6 +34,12 @@ B, D = 331, 11
 KINDS: list[tuple[type[np.floating], float]] = [(np.float32, 3e-7), (np.float64, 1e-15)]
 
 
+def within(rows: CompiledRows, columns: Any, loss: Loss, norms: Any, clip_norm: float, *budget: Any) -> tuple[Any, Any]:
+    """(d, W) sums of the gradients of rows within a budget (spent, unit, limit), and how many rows there are."""
+    total, took = rows.sums_at(rows.spelled(columns), loss, norms, clip_norm, budget)
+    return rows.shared(total), took
+
+
 @pytest.fixture(autouse=True)
 def small_tables_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
@@ -648,7 +654,7 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
         there = (by_hand <= 0.09) | everyone
         assert everyone or (np.abs(by_hand - 0.09) > 1e-6).all(), "rounding decides nothing here"
         spent = (rule.spent, rule.unit, rule.limit)
-        total, active = rows.gradient_within(lanes(theta), Logistic(), norms, clip_norm, *spent)
+        total, active = within(rows, lanes(theta), Logistic(), norms, clip_norm, *spent)
         np.testing.assert_allclose(total[:, :replicas], x.T @ (slopes * there), rtol=0, atol=3000 * error)
         np.testing.assert_array_equal(active[:replicas], there.sum(axis=0))
         # whole numbers end somewhere: one square counts as two budgets at most
@@ -657,7 +663,7 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
         np.testing.assert_allclose(counted, np.minimum(by_hand, most), rtol=0, atol=10 * error)
     assert 0 < there.sum() < there.size
     with pytest.raises(ValueError, match="in the place of"):
-        rows.gradient_within(lanes(theta), Logistic(), norms, clip_norm, rule.spent[:-1], rule.unit, 1.0)
+        within(rows, lanes(theta), Logistic(), norms, clip_norm, rule.spent[:-1], rule.unit, 1.0)
 
 
 @pytest.mark.parametrize("way", ["loops", "numpy"])
@@ -669,7 +675,7 @@ def test_budgets_in_whole_numbers_are_rounded_up_and_never_begin_again(way: str)
     for _ in range(40):
         if way == "loops":
             spent = (rule.spent, rule.unit, rule.limit)
-            rows.gradient_within(np.zeros((1, 16), np.float32), Logistic(), norms, np.inf, *spent)
+            within(rows, np.zeros((1, 16), np.float32), Logistic(), norms, np.inf, *spent)
         else:
             rule(slice(0, 16), np.full((16, 16), np.float32(0.5) * norms[0]))
         one = int(np.ceil(np.float32(0.15) ** 2 * np.float32(rule.unit)))
@@ -685,7 +691,7 @@ def test_budgets_in_whole_numbers_are_rounded_up_and_never_begin_again(way: str)
 def test_what_is_not_a_number_spends_nothing() -> None:
     rows, rule = CompiledRows.of(np.ones((16, 1), np.float32)), RowBudget(16, 16, 1.0, whole=True)
     columns = np.full((1, 16), np.nan, np.float32)
-    total, active = rows.gradient_within(columns, Logistic(), np.ones(16), np.inf, rule.spent, rule.unit, rule.limit)
+    total, active = within(rows, columns, Logistic(), np.ones(16), np.inf, rule.spent, rule.unit, rule.limit)
     assert np.isnan(total).all()
     assert (active == 16).all()
     assert (rule.spent == 0).all()

@@ -22,6 +22,7 @@ from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
+from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
@@ -251,7 +252,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
 
         heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
         # what compiled loops give for a seed does not depend on its company
-        together = not record and self._compiled(problem)
+        together = not record and self._together(problem) is not None
         parts = groups(seeds, (processors() if heavy else 1) if together else seeds)
 
         def work(g: int, tick: Monitor) -> Floats:
@@ -354,15 +355,16 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         return np.clip(smooth, _ROUNDING * bound, 2 * bound)
 
     @staticmethod
-    def _compiled(problem: Problem) -> bool:
-        together = problem.model.many_batches
-        return together is not None and together.compiled(problem.rows)
+    def _together(problem: Problem) -> ManyBatches | None:
+        """What sums the batches of many seeds at once; None where a seed's numbers would depend on its company."""
+        found = problem.model.many_batches
+        return found if found is not None and found.compiled(problem.rows) else None
 
     def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Sequence[np.ndarray]) -> Floats:
         """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
-        at, together = np.concatenate([x, anchor], axis=1), problem.model.many_batches
-        if together is not None and together.compiled(problem.rows):
+        at, together = np.concatenate([x, anchor], axis=1), self._together(problem)
+        if together is not None:
             both = together.sums(at, problem.rows, batches, self.clip_norm, precision=np.float64)
         else:
             both = np.stack([self._sum(problem, mine, index) for mine, index in zip(at, batches, strict=True)])

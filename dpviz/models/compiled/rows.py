@@ -240,20 +240,6 @@ class CompiledRows(Products):
         self._share(total)
         return total[:, : d - len(self._phrases)]
 
-    def gradient_within(
-        self, columns: Array, loss: Loss, norms: Array, clip_norm: float, spent: NDArray[Any], unit: float, limit: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """`gradient` without the rows whose squared gradients add up to more than a limit, and (W,) how many others there are.
-
-        Args:
-            norms: (n,).
-            spent: (n, W) sums of squared lengths in earlier steps, times `unit`, to which those of this one are added: in double
-                precision, or as whole numbers of 32 bits, rounded up.
-            limit: of `spent`.
-        """
-        total, took = self.sums_at(self.spelled(columns), loss, norms, clip_norm, (spent, unit, limit))
-        return self.shared(total), took
-
     def sums_at(
         self,
         columns: Array,
@@ -263,7 +249,15 @@ class CompiledRows(Products):
         budget: tuple[NDArray[Any], float, float] | None = None,
         most: int = SINGLE_ROWS,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """`gradient`, or `gradient_within` a budget (spent, unit, limit), at parameters (d + P, W): sums (d + P, W)."""
+        """(d + P, W) sums of the rows' gradients at parameters (d + P, W), phrases spelled, not shared, and (W,) how many rows.
+
+        Args:
+            norms, clip_norm, most: as of `gradient`.
+            budget: (spent, unit, limit), which leaves out the rows whose squared gradients add up to more than the limit;
+                how many others there are is counted where there is one. `spent` (n, W) are sums of squared lengths in earlier
+                steps, times `unit`, to which those of this one are added: in double precision, or as whole numbers of 32 bits,
+                rounded up.
+        """
         known, kind, (d, width) = loss_of(loss), self.dtype, columns.shape
         assert known is not None
         spent, unit, limit = (None, 1.0, np.inf) if budget is None else budget
