@@ -85,7 +85,6 @@ def _boundary(
     refusal: InvalidInput,
 ) -> float:
     """The boundary of excess(x) <= 0; `towards` (1 or -1) is the direction of ln x in which excess falls."""
-
     known: dict[float, float] = {}  # the root finder asks for both ends again, and the check for the root
 
     def at(log_x: float) -> float:

@@ -12,7 +12,7 @@ from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import cached_runs
 from dpviz.experiments.spec import RunSpec
 
-views.scale, cached_runs.outcome(RunSpec())
+cached_runs.outcome(RunSpec())
 print(*sorted({"numba", "scipy.optimize", "scipy.stats", "sklearn.linear_model", "sklearn.model_selection"} & set(sys.modules)))
 """
 

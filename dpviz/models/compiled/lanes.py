@@ -677,11 +677,10 @@ class _Maths:
 
     def exponential(self, value: Any) -> Any:
         """e^m where it is within the precision's range; beyond, the value at the end of the range."""
-        above, below = self.ratio(value)
-        return above if below is None else self.builder.fdiv(above, below)
+        return self.builder.fdiv(*self.ratio(value))
 
     def ratio(self, value: Any) -> tuple[Any, Any]:
-        """`exponential` as a quotient, of which the second part is None where it is 1."""
+        """`exponential` as what is divided, and by what: 1 in single precision, which the compiler leaves out."""
         builder, of = self.builder, _EXPONENTIALS[self.bits]
         value = self.within(value, -of.farthest, of.farthest)
         shift = self.constant(1.5 * 2.0**of.digits)  # adding it leaves the nearest integer in the last bits
@@ -716,7 +715,7 @@ class _Exponential:
 def _single(maths: _Maths, r: Any) -> tuple[Any, Any]:
     """Cephes, expf.c, to 2^-23."""
     terms = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0)
-    return maths.polynomial(r, terms), None
+    return maths.polynomial(r, terms), maths.constant(1.0)
 
 
 def _double(maths: _Maths, r: Any) -> tuple[Any, Any]:
@@ -736,7 +735,6 @@ _EXPONENTIALS = {
 def _logistic(maths: _Maths, margin: Any, h: Any) -> Any:
     """-1/(1 + e^m)."""
     above, below = maths.ratio(margin)
-    below = maths.constant(1.0) if below is None else below
     return maths.builder.fdiv(maths.builder.fmul(below, maths.constant(-1.0)), maths.builder.fadd(above, below))
 
 
