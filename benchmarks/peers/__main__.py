@@ -102,7 +102,7 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "objective":
         return races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
     if part == "figure":
-        few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 2}
+        few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 3}
         return whole_figure(raced, peer("scikit-learn"), **few)
     # tables below these sizes lie in the processor's cache, and then time grows faster than rows
     return growth([5_000, 20_000] if quick else [250_000, 1_000_000], 1 if quick else 3)

@@ -61,9 +61,9 @@ class Result:
         objective: (S,) training objectives.
         optimality_gap: (S,) objective minus that of `non_private`. Where the objective is convex this is the minimum
             and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
-        expected_accuracy: test accuracy averaged over all noise draws in closed form; None where there is no
-            closed form. Where training itself is random, over the noise given this run's training randomness.
-        expected_balanced_accuracy: the same for balanced accuracy.
+        expected_accuracies: (S,) test accuracy averaged over all noise draws in closed form, given the seed's training
+            randomness; None where there is no closed form.
+        expected_balanced_accuracies: the same for balanced accuracy.
         calibration: how the noise was set, and what is guaranteed.
         instances: training rows by row id: label, visits, times_noised, noise_norm, passed, clipped (share of its gradients
             that were shortened to the clip norm, NaN where that is not recorded), rule_margin (means over the seeds), margin
@@ -87,8 +87,8 @@ class Result:
     train_accuracy: Floats
     objective: Floats
     optimality_gap: Floats
-    expected_accuracy: float | None
-    expected_balanced_accuracy: float | None
+    expected_accuracies: Floats | None
+    expected_balanced_accuracies: Floats | None
     calibration: Calibration
     instances: pd.DataFrame
     non_private: Baseline
@@ -100,6 +100,16 @@ class Result:
     labels: Floats | None = None
     distribution: OutputNoise | None = None
     twin: Twin | None = None
+
+    @property
+    def expected_accuracy(self) -> float | None:
+        """The mean of `expected_accuracies`."""
+        return None if self.expected_accuracies is None else float(self.expected_accuracies.mean())
+
+    @property
+    def expected_balanced_accuracy(self) -> float | None:
+        """The mean of `expected_balanced_accuracies`."""
+        return None if self.expected_balanced_accuracies is None else float(self.expected_balanced_accuracies.mean())
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -184,8 +194,8 @@ def run_epsilons(
             train_accuracy=trained.train_accuracy[e],
             objective=trained.objective[e],
             optimality_gap=trained.optimality_gap[e],
-            expected_accuracy=None if expected is None else float(expected[e].mean()),
-            expected_balanced_accuracy=None if balanced is None else float(balanced[e].mean()),
+            expected_accuracies=None if expected is None else np.broadcast_to(expected[e], len(chosen)),
+            expected_balanced_accuracies=None if balanced is None else np.broadcast_to(balanced[e], len(chosen)),
             calibration=calibrations[e],
             instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
             non_private=shared.non_private,
@@ -237,8 +247,10 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
         values = [value(r) for r in results]
         return [float("nan") if v is None else v for v, count in zip(values, seeds, strict=True) for _ in range(count)]
 
-    def single(value: Callable[[Result], Floats]) -> Floats:
-        return np.concatenate([value(r) for r in results])
+    def single(value: Callable[[Result], Floats | None]) -> Floats:
+        """What each seed has; NaN for None."""
+        values = [value(r) for r in results]
+        return np.concatenate([np.full(count, np.nan) if v is None else v for v, count in zip(values, seeds, strict=True)])
 
     def bounds(budget: Callable[[Calibration], Budget | None]) -> list[str | float]:
         return each(lambda r: None if (found := budget(r.calibration)) is None else found.epsilon)
@@ -256,7 +268,7 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
             "train_accuracy": single(lambda r: r.train_accuracy),
             "objective": single(lambda r: r.objective),
             "optimality_gap": single(lambda r: r.optimality_gap),
-            "expected_accuracy": each(lambda r: r.expected_accuracy),
+            "expected_accuracy": single(lambda r: r.expected_accuracies),
             "sensitivity": each(lambda r: r.calibration.sensitivity),
             "noise_scale": each(lambda r: r.calibration.noise_scale),
             "claimed_epsilon": bounds(lambda c: c.claimed_budget),
@@ -265,7 +277,7 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
             "neighbouring": each(lambda r: r.calibration.neighbouring.value),
             "non_private_accuracy": each(lambda r: r.non_private.accuracy),
             "majority_accuracy": each(lambda r: r.majority.accuracy),
-            "expected_balanced_accuracy": each(lambda r: r.expected_balanced_accuracy),
+            "expected_balanced_accuracy": single(lambda r: r.expected_balanced_accuracies),
         }
         | {name: measured[name].to_numpy() for name in beside}
         | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}

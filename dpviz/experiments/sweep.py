@@ -14,14 +14,13 @@ import tomli_w
 from dpviz.common import toml
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
-from dpviz.experiments.cells import Cell, CellStore, run_cells
+from dpviz.experiments.cells import SEED_BLOCK, Cell, CellStore, run_cells
 from dpviz.experiments.metrics import levels_of
 from dpviz.experiments.resolve import resolve
 from dpviz.experiments.spec import RunSpec
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: seeds of the first, quick pass over all mechanisms, and of the blocks after it
-COARSE, SEED_BLOCK = 2, 10
+COARSE = 2  # seeds of the first, quick pass over all mechanisms
 
 __all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
 
@@ -192,7 +191,7 @@ def run_sweep(
 
 
 def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
-    """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the blocks of seeds."""
+    """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the seeds."""
     rank = {name: k for k, name in enumerate(spec.mechanisms)}
     table = table.assign(_rank=table["mechanism"].map(rank)).sort_values(["_rank", "epsilon", "seed"], kind="stable")
     exact = ["expected_accuracy", "expected_balanced_accuracy"]

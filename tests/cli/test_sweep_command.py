@@ -103,7 +103,7 @@ def test_a_second_call_takes_up_finished_cells(
 
     def attempt(cell: Cell, *rest: object) -> pd.DataFrame:
         calls.append(cell)
-        if len(calls) == 3:
+        if len(calls) == 2:
             raise KeyboardInterrupt
         return true(cell, *rest)  # type: ignore[arg-type]
 
@@ -111,12 +111,14 @@ def test_a_second_call_takes_up_finished_cells(
     with pytest.raises(KeyboardInterrupt):  # the entry point ends the process before Python raises it
         sweep(f"{FLAGS} --out {tmp_path}/a.parquet")
     assert not (tmp_path / "a.parquet").exists()
-    victim = sorted((cache / "cells").glob("*.cell"))[0]
+    victim, whole = sorted((cache / "cells").glob("*.cell"))
+    assert whole.stat().st_size > 0
     victim.write_bytes(b"broken")
     calls.clear()
     monkeypatch.setattr(Cell, "attempt", lambda cell, *rest: calls.append(cell) or true(cell, *rest))
     assert sweep(f"{FLAGS} --out {tmp_path}/a.parquet") == 0
-    assert len(calls) == 3, "two were missing and one was damaged"
+    assert len(calls) == 2, "one was damaged, and two were missing, which are trained together"
+    assert sorted({len(cell.replicas) for cell in calls}) != [SPEC.seeds], "the whole one was not computed again"
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)
     assert capsys.readouterr().err.count("was damaged") == 1
 

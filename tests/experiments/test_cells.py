@@ -81,6 +81,74 @@ def test_a_crew_computes_what_one_thread_does_and_keeps_it(monkeypatch: pytest.M
     assert all(store.get(cell) is not None for cell in spec.cells())
 
 
+def test_cells_that_differ_in_seeds_alone_are_joined_up_to_ten_seeds() -> None:
+    spec = SweepSpec("teaching", mechanisms=["dp-gd", "rsgd"], epsilons=[0.1, 1.0], seeds=23)
+    found = spec.cells()
+    joined = cells._joined(found)
+    assert [(whole.spec.mechanism, whole.replicas) for whole, _ in joined] == [
+        (name, seeds) for seeds in (range(10), range(10, 20), range(20, 23)) for name in ("dp-gd", "rsgd")
+    ]
+    assert [[found[k].replicas for k in parts] for _, parts in joined[:2]] == [[range(2), range(2, 10)]] * 2
+    assert sorted(k for _, parts in joined for k in parts) == list(range(len(found)))
+    gap = [
+        CELL,
+        dataclasses.replace(CELL, replicas=range(4, 6)),
+        dataclasses.replace(CELL, epsilons=(1.0,), replicas=range(3, 4)),
+    ]
+    assert len(cells._joined(gap)) == 3
+
+
+@pytest.mark.parametrize("mechanism", ["dp-gd", "rsgd", "input-perturbation", "majority"])
+def test_joined_cells_hold_what_each_gives_alone(mechanism: str, tmp_path: Path) -> None:
+    spec = SweepSpec("teaching", mechanisms=[mechanism], epsilons=[0.1, 1.0], seeds=5, metrics=["recall-at-precision=0.6"])
+    first, second = spec.cells()
+    store = CellStore(tmp_path)
+    for one, table in zip((first, second), run_cells([first, second], store=store), strict=True):
+        pd.testing.assert_frame_equal(table, one.attempt(), rtol=1e-9)
+        kept = store.get(one)
+        assert kept is not None
+        pd.testing.assert_frame_equal(kept, table)
+        assert seconds(table) > 0
+
+
+def test_a_budget_that_seeds_fail_at_together_each_cell_tries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Cell.compute
+
+    def compute(cell: Cell, *rest: object) -> pd.DataFrame:
+        if 0.1 in cell.epsilons and 4 in cell.replicas:
+            raise InvalidInput("mechanism", "diverged", "Use a smaller step.")
+        return true(cell, *rest)  # type: ignore[arg-type]
+
+    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=5)
+    monkeypatch.setattr(Cell, "compute", compute)
+    coarse, others = attempts(spec.cells())
+    assert not problems(coarse)
+    assert coarse[["epsilon", "seed"]].to_numpy().tolist() == [[0.1, 0], [0.1, 1], [1.0, 0], [1.0, 1]]
+    assert [(epsilon, why.cause) for epsilon, why in problems(others)] == [(0.1, "diverged")]
+    assert set(others["epsilon"]) == {1.0}
+    assert coarse.attrs["seconds"] > 0
+
+
+def test_a_crew_begins_with_noisy_rows_and_hands_out_tables_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    true = Cell.attempt
+
+    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
+        begun.append(cell.spec.mechanism)
+        return true(cell, monitor)
+
+    monkeypatch.setattr(Cell, "attempt", attempt)
+    names = ["dp-gd", "cms-output", "input-perturbation", "dp-sgd"]
+    spec = SweepSpec("teaching", mechanisms=names, epsilons=[1.0], seeds=3)
+    for workers, first in ((1, "dp-gd"), (2, "input-perturbation")):
+        begun.clear()
+        monkeypatch.setattr(cells, "crew_for", lambda _, workers=workers: workers)
+        tables = list(run_cells(spec.cells()))
+        assert [set(table["mechanism"]) for table in tables] == [{name} for name in names] * 2
+        assert begun[0] == first
+        assert sorted(begun) == sorted(names)
+
+
 def test_what_a_crew_has_finished_is_kept_though_one_before_it_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output"], epsilons=[1.0], seeds=2)
     first, second = spec.cells()
