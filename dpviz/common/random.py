@@ -6,7 +6,7 @@ effect of epsilon and not of a new draw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,8 @@ from scipy.special import gammaincinv, ndtr, roots_genlaguerre
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+_AHEAD, _AHEAD_ENTRIES = 32, 1 << 18  # steps whose noise is drawn at once, and numbers of them at most
 
 #: shape -> draws, one array after the other
 Normals = Callable[[tuple[int, ...]], NDArray[np.float32]]
@@ -39,6 +41,33 @@ def substreams(stream: np.random.SeedSequence, count: int) -> list[np.random.See
     return [np.random.SeedSequence(stream.entropy, spawn_key=(*key, 1_000_000 + k)) for k in range(count)]
 
 
+class Drawn:
+    """Row positions of a batch for each of S replicas, each ascending; they may be overwritten by the next draw.
+
+    Attributes:
+        index, cuts: batch s is index[cuts[s] : cuts[s + 1]].
+    """
+
+    def __init__(self, index: Index, cuts: Index) -> None:
+        self.index, self.cuts = index, cuts
+
+    @classmethod
+    def of(cls, batches: Sequence[Index]) -> Drawn:
+        """From S batches."""
+        return cls(np.concatenate(batches), np.cumsum([0, *map(len, batches)]))
+
+    def __len__(self) -> int:
+        return len(self.cuts) - 1
+
+    def __getitem__(self, s: int) -> Index:
+        if not 0 <= s < len(self):
+            raise IndexError(f"there are {len(self)} batches, and no batch {s}")
+        return self.index[self.cuts[s] : self.cuts[s + 1]]
+
+    def __iter__(self) -> Iterator[Index]:
+        return (self[s] for s in range(len(self)))
+
+
 def standard_gaussian(streams: Sequence[np.random.SeedSequence], size: int) -> Floats:
     """N(0, I) per stream, shape (streams, size)."""
     return np.stack([generator(s).standard_normal(size) for s in streams])
@@ -57,57 +86,92 @@ def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) 
     return out
 
 
-def _positions(bits: NDArray[np.uint16], most: int) -> tuple[Index, Index]:
-    """Positions of the numbers up to `most`, ascending, and which of these are of `most` itself."""
-    near = np.flatnonzero(bits <= most)
-    return near, np.flatnonzero(bits[near] == most)
-
-
 def normals_of_numpy(rng: np.random.Generator) -> Normals:
     """Standard normal draws in single precision."""
     return lambda shape: rng.standard_normal(shape, dtype=np.float32)
 
 
-_by: dict[str, Callable[..., Any]] = {"positions": _positions, "normals": normals_of_numpy}
+def poisson_of_numpy(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> Callable[[], Drawn]:
+    """Batches in which every row is with chance (coarse + fine/2^16)/2^16, of each generator, again at each call.
+
+    Args:
+        n: rows.
+    """
+
+    def batch(rng: np.random.Generator) -> Index:
+        bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
+        near = np.flatnonzero(bits <= coarse)
+        ties = np.flatnonzero(bits[near] == coarse)
+        if len(ties) == 0:
+            return near
+        # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
+        missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
+        return np.delete(near, missed) if len(missed) else near
+
+    return lambda: Drawn.of([batch(rng) for rng in rngs])
 
 
-def draw_by(positions: Callable[..., tuple[Index, Index]], normals: Callable[[np.random.Generator], Normals]) -> None:
+_by: dict[str, Callable[..., Any]] = {"poisson": poisson_of_numpy, "normals": normals_of_numpy}
+
+
+def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[[np.random.Generator], Normals]) -> None:
     """From now on these functions, which give the same numbers faster, take the place of those here."""
-    _by.update(positions=positions, normals=normals)
+    _by.update(poisson=poisson, normals=normals)
 
 
 def single_normals(stream: np.random.SeedSequence) -> Normals:
     """Standard normal draws in single precision from the start of a stream on."""
-    return _by["normals"](generator(stream))
+    made: Normals = _by["normals"](generator(stream))
+    return made
 
 
-def poisson_batches(n: int, rate: float) -> Batches:
+def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
+    """Standard normal draws (S, m), a vector of each generator at every call; nobody else draws from them meanwhile."""
+    ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
+    left: list[Floats] = []
+
+    def draw() -> Floats:
+        if not left:  # the same numbers in fewer, longer calls
+            left.extend(np.stack([rng.standard_normal((ahead, m)) for rng in rngs], axis=1)[::-1])
+        return left.pop()
+
+    return draw
+
+
+class PoissonBatches:
     """Batches in which every row is with chance `rate`, independently.
 
     The chance is rounded down to a multiple of 2^-32 (at most 2^-32 below the rate that is accounted for); very
     sparse batches draw their size first and then a uniform subset, which is the same distribution.
     """
-    coarse, fine = divmod(int(rate * 2**32), 2**16)
-    everything = np.arange(n)
 
-    def start(rng: np.random.Generator) -> Callable[[int], Index]:
-        def sparse(t: int) -> Index:
-            return np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False))
+    def __init__(self, n: int, rate: float) -> None:
+        self._n, self._rate = n, rate
 
-        def dense(t: int) -> Index:
-            bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-            near, ties = _by["positions"](bits, coarse)
-            if len(ties) == 0:
-                return near
-            # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-            missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
-            return np.delete(near, missed) if len(missed) else near
+    def __call__(self, rng: np.random.Generator) -> Callable[[int], Index]:
+        draw = self.in_step([rng])
+        return lambda t: draw(t)[0].copy()
 
+    def in_step(self, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
+        """As of `in_step`."""
+        n, rate = self._n, self._rate
         if rate >= 1:
+            everything = Drawn.of([np.arange(n)] * len(rngs))
             return lambda t: everything
-        return sparse if rate < 0.01 else dense
+        if rate < 0.01:
+            return lambda t: Drawn.of(
+                [np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False)) for rng in rngs]
+            )
+        draw = _by["poisson"](rngs, n, *divmod(int(rate * 2**32), 2**16))
+        return lambda t: draw()
 
-    return start
+
+def in_step(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
+    """t -> batch t of each generator, asked for in order; nobody else draws from them meanwhile."""
+    if isinstance(batches, PoissonBatches):
+        return batches.in_step(rngs)
+    draws = [batches(rng) for rng in rngs]
+    return lambda t: Drawn.of([draw(t) for draw in draws])
 
 
 def shuffled_batches(edges: Index) -> Batches:

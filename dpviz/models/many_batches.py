@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.random import Drawn
 from dpviz.models.compiled.rows import batch_sums, loss_of
 from dpviz.models.losses import Loss
 from dpviz.models.rows import BLOCK_ROWS, Rows
@@ -71,7 +72,7 @@ class ManyBatches:
         self,
         theta: Floats,
         rows: Rows,
-        batches: Sequence[Index],
+        batches: Drawn,
         clip_norm: float,
         lengths: Sequence[Lengths] | None = None,
         precision: type[np.floating] = np.float32,
@@ -80,7 +81,7 @@ class ManyBatches:
 
         Args:
             theta: (S, E, d).
-            batches: S ascending arrays of row positions.
+            batches: of S replicas.
             lengths: S empty lists, to which arrays (E, rows) of clipped lengths are added in the order of the batch.
             precision: of the sums; double only where `compiled`, and without lengths.
         """

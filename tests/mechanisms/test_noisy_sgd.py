@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom, binomtest, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
-from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn, substreams
+from dpviz.common.random import PoissonBatches, generator, shuffled_batches, spawn, substreams
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
@@ -43,7 +43,7 @@ def blank(n: int = 40, d: int = 5) -> Problem:
 
 
 def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
-    draw = poisson_batches(n, rate)(generator(spawn(seed, 1)[0]))
+    draw = PoissonBatches(n, rate)(generator(spawn(seed, 1)[0]))
     out = np.zeros((draws, n), bool)
     for t in range(draws):
         index = draw(t)
@@ -85,7 +85,7 @@ def test_the_batch_test_can_fail() -> None:
 
 
 def test_every_row_is_in_a_full_batch() -> None:
-    assert np.array_equal(poisson_batches(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
+    assert np.array_equal(PoissonBatches(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
 
 
 # batches of a fresh order every epoch ------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     from dpviz.common.random import substreams
 
-    draw = poisson_batches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
+    draw = PoissonBatches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
     theta, visits = np.zeros(6), np.zeros(300)
     for t in range(mechanism.steps):
         index = draw(t)
@@ -639,4 +639,4 @@ def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
         def integers(self, low: int, high: int, count: int) -> np.ndarray:
             return np.array([fine - 1, fine, fine + 1])
 
-    assert poisson_batches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]
+    assert PoissonBatches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]

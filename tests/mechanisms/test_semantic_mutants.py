@@ -223,17 +223,17 @@ def fixed_batches(patch: Patch) -> None:
 
         return start
 
-    everywhere(patch, "poisson_batches", random.poisson_batches, batches)
+    everywhere(patch, "PoissonBatches", random.PoissonBatches, batches)
 
 
 def rows_too_often(patch: Patch) -> None:
-    original = random.poisson_batches
-    everywhere(patch, "poisson_batches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
+    original = random.PoissonBatches
+    everywhere(patch, "PoissonBatches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
 
 
 def one_batch(patch: Patch) -> None:
     """The batch of the first step in all of them."""
-    original = random.poisson_batches
+    original = random.PoissonBatches
 
     def batches(n: int, rate: float) -> Any:
         def start(rng: np.random.Generator) -> Any:
@@ -242,7 +242,7 @@ def one_batch(patch: Patch) -> None:
 
         return start
 
-    everywhere(patch, "poisson_batches", original, batches)
+    everywhere(patch, "PoissonBatches", original, batches)
 
 
 def half_the_steps(patch: Patch) -> None:

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from dpviz.common import random
-from dpviz.common.random import generator, normals_of_numpy, spawn
+from dpviz.common.random import Drawn, generator, normals_of_numpy, poisson_of_numpy, spawn
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
 from dpviz.models import rows as models_rows
-from dpviz.models.compiled import draws, loops
+from dpviz.models.compiled import draws, loops, pcg
 from dpviz.models.compiled import rows as compiled
 from dpviz.models.compiled.noise import Strips, noisy_gradient
 from dpviz.models.compiled.phrases import MOST, in_phrases
@@ -439,14 +438,47 @@ def test_rows_of_networks_that_do_not_fit_are_refused() -> None:
         network_rows(s, a[:, :8].copy(), c, y[:3], y, 1.0, a[:, :8].copy(), c.copy())
 
 
-@pytest.mark.parametrize("most", [0, 6553, 65535])
-@pytest.mark.parametrize("size", [0, 1, 31, 32, 10_007])
-def test_positions_are_those_of_numpy(most: int, size: int) -> None:
-    bits = np.random.default_rng(9).integers(65536, size=size).astype(np.uint16)
-    bits[:2] = bits[-1:] = most
-    for whole in (bits, bits[1:]):  # memory that begins anywhere
-        for found, expected in zip(draws.positions(whole, most), random._positions(whole, most), strict=True):
-            np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 1001])
+def test_random_bits_are_those_of_numpy(size: int) -> None:
+    rng = generator(spawn(1, 1)[0])
+    rng.integers(2**16)  # an upper half is left
+    state, out = pcg.state_of(rng), np.empty(size, np.uint64)
+    for _ in range(3):
+        assert [pcg.next_half(state) >> 16 for _ in range(3)] == rng.integers(0, 2**16, 3).tolist()
+        pcg.fill(state, out)
+        np.testing.assert_array_equal(out, rng.bit_generator.random_raw(size))
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 10_007])
+@pytest.mark.parametrize(("coarse", "fine"), [(0, 1), (700, 0), (6553, 39321), (32767, 65535), (65535, 40000)])
+def test_poisson_batches_are_those_of_numpy(n: int, coarse: int, fine: int) -> None:
+    """With 10,007 rows, every seventh batch has ties, some several."""
+    streams = spawn(5, 3)
+    fast, slow = (draw([generator(s) for s in streams], n, coarse, fine) for draw in (draws.poisson, poisson_of_numpy))
+    assert isinstance(fast, draws.Poisson)
+    for _ in range(40):
+        one, other = fast(), slow()
+        np.testing.assert_array_equal(one.index, other.index)
+        np.testing.assert_array_equal(one.cuts, other.cuts)
+        assert [len(batch) for batch in one] == np.diff(one.cuts).tolist()
+
+
+def test_poisson_batches_find_room_when_they_are_larger_than_expected() -> None:
+    streams, n = spawn(6, 5), 500
+    fast, slow = (draw([generator(s) for s in streams], n, 40_000, 7) for draw in (draws.Poisson, poisson_of_numpy))
+    fast._out = np.empty(n, np.intp)
+    for _ in range(3):
+        np.testing.assert_array_equal(fast().index, slow().index)
+    assert len(fast._out) > n
+
+
+def test_generators_of_other_classes_are_left_to_numpy() -> None:
+    other = [np.random.Generator(np.random.Philox(3)), np.random.default_rng(3)]
+    assert not isinstance(draws.poisson(other, 100, 6553, 0), draws.Poisson)
+    single = draws.normals()(np.random.Generator(np.random.Philox(3)))
+    assert not isinstance(single, draws.Normals)
+    expected = np.random.Generator(np.random.Philox(3)).standard_normal(9, dtype=np.float32)
+    np.testing.assert_array_equal(single((9,)), expected)
 
 
 def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:
@@ -459,9 +491,6 @@ def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:
 
 def test_without_numbas_tables_numpy_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(draws.normals()(np.random.default_rng(0)), draws.Normals)
-    with monkeypatch.context() as patch:
-        patch.setattr(draws.sys, "byteorder", "big")
-        assert draws.normals() is normals_of_numpy
     monkeypatch.delattr("numba.np.random._constants.wi_float")
     assert draws.normals() is normals_of_numpy
 
@@ -578,11 +607,11 @@ def test_batches_of_rows_in_phrases_are_those_of_the_rows() -> None:
     rows = CompiledRows.in_phrases(one_hot(600)).to_single()
     theta, batches = rng.standard_normal((3, 20, D)).astype(np.float32), [np.flatnonzero(rng.random(600) < 0.4) for _ in range(3)]
     for clip_norm in (np.inf, 0.3):
-        one, other = (compiled.batch_sums(r, theta, batches, norms, Logistic(), clip_norm, 64) for r in (plain, rows))
+        one, other = (compiled.batch_sums(r, theta, Drawn.of(batches), norms, Logistic(), clip_norm, 64) for r in (plain, rows))
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)
     for d in (D - 1, D + 1):
         with pytest.raises(ValueError, match="parameters"):
-            compiled.batch_sums(rows, np.zeros((3, 2, d), np.float32), batches, norms, Logistic(), 1.0, 64)
+            compiled.batch_sums(rows, np.zeros((3, 2, d), np.float32), Drawn.of(batches), norms, Logistic(), 1.0, 64)
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(256, 900)])

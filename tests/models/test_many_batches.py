@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dpviz.common.random import generator, poisson_batches, spawn
+from dpviz.common.random import Drawn, PoissonBatches, generator, spawn
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.gradient import noisy_sgd
 from dpviz.models import Rows, get_model
@@ -48,9 +48,9 @@ def test_sums_are_those_of_gathered_batches(sparse: bool, model: str, clip_norm:
     many = trained.many_batches
     assert many is not None
     theta = np.random.default_rng(2).standard_normal((seeds, budgets, rows.X.shape[1]))
-    batches = [poisson_batches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
+    batches = [PoissonBatches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
     lengths: list[list[np.ndarray]] = [[] for _ in range(seeds)]
-    got = many.sums(theta, rows, batches, clip_norm, lengths)
+    got = many.sums(theta, rows, Drawn.of(batches), clip_norm, lengths)
     assert rows.sparse is sparse
     for s, index in enumerate(batches):
         part = rows.take(index)
@@ -65,7 +65,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     many = get_model("logistic").many_batches
     assert many is not None
     theta = 5 * np.random.default_rng(2).standard_normal((len(rows), 1, rows.X.shape[1]))
-    alone = many.sums(theta, rows, [np.array([i]) for i in range(len(rows))], clip_norm)
+    alone = many.sums(theta, rows, Drawn.of([np.array([i]) for i in range(len(rows))]), clip_norm)
     longest = np.linalg.norm(alone, axis=2).max()
     assert 0.999 * clip_norm < longest <= clip_norm
 
@@ -126,17 +126,17 @@ def test_sums_of_compiled_loops_are_those_of_dense_batches(
     dense = Rows(rows.X, rows.y)
     dense.__dict__["sparse"] = False
     theta = np.random.default_rng(2).standard_normal((seeds, budgets, rows.X.shape[1]))
-    batches = [poisson_batches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
-    got = many.sums(theta, rows, batches, clip_norm, precision=precision)
+    batches = [PoissonBatches(len(rows), 0.1)(generator(stream))(0) for stream in spawn(3, seeds - 1)] + [np.empty(0, np.intp)]
+    got = many.sums(theta, rows, Drawn.of(batches), clip_norm, precision=precision)
     for s, index in enumerate(batches):
         expected = trained.sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
         np.testing.assert_allclose(got[s], expected, rtol=0, atol=tolerance)
     single = np.random.default_rng(3).integers(len(rows), size=seeds)
-    alone = many.sums(5 * theta, rows, [np.array([i]) for i in single], 0.1)
+    alone = many.sums(5 * theta, rows, Drawn.of([np.array([i]) for i in single]), 0.1)
     assert np.linalg.norm(alone, axis=2).max() <= 0.1
     for wrong in ([*batches[:-1], np.array([len(rows)])], [*batches[:-1], np.array([-1])], batches[:-1]):
         with pytest.raises(IndexError):
-            many.sums(theta, rows, wrong, clip_norm)
+            many.sums(theta, rows, Drawn.of(wrong), clip_norm)
 
 
 @pytest.mark.parametrize("record", [False, True])

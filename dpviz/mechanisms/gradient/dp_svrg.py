@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import generator, poisson_batches, substreams
+from dpviz.common.random import Drawn, PoissonBatches, generator, in_step, normals_in_step, substreams
 from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
@@ -304,7 +303,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         bound = min(self.clip_norm, problem.setting.G)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
-        batches = [poisson_batches(n, self.sampling_rate)(rng) for rng in choose]
+        batch, normals = in_step(PoissonBatches(n, self.sampling_rate), choose), normals_in_step(draws, m)
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
@@ -313,7 +312,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         x = np.repeat(problem.model.initial(m, starts)[:, None], len(scale), axis=1)
 
         def noise_of_step() -> Floats:
-            return np.stack([rng.standard_normal(m) for rng in draws])[:, None]
+            return normals()[:, None]
 
         for t in range(self.rounds):
             anchor = x.copy()
@@ -330,7 +329,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                 if path is not None:
                     path[:, t * self.inner_steps + k] = x[0]
                 # the published form draws one row uniformly
-                index = [batch(k) for batch in batches] if accounted else [rng.integers(n, size=1) for rng in choose]
+                index = batch(k) if accounted else Drawn.of([rng.integers(n, size=1) for rng in choose])
                 if counts is not None:
                     counts[index[0]] += 1
                 # at the snapshot itself nothing has moved
@@ -360,7 +359,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         found = problem.model.many_batches
         return found if found is not None and found.compiled(problem.rows) else None
 
-    def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Sequence[np.ndarray]) -> Floats:
+    def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Drawn) -> Floats:
         """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
         at, together = np.concatenate([x, anchor], axis=1), self._together(problem)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import Batches, generator, substreams
+from dpviz.common.random import Batches, Drawn, generator, in_step, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.common.threads import groups as parts_of_seeds
 from dpviz.common.words import Words
@@ -32,10 +32,10 @@ class Plan:
     """One way of noisy SGD over T steps.
 
     Attributes:
-        batches: generator -> (t -> row positions of batch t, each at most once), asked for in order.
+        batches: as of `common.random.in_step`.
         divisor: (T,) what the sum of a batch is divided by; public, so never the size of a Poisson batch.
         lengths: (T,) or (E, T) step lengths.
-        draw: (generator, m) -> a standard noise draw.
+        draw: (S generators, m) -> (() -> (S, m) standard noise draws of one step).
         noise_factor: (T,) what multiplies the calibration's noise scale.
         clip_norm: longest contribution of a row.
         smooth: what is done to the noisy gradient of the whole objective, (E, m) -> (E, m).
@@ -46,7 +46,7 @@ class Plan:
     batches: Batches
     divisor: Floats
     lengths: Floats
-    draw: Callable[[np.random.Generator, int], Floats]
+    draw: Callable[[Sequence[np.random.Generator], int], Callable[[], Floats]]
     noise_factor: Floats
     clip_norm: float
     smooth: Callable[[Floats], Floats] | None = None
@@ -75,7 +75,7 @@ class _Sums:
     together: ManyBatches | None
     clips: list[ClipCount]
 
-    def of(self, theta: Floats, batches: list[NDArray[np.intp]], group: slice) -> Floats:
+    def of(self, theta: Floats, batches: Drawn, group: slice) -> Floats:
         """(S, E, m) sums over the batch of each seed of the group, at its parameters theta, (S, E, m)."""
         rows, clips = self.problem.rows, self.clips[group]
         if self.together is not None:
@@ -116,18 +116,17 @@ def train(
     def work(g: int, tick: Monitor) -> Floats:
         group = groups[g]
         seeds = range(len(streams))[group]
-        parts = [[generator(part) for part in substreams(streams[s], 2)] for s in seeds]
-        draws = [plan.batches(sampling) for sampling, _ in parts]
+        samplers, sources = zip(*([generator(part) for part in substreams(streams[s], 2)] for s in seeds), strict=True)
+        batch, noise = in_step(plan.batches, samplers), plan.draw(sources, m)
         theta = np.repeat(problem.model.initial(m, streams[group])[:, None], e, axis=1)
         total = np.zeros_like(theta)
         for t in range(plan.steps):
             tick(t / plan.steps)
             if path is not None:
                 path[:, group, t] = theta[: max(0, path.shape[1] - group.start)].transpose(1, 0, 2)
-            batches = [draw(t) for draw in draws]
+            batches = batch(t)
             gradient = sums.of(theta, batches, group) / plan.divisor[t]
-            draw = np.stack([plan.draw(noise, m) for _, noise in parts])[:, None]
-            direction = gradient + (plan.noise_factor[t] * scale)[:, None] * draw + problem.lam * theta
+            direction = gradient + (plan.noise_factor[t] * scale)[:, None] * noise()[:, None] + problem.lam * theta
             if plan.smooth is not None:
                 direction = plan.smooth(direction)
             theta -= lengths[:, t, None] * direction
@@ -174,8 +173,3 @@ def _groups(seeds: int, budgets: int) -> list[slice]:
     count = min(seeds, count + count % 2 if count > 1 else 1)
     ends = [-(-seeds * k // count) for k in range(count + 1)]
     return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
-
-
-def gaussian_draw(rng: np.random.Generator, m: int) -> Floats:
-    """A standard Gaussian vector."""
-    return rng.standard_normal(m)

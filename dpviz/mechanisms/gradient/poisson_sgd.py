@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.random import Batches, generator, poisson_batches, substreams
+from dpviz.common.random import Batches, PoissonBatches, generator, normals_in_step, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
-from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, gaussian_draw, train
+from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -73,7 +73,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 
     def drawing(self, n: int) -> Batches:
         """How the batches are drawn from n rows."""
-        return poisson_batches(n, self.batch_share)
+        return PoissonBatches(n, self.batch_share)
 
     def noise_multiplier(self, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""
@@ -161,7 +161,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             batches=self.drawing(problem.n),
             divisor=np.full(self.steps, self.batch_share * problem.n),
             lengths=lengths,
-            draw=gaussian_draw,
+            draw=normals_in_step,
             noise_factor=np.ones(self.steps),
             clip_norm=self.clip_norm,
             **more,  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -181,7 +182,7 @@ class SongSGD(ProtectsQuery):
             batches=shuffled_batches(edges),
             divisor=sizes,
             lengths=training.step_lengths[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
-            draw=gamma_sphere_draw,
+            draw=gamma_sphere_in_step,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,
             averaged=self._averaged(len(sizes)),
@@ -224,8 +225,11 @@ def _divided(n: int, count: int) -> np.ndarray:
     return np.linspace(0, n, count + 1).astype(np.intp)
 
 
-def gamma_sphere_draw(rng: np.random.Generator, m: int) -> Floats:
-    """A draw with density proportional to exp(-|z|): uniform direction, Gamma(m) length."""
-    direction = rng.standard_normal(m)
-    draw: Floats = rng.gamma(m) * direction / np.linalg.norm(direction)
-    return draw
+def gamma_sphere_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
+    """Draws (S, m), one of each generator, with density proportional to exp(-|z|): uniform direction, Gamma(m) length."""
+
+    def draw(rng: np.random.Generator) -> Floats:
+        direction = rng.standard_normal(m)
+        return np.asarray(rng.gamma(m) * direction / np.linalg.norm(direction))
+
+    return lambda: np.stack([draw(rng) for rng in rngs])

@@ -23,6 +23,6 @@ def loops() -> ModuleType | None:
         from dpviz.models.compiled import draws, lanes, ranks
     except ImportError:  # a numba that is too old for this numpy says so when it is loaded
         return None
-    random.draw_by(draws.positions, draws.normals())
+    random.draw_by(draws.poisson, draws.normals())
     rank_by(ranks.sorted_keys)
     return lanes

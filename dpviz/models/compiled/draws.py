@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dpviz.common.random import Index, normals_of_numpy
+from dpviz.common.random import Drawn, normals_of_numpy, poisson_of_numpy
 from dpviz.common.random import Normals as Draws
 from dpviz.models.compiled.options import OPTIONS
+from dpviz.models.compiled.pcg import fill, known, next_half, state_of
 
 _CHUNK = 1 << 14  # random numbers of 64 bits made at once, which stay in the processor's cache
 
@@ -69,65 +69,128 @@ def _positions(bits, most, out, ties):  # type: ignore[no-untyped-def]
     return count, tied
 
 
-def positions(bits: NDArray[np.uint16], most: int) -> tuple[Index, Index]:
-    """As `common.random` finds them."""
-    out, ties = np.empty((2, len(bits)), np.intp)
-    count, tied = _positions(bits, np.uint16(most), out, ties)
-    return out[:count].copy(), ties[:tied].copy()
-
-
 @njit(**OPTIONS)
-def _share(bits, at):  # type: ignore[no-untyped-def]
-    """A number in [0, 1) out of the upper 24 bits."""
-    return np.float32(np.float32(bits[at] >> np.uint32(8)) * np.float32(2.0**-24))
-
-
-@njit(**OPTIONS)
-def _normals(bits, width, inside, density, end, inverse, out):  # type: ignore[no-untyped-def]
-    """Fills `out` by the ziggurat of Marsaglia & Tsang (2000), as numpy does, for as long as there are random bits.
+def _poisson(states, first, n, coarse, fine, space, ties, out, cuts):  # type: ignore[no-untyped-def]
+    """Batches of the replicas from `first` on, for as long as there is room for all n rows; the replica that comes next.
 
     Args:
-        bits: random numbers of 32 bits.
-        width, inside, density: of the layers: their width over 2^23, numbers that lie within the next one, e^(-x^2/2).
-        end, inverse: where the last layer ends, and 1 over that.
-
-    Returns:
-        How many draws there are, and how many of the bits they took.
+        states: (S, 12) of `pcg`.
+        space: for n random numbers of 16 bits.
+        ties: (n,), overwritten.
+        out, cuts: positions, and (S + 1,) where each replica's begin.
     """
-    at, n = 0, len(bits)
-    for i in range(len(out)):
-        start = at
+    for s in range(first, len(states)):
+        if len(out) - cuts[s] < n:
+            return s
+        fill(states[s], space)
+        mine = out[cuts[s] :]
+        count, tied = _positions(space.view(np.uint16)[:n], coarse, mine, ties)
+        left = count if tied == 0 else ties[0]
+        for k in range(tied):
+            end = ties[k + 1] if k + 1 < tied else count
+            # ties of the upper 16 bits are decided by 16 more, those of `Generator.integers(0, 2**16)`
+            for at in range(ties[k] + (next_half(states[s]) >> np.uint32(16) >= fine), end):
+                mine[left] = mine[at]
+                left += 1
+        cuts[s + 1] = cuts[s] + left
+    return len(states)
+
+
+class Poisson:
+    """What `common.random` draws as Poisson batches, bit by bit: those of all replicas in one call, overwritten by the next."""
+
+    def __init__(self, rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> None:
+        """
+        Args:
+            rngs: fresh generators (`pcg.known`), from which nobody else draws.
+            n, coarse, fine: as of `common.random.poisson_of_numpy`.
+        """
+        self._states, self._n, self._limits = np.array([state_of(rng) for rng in rngs]), n, (np.uint16(coarse), np.uint32(fine))
+        self._space, self._ties = np.empty(-(-n // 4), np.uint64), np.empty(n, np.intp)
+        self._cuts = np.zeros(len(rngs) + 1, np.intp)
+        self._out = np.empty(n + len(rngs) * (n * (coarse + 1) >> 16), np.intp)
+
+    def __call__(self) -> Drawn:
+        done = 0
         while True:
-            if at >= n:
-                return i, start
-            r = np.uint32(bits[np.uint64(at)])
-            at += 1
-            layer, size = np.uint64(r & np.uint32(255)), np.uint32(r >> np.uint32(9))
-            x = np.float32(size) * width[layer]
-            x = -x if r & np.uint32(256) else x
-            if size < inside[layer]:
-                out[np.uint64(i)] = x
+            done = _poisson(self._states, done, self._n, *self._limits, self._space, self._ties, self._out, self._cuts)
+            if done == len(self._states):
+                return Drawn(self._out[: self._cuts[-1]], self._cuts)
+            self._out = np.concatenate([self._out, np.empty(max(self._n, len(self._out) // 4), np.intp)])
+
+
+def poisson(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> Callable[[], Drawn]:
+    """`Poisson`, or numpy for generators of other classes."""
+    return Poisson(rngs, n, coarse, fine) if all(map(known, rngs)) else poisson_of_numpy(rngs, n, coarse, fine)
+
+
+@njit(**OPTIONS)
+def _share(bits):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) out of the upper 24 bits."""
+    return np.float32(np.float32(bits >> np.uint32(8)) * np.float32(2.0**-24))
+
+
+@njit(**OPTIONS)
+def _next(state, space, reach, left):  # type: ignore[no-untyped-def]
+    """The next 32 random bits; where none are made, new ones for at least `left` draws are, as long as there is room.
+
+    Args:
+        reach: (2,) which of those in `space` comes next, and how many there are.
+    """
+    if reach[0] >= reach[1]:
+        size = min(len(space), left // 2 + 64)
+        fill(state, space[:size])
+        reach[0], reach[1] = 0, 2 * size
+    reach[0] += 1
+    return space.view(np.uint32)[reach[0] - 1]
+
+
+@njit(**OPTIONS)
+def _normals(state, space, reach, width, inside, density, end, inverse, out):  # type: ignore[no-untyped-def]
+    """Fills `out` by the ziggurat of Marsaglia & Tsang (2000), as numpy does.
+
+    Args:
+        state, space, reach: of `_next`.
+        width, inside, density: of the layers: their width over 2^23, and the same with a minus; numbers that lie within the
+            next one; e^(-x^2/2).
+        end, inverse: where the last layer ends, and 1 over that.
+    """
+    i, n = 0, len(out)
+    bits = space.view(np.uint32)
+    while i < n:
+        # most draws are decided by their first random number
+        at, most = reach[0], min(n - i, reach[1] - reach[0])
+        k = 0
+        while k < most:
+            r = bits[np.uint64(at + k)]
+            if np.uint32(r >> np.uint32(9)) >= inside[np.uint64(r & np.uint32(255))]:
                 break
-            if layer == 0:
-                far = False
-                more = inverse
-                while not far:
-                    if at + 2 > n:
-                        return i, start
-                    more = -inverse * np.log1p(-_share(bits, at))
-                    other = -np.log1p(-_share(bits, at + 1))
-                    at += 2
-                    far = other + other > more * more
-                out[i] = -(end + more) if size & np.uint32(256) else end + more
-                break
-            if at >= n:
-                return i, start
+            out[np.uint64(i + k)] = np.float32(np.int32(r >> np.uint32(9))) * width[np.uint64(r & np.uint32(511))]
+            k += 1
+        i += k
+        reach[0] += k
+        if i == n:
+            break
+        r = _next(state, space, reach, n - i)
+        layer, size = np.uint64(r & np.uint32(255)), np.uint32(r >> np.uint32(9))
+        x = np.float32(np.int32(size)) * width[np.uint64(r & np.uint32(511))]
+        if size < inside[layer]:
+            out[i] = x
+            i += 1
+        elif layer == 0:
+            far, more = False, inverse
+            while not far:
+                more = -inverse * np.log1p(-_share(_next(state, space, reach, n - i)))
+                other = -np.log1p(-_share(_next(state, space, reach, n - i)))
+                far = other + other > more * more
+            out[i] = -(end + more) if size & np.uint32(256) else end + more
+            i += 1
+        else:
             low, high = density[layer], density[layer - np.uint64(1)]
-            at += 1
-            if (high - low) * _share(bits, at - 1) + low < math.exp(-0.5 * np.float64(x) * np.float64(x)):
+            share = _share(_next(state, space, reach, n - i))
+            if (high - low) * share + low < math.exp(-0.5 * np.float64(x) * np.float64(x)):
                 out[i] = x
-                break
-    return len(out), at
+                i += 1
 
 
 class Normals:
@@ -136,34 +199,29 @@ class Normals:
     def __init__(self, rng: np.random.Generator) -> None:
         """
         Args:
-            rng: a fresh generator of 64 bits, which nobody else draws from.
+            rng: a fresh generator (`pcg.known`), from which nobody else draws.
         """
         from numba.np.random import _constants as numbers  # numpy's own tables are not to be had
 
-        self._raw, self._left = rng.bit_generator.random_raw, np.empty(0, np.uint32)
-        layers = (numbers.wi_float, numbers.ki_float, numbers.fi_float)
-        self._ziggurat = (*layers, *(np.float32(x) for x in (numbers.ziggurat_nor_r_f, numbers.ziggurat_nor_inv_r_f)))
+        self._state, self._space, self._reach = state_of(rng), np.empty(_CHUNK, np.uint64), np.zeros(2, np.intp)
+        width = np.concatenate([numbers.wi_float, -numbers.wi_float])
+        ends = (np.float32(x) for x in (numbers.ziggurat_nor_r_f, numbers.ziggurat_nor_inv_r_f))
+        self._ziggurat = (width, numbers.ki_float, numbers.fi_float, *ends)
 
     def __call__(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
         out = np.empty(shape, np.float32)
-        flat, at = out.reshape(-1), 0
-        while at < len(flat):
-            fresh = np.asarray(self._raw(min(_CHUNK, (len(flat) - at) // 2 + 64))).view(np.uint32)
-            bits = np.concatenate([self._left, fresh]) if len(self._left) else fresh
-            done, used = _normals(bits, *self._ziggurat, flat[at:])
-            at, self._left = at + done, bits[used:]
+        _normals(self._state, self._space, self._reach, *self._ziggurat, out.reshape(-1))
         return out
 
 
 def normals() -> Callable[[np.random.Generator], Draws]:
-    """The function that makes `Normals`; numpy's own where numba has no tables, or memory does not hold lower halves first."""
+    """The function that makes `Normals`; numpy's own where numba has no tables."""
     try:
         Normals(np.random.default_rng(0))
     except (ImportError, AttributeError):
         return normals_of_numpy
-    return _normals_of if sys.byteorder == "little" else normals_of_numpy
+    return _normals_of
 
 
 def _normals_of(rng: np.random.Generator) -> Draws:
-    # a generator of another class may draw in another way
-    return Normals(rng) if type(rng) is np.random.Generator else normals_of_numpy(rng)
+    return Normals(rng) if known(rng) else normals_of_numpy(rng)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 
+from dpviz.common.random import Drawn
 from dpviz.models.compiled import loops
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.sparse import SINGLE_ROWS, Array, Index, Products, short_sums
@@ -429,7 +430,7 @@ class Descent:
 
 
 def batch_sums(
-    rows: CompiledRows, theta: Array, batches: Sequence[Index], norms: Array, loss: Loss, clip_norm: float, most: int
+    rows: CompiledRows, theta: Array, batches: Drawn, norms: Array, loss: Loss, clip_norm: float, most: int
 ) -> NDArray[np.float64]:
     """(S, E, d) sums of clipped gradients: replicas theta[s] (S, E, d) over the rows batches[s]; in the rows' precision.
 
@@ -446,7 +447,7 @@ def batch_sums(
     columns[:, :d, :budgets] = theta.transpose(0, 2, 1)
     columns[:, :d, budgets:] = 0.0
     rows._spell(columns)
-    index, cuts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
+    index, cuts = batches.index, batches.cuts
     if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
         raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
     sums = rows.over_batches(columns, index, cuts, loss, norms, clip_norm, most)
