@@ -989,8 +989,33 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
     return sums
 
 
+@njit(**OPTIONS)
+def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
+    """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
+    to = len(parameters) - len(phrases) // 2 * width
+    for p in range(0, len(phrases), 2):
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(width):
+            parameters[to + r] = parameters[one + r] + parameters[other + r]
+        to += width
+
+
+@njit(**OPTIONS)
+def share(sums, phrases, width):  # type: ignore[no-untyped-def]
+    """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
+    last = len(sums)
+    for p in range(len(phrases) - 2, -1, -2):
+        last -= width
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(width):
+            more = sums[last + r]
+            sums[last + r] = 0.0
+            sums[one + r] += more
+            sums[other + r] += more
+
+
 @cache
-def batches_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
+def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
     """The loop that sums clipped gradients over batches, each for `lanes` replicas of its own.
 
     Args:
@@ -998,11 +1023,14 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
     """
 
     @njit(**OPTIONS)
-    def batches(table, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
+    def batches(table, phrases, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
         """Adds to total[s] the sum over the rows of batch s, index[cuts[s]] to index[cuts[s + 1] - 1], at theta[s].
+
+        Nothing is done, and False returned, where there is no such row.
 
         Args:
             table: as of `margins_of`.
+            phrases: as of `descent_of`; those of `theta` are spelled here, and those of `total` shared.
             theta: (S, d, lanes) flat.
             norms: (n,) lengths of the rows, not looked at where nothing is clipped.
             clip_norm: longest gradient; infinite for none.
@@ -1011,10 +1039,15 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
             total: (S, d, lanes) flat, in double precision.
         """
         ends, columns, values, which, entries = table
-        size = len(short)
+        size, missing = len(short), False
+        for i in range(len(index)):
+            missing |= index[i] < 0 or index[i] >= len(ends) - 1
+        if missing:
+            return False
         if full:
             sums = zero_rows(theta, full, lanes)
         for s in range(len(cuts) - 1):
+            spell(theta[s * size : (s + 1) * size], phrases, lanes)
             first, last = item(cuts, s), item(cuts, s + 1)
             if full:
                 heads = load_rows(theta, which, s * size, lanes, full, lanes)
@@ -1045,6 +1078,8 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
                     for j in range(0, size, lanes):
                         add_double(total, s * size + j, load(short, j, lanes))
                         store(short, j, zero(short, lanes))
+            share(total[s * size : (s + 1) * size], phrases, lanes)
+        return True
 
     return batches
 
@@ -1162,31 +1197,6 @@ def turn_rows(noise, d, turned):  # type: ignore[no-untyped-def]
     for i in range(0, len(noise) // d, GROUP):
         for j in range(0, d, GROUP):
             turn(noise, i * d + j, d, turned, i // STRIP * d * STRIP + j * STRIP + i % STRIP, STRIP)
-
-
-@njit(**OPTIONS)
-def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
-    """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
-    to = len(parameters) - len(phrases) // 2 * width
-    for p in range(0, len(phrases), 2):
-        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(width):
-            parameters[to + r] = parameters[one + r] + parameters[other + r]
-        to += width
-
-
-@njit(**OPTIONS)
-def share(sums, phrases, width):  # type: ignore[no-untyped-def]
-    """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
-    last = len(sums)
-    for p in range(len(phrases) - 2, -1, -2):
-        last -= width
-        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(width):
-            more = sums[last + r]
-            sums[last + r] = 0.0
-            sums[one + r] += more
-            sums[other + r] += more
 
 
 @njit(**OPTIONS)

@@ -166,16 +166,6 @@ class CompiledRows(Products):
         n = self.shape[0]
         return np.lexsort((np.arange(n), np.diff(self._table.rest.indptr), np.arange(n) // self._loops.BLOCK)).astype(np.intp)
 
-    def _spell(self, columns: Array) -> None:
-        """Fills the last P of (S, d + P, W) parameters with the sums that phrases stand for."""
-        for mine in columns:
-            self._loops.spell(laid_flat(mine, self.shape[1], mine.shape[1], self.dtype), self._phrases.reshape(-1), mine.shape[1])
-
-    def _share(self, sums: NDArray[np.float64]) -> None:
-        """Adds the last P of (S, d + P, W) sums to those of the columns that the phrases stand for."""
-        for mine in sums:
-            self._loops.share(laid_flat(mine, self.shape[1], mine.shape[1], np.float64), self._phrases.reshape(-1), mine.shape[1])
-
     def spelled(self, columns: Array) -> Array:
         """(d + P, W) parameters out of (d, W)."""
         d, width = self.shape[1] - len(self._phrases), columns.shape[1]
@@ -184,12 +174,12 @@ class CompiledRows(Products):
             return columns
         spelled = aligned((self.shape[1], width), columns.dtype)
         spelled[:d] = columns
-        self._spell(spelled[None])
+        self._loops.spell(spelled.reshape(-1), self._phrases.reshape(-1), width)
         return spelled
 
     def shared(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """(d, W) sums out of (d + P, W), which are changed."""
-        self._share(sums[None])
+        self._loops.share(laid_flat(sums, self.shape[1], sums.shape[1], np.float64), self._phrases.reshape(-1), sums.shape[1])
         return sums[: len(sums) - len(self._phrases)]
 
     @cached_property
@@ -213,32 +203,33 @@ class CompiledRows(Products):
         """
         if self._index is None:
             return self.shared(self.sums_at(self.spelled(columns), loss, norms, clip_norm, None, most)[0])
-        cuts = np.array([0, len(self._index)])
-        return self.over_batches(self.spelled(columns)[None], self._index, cuts, loss, norms, clip_norm, most)[0]
+        own = aligned((1, self.shape[1], columns.shape[1]), self.dtype)
+        own[0, : len(columns)] = columns
+        return self.over_batches(own, Drawn.of([self._index]), loss, norms, clip_norm, most)[0]
 
     def over_batches(
-        self, columns: Array, index: Index, cuts: Index, loss: Loss, norms: Array, clip_norm: float, most: int
+        self, columns: Array, batches: Drawn, loss: Loss, norms: Array, clip_norm: float, most: int
     ) -> NDArray[np.float64]:
-        """(S, d, W) sums of gradients at parameters `columns` (S, d + P, W), phrases spelled, each over a batch of its own.
+        """(S, d, W) sums of gradients at parameters `columns` (S, d + P, W), each over a batch of the table's rows.
 
         Args:
-            index, cuts: batch s are the rows index[cuts[s]] to index[cuts[s + 1] - 1] of the table, which is not looked at.
+            columns: the last P are overwritten.
             loss, norms, clip_norm, most: as of `gradient`.
         """
-        known, (seeds, d, width), total = loss_of(loss), columns.shape, np.empty(columns.shape)
+        known, (seeds, d, width), total = loss_of(loss), columns.shape, aligned(columns.shape, np.float64)
         assert known is not None
-        before = (self._table.for_loops, index, cuts, self._lengths(norms, clip_norm))
-        after, flat = (
-            (known[1], self.dtype.type(clip_norm), most),
-            laid_flat(columns.reshape(seeds * d, -1), seeds * d, width, self.dtype),
-        )
+        before = (self._table.for_loops, self._phrases.reshape(-1), batches.index, batches.cuts, self._lengths(norms, clip_norm))
+        flat = laid_flat(columns.reshape(seeds * d, -1), seeds * self.shape[1], width, self.dtype)
         for at, lanes in parts_of(width):
-            part = flat if lanes == width else np.ascontiguousarray(columns[:, :, at : at + lanes]).reshape(-1)
-            short, sums = scratch("short", (d * lanes,), self.dtype), scratch("sums", (seeds, d, lanes), np.float64)
-            short[:] = sums[:] = 0.0
-            self._loops.batches_of(lanes, known[0], self.shape[2])(*before, part, *after, short, sums.reshape(-1))
-            total[:, :, at : at + lanes] = sums
-        self._share(total)
+            whole = lanes == width
+            part = flat if whole else np.ascontiguousarray(columns[:, :, at : at + lanes]).reshape(-1)
+            sums, short = total if whole else np.zeros((seeds, d, lanes)), scratch("short", (d * lanes,), self.dtype)
+            short[:] = 0.0
+            loop = self._loops.batches_of(lanes, known[0], self.shape[2])
+            if not loop(*before, part, known[1], self.dtype.type(clip_norm), most, short, sums.reshape(-1)):
+                raise IndexError(f"batches of rows that are not among {self.shape[0]}")
+            if not whole:
+                total[:, :, at : at + lanes] = sums
         return total[:, : d - len(self._phrases)]
 
     def sums_at(
@@ -446,11 +437,9 @@ def batch_sums(
     columns = scratch("parameters", (seeds, width, lanes), rows.dtype)
     columns[:, :d, :budgets] = theta.transpose(0, 2, 1)
     columns[:, :d, budgets:] = 0.0
-    rows._spell(columns)
-    index, cuts = batches.index, batches.cuts
-    if rows._index is not None or len(batches) != seeds or (len(index) and not 0 <= index.min() <= index.max() < len(rows)):
-        raise IndexError(f"batches of {len(rows)} rows for {seeds} seeds")
-    sums = rows.over_batches(columns, index, cuts, loss, norms, clip_norm, most)
+    if rows._index is not None or len(batches) != seeds:
+        raise IndexError(f"{len(batches)} batches of {len(rows)} rows for {seeds} seeds")
+    sums = rows.over_batches(columns, batches, loss, norms, clip_norm, most)
     return np.ascontiguousarray(sums[:, :, :budgets].transpose(0, 2, 1))
 
 
