@@ -84,6 +84,14 @@ def test_parts_cover_all_lanes_once(width: int) -> None:
     assert len(parts_of(width)) == (1 if width == 1 else -(-width // 128))
 
 
+@pytest.mark.parametrize(
+    ("replicas", "few", "many"), [(1, 1, 1), (2, 4, 16), (4, 4, 16), (10, 12, 16), (20, 20, 32), (32, 32, 32), (33, 48, 48)]
+)
+def test_few_replicas_in_double_precision_leave_fewer_lanes_empty(replicas: int, few: int, many: int) -> None:
+    assert (in_lanes(replicas, True), in_lanes(replicas)) == (few, many)
+    assert parts_of(few) == [(0, few)]
+
+
 @pytest.mark.parametrize("full", [0, 2])
 @pytest.mark.parametrize("replicas", [1, 2, 16, 20, 33, 64, 80, 100, 150])
 @pytest.mark.parametrize(("kind", "error"), KINDS)

@@ -50,8 +50,8 @@ class Lanes(types.Type):
             rows: of several rows of lanes.
         """
         self.scalar, self.count = scalar, count
-        # the compiler handles vectors of other lengths number by number
-        self.size = min(count // rows, GROUP)
+        # the compiler handles vectors of lengths that are no power of 2 number by number
+        self.size = math.gcd(count // rows, GROUP)
         super().__init__(name=f"Lanes({scalar}, {count}, {self.size})")
 
     @property

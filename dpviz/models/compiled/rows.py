@@ -409,7 +409,7 @@ class Descent:
         if bounds[0] != 0 or bounds[-1] != n or np.min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
         self._updates, width = lengths.shape
-        self._loop = there.descent_of(16 if width > 1 else 1, known[0], full, not isinstance(rows, CompiledRows))
+        self._loop = there.descent_of(16 if width % 16 == 0 else width, known[0], full, not isinstance(rows, CompiledRows))
         self._before = (table, phrases.reshape(-1), np.array(bounds))
         self.w, total = (aligned((d, width), np.float64) for _ in range(2))
         steps = laid_flat(lengths, self._updates, width, np.float64)
@@ -431,7 +431,7 @@ def batch_sums(
         most: rows summed in single precision.
     """
     seeds, budgets, d = theta.shape
-    lanes, width = in_lanes(budgets), rows.shape[1]
+    lanes, width = in_lanes(budgets, rows.dtype == np.float64), rows.shape[1]
     if d != width - len(rows._phrases):
         raise ValueError(f"{d} parameters for rows of {width - len(rows._phrases)} columns")
     columns = scratch("parameters", (seeds, width, lanes), rows.dtype)
@@ -461,17 +461,21 @@ def laid_flat(table: Array, rows: int, columns: int, kind: DTypeLike) -> Array:
 
 
 def parts_of(width: int) -> list[tuple[int, int]]:
-    """Lanes that are worked on at once, as (first, how many): nearly equal parts of at most `MOST_LANES`, in groups of 16."""
-    if width < 16:
+    """Lanes that are worked on at once, as (first, how many): nearly equal parts of at most `MOST_LANES`, in groups of 16.
+
+    In groups of 4 where these leave no lane over, and those of 16 do.
+    """
+    unit = 16 if width % 16 == 0 or width % 4 else 4
+    if width < unit:
         return [(at, 1) for at in range(width)]
     groups = -(-width // MOST_LANES)
-    edges = [width // 16 * g // groups * 16 for g in range(groups + 1)]
+    edges = [width // unit * g // groups * unit for g in range(groups + 1)]
     return [(first, last - first) for first, last in itertools.pairwise(edges)] + [(at, 1) for at in range(edges[-1], width)]
 
 
-def in_whole_lanes(theta: Array) -> NDArray[Any]:
-    """(d, W) parameters theta (R, d), with W - R columns of zeros that fill the lanes."""
-    out = aligned((theta.shape[1], in_lanes(len(theta))), theta.dtype)
+def in_whole_lanes(theta: Array, few: bool = False) -> NDArray[Any]:
+    """(d, W) parameters theta (R, d), with W - R columns of zeros that fill the lanes; `few` as of `in_lanes`."""
+    out = aligned((theta.shape[1], in_lanes(len(theta), few)), theta.dtype)
     out[:, : len(theta)] = theta.T
     return out
 
@@ -505,6 +509,13 @@ def _from_line(size: int) -> NDArray[np.uint8]:
     return memory[first : first + size]
 
 
-def in_lanes(replicas: int) -> int:
-    """Lanes that so many replicas take: whole groups of 16, or one."""
-    return 1 if replicas == 1 else -(-replicas // 16) * 16
+def in_lanes(replicas: int, few: bool = False) -> int:
+    """Lanes that so many replicas take: whole groups of 16, or one.
+
+    Args:
+        few: up to 32, groups of 4: in double precision those are as many as some processors work on at once.
+    """
+    if replicas == 1:
+        return 1
+    unit = 4 if few and replicas <= 32 else 16
+    return -(-replicas // unit) * unit

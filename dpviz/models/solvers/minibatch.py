@@ -114,7 +114,7 @@ def _train_compiled(
 ) -> Floats:
     """(E, S, m) one replica after the other, by compiled loops; several at once as far as copies of the rows have room."""
     rows = problem.rows
-    whole, bounds, lengths = None, _bounds(problem.n, batches), in_whole_lanes(steps)
+    whole, bounds, lengths = None, _bounds(problem.n, batches), in_whole_lanes(steps, few=True)
     if rows.compiled:  # phrases are spelled for each batch
         long = problem.n >= _PHRASES_FROM * batches
         whole = rows.for_loops(np.float64)[0] if long else rows.products(np.float64, slice(0, problem.n))

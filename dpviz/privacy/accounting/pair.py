@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def _log_ratio(loss: Floats, q: float) -> Floats:
 
 def log_mixture(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:
     """Log density up to the constant that all parts share."""
-    return logsumexp([math.log(w) - 0.5 * (y - m) ** 2 for w, m in parts], axis=0)
+    return np.asarray(reduce(np.logaddexp, [math.log(w) - 0.5 * (y - m) ** 2 for w, m in parts]))
 
 
 def log_bins(parts: Sequence[tuple[float, float]], y: Floats) -> Floats:

@@ -208,7 +208,7 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
     mass = np.zeros(len(losses))
     mass[:-1] += p - up
     mass[1:] += up * math.exp(theta * h)
-    lost = float(logsumexp([math.log(w) + log_ndtr(m - y[-1]) for w, m in pair.p]))
+    lost = _log_total([math.log(w) + log_ndtr(m - y[-1]) for w, m in pair.p])
     if pair.kind == "symmetric":
         # P{-loss} = e^-loss P{loss}; what is left sits at loss 0
         mirrored = mass * np.exp(-(1 + 2 * theta) * losses)
@@ -216,9 +216,14 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
         rest = max(0.0, math.exp(-log_scale) - float((plain + mirrored * np.exp(theta * losses))[1:].sum()) - plain[0])
         mass[0] += rest
         return -(len(mass) - 1), np.concatenate([mirrored[:0:-1], mass]), log_scale, lost, 2 * blur
-    below = float(logsumexp([math.log(w) + log_ndtr(y[0] - m) for w, m in pair.p])) if y[0] > -np.inf else -np.inf
+    below = _log_total([math.log(w) + log_ndtr(y[0] - m) for w, m in pair.p])
     mass[0] += math.exp(below + theta * losses[0] - log_scale)
     return j0, mass, log_scale, lost, blur
+
+
+def _log_total(logs: list[float]) -> float:
+    """ln of the sum of a few numbers given as logarithms; `logsumexp` takes a hundred times the time for so few."""
+    return float(np.logaddexp.reduce(logs))
 
 
 def _power(values: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
