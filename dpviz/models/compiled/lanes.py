@@ -29,7 +29,11 @@ LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products
 NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
-TILE_TALL, TILE_WIDE, TILE_DEEP = 5, 4, 4  # replicas, groups of rows, and features of a product whose sums stay in registers
+TILE_TALL, TILE_WIDE, TILE_DEEP = (
+    (5, 10),
+    2,
+    2,
+)  # replicas, groups of rows, and features of a product whose sums stay in registers
 SOON = 8  # rows ahead of which memory that lies elsewhere is asked for
 KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
 FULL = 1 << 31  # units of a budget that is used up more than once, beyond which nothing is counted
@@ -510,9 +514,9 @@ def turn(typing: Any, source: Any, at: Any, step: Any, target: Any, place: Any, 
 class _Tile:
     """A product whose sums stay in registers: code for sums of `tall` x `wide` groups of 16 numbers."""
 
-    def __init__(self, context: Any, builder: Any, array: Any, wide: int) -> None:
+    def __init__(self, context: Any, builder: Any, array: Any, tall: int, wide: int) -> None:
         self.context, self.builder, self.kind = context, builder, Lanes(array.dtype, GROUP)
-        self.sums = [[cgutils.alloca_once(builder, self.kind.vector) for _ in range(wide)] for _ in range(TILE_TALL)]
+        self.sums = [[cgutils.alloca_once(builder, self.kind.vector) for _ in range(wide)] for _ in range(tall)]
 
     def at(self, first: Any, *steps: tuple[Any, Any]) -> Any:
         """first + sum of products."""
@@ -553,29 +557,30 @@ def slopes_along(
     place: Any,
     loss: Any,
     h: Any,
+    many: Any,
 ) -> Any:
-    """Slopes at margins + <moved, noise>, for a tile of replicas and rows.
+    """Slopes at margins + <moved, noise>, for a tile of `many` replicas and rows.
 
     Args:
         noise: (d, STRIP) from `at` on.
-        coming, soon: where noise lies that will be read soon: two cache lines of each feature from there on are brought near.
+        coming, soon: where noise lies that will be read soon: as much of each feature from there on is brought near.
         moved: (d, tall) from `first` on.
         margins: (replicas, NOISY) from `place` on, replaced by the slopes.
     """
-    if not isinstance(loss, types.IntegerLiteral):
+    if not isinstance(loss, types.IntegerLiteral) or not isinstance(many, types.IntegerLiteral):
         return None
-    made, whole = _SLOPES[loss.literal_value], types.intp
+    made, whole, replicas = _SLOPES[loss.literal_value], types.intp, many.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        tile = _Tile(context, builder, noise, TILE_WIDE)
-        tiles = [(r, v) for r in range(TILE_TALL) for v in range(TILE_WIDE)]
+        tile = _Tile(context, builder, noise, replicas, TILE_WIDE)
+        tiles = [(r, v) for r in range(replicas) for v in range(TILE_WIDE)]
         for r, v in tiles:
             builder.store(tile.load(margins, given[8], tile.at(given[9], (NOISY, r), (GROUP, v))), tile.sums[r][v])
         with cgutils.for_range(builder, given[4]) as loop:
-            for line in range(2):
+            for line in range(TILE_WIDE):
                 tile.fetch(coming, given[2], tile.at(given[3], (STRIP, loop.index), (GROUP, line)))
             rows = [tile.load(noise, given[0], tile.at(given[1], (STRIP, loop.index), (GROUP, v))) for v in range(TILE_WIDE)]
-            for r in range(TILE_TALL):
+            for r in range(replicas):
                 one = builder.load(_pointer(context, builder, moved, given[5], tile.at(given[6], (given[7], loop.index), (1, r))))
                 for v in range(TILE_WIDE):
                     tile.add(r, v, _all(builder, one, tile.kind.vector), rows[v])
@@ -584,30 +589,35 @@ def slopes_along(
             builder.store(slope, tile.place(margins, given[8], tile.at(given[9], (NOISY, r), (GROUP, v)))).align = 4
         return context.get_dummy_value()
 
-    return types.none(noise, whole, coming, whole, whole, moved, whole, whole, margins, whole, loss, types.float64), generate
+    ends = (moved, whole, whole, margins, whole, loss, types.float64, many)
+    return types.none(noise, whole, coming, whole, whole, *ends), generate
 
 
-@intrinsic
-def sums_against(typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first: Any, total: Any, place: Any, tall: Any) -> Any:
-    """Adds products of slopes and noise, summed over every fourth row of a block, for a tile of replicas and features.
+@intrinsic(prefer_literal=True)
+def sums_against(
+    typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first: Any, total: Any, place: Any, tall: Any, many: Any
+) -> Any:
+    """Adds products of slopes and noise, summed over every fourth row of a block, for a tile of `many` replicas and features.
 
     Args:
         noise: (NOISY / STRIP, deep, STRIP), of which features from `at` on are looked at.
         slopes: (replicas, NOISY) from `first` on.
         total: (features, tall, KEPT) from `place` on, in double precision.
     """
-    whole = types.intp
+    if not isinstance(many, types.IntegerLiteral):
+        return None
+    whole, replicas = types.intp, many.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        tile, wide = _Tile(context, builder, noise, TILE_DEEP), Lanes(types.float64, KEPT)
-        tiles = [(r, j) for r in range(TILE_TALL) for j in range(TILE_DEEP)]
+        tile, wide = _Tile(context, builder, noise, replicas, TILE_DEEP), Lanes(types.float64, KEPT)
+        tiles = [(r, j) for r in range(replicas) for j in range(TILE_DEEP)]
         for r, j in tiles:
             builder.store(ir.Constant(tile.kind.vector, None), tile.sums[r][j])
         with cgutils.for_range(builder, ir.Constant(given[1].type, NOISY // STRIP)) as loop:
             strip = tile.at(given[1], (builder.mul(given[2], loop.index), STRIP))
             for v in range(TILE_WIDE):
                 rows = [tile.load(noise, given[0], tile.at(strip, (STRIP, j), (GROUP, v))) for j in range(TILE_DEEP)]
-                for r in range(TILE_TALL):
+                for r in range(replicas):
                     slope = tile.load(slopes, given[3], tile.at(given[4], (NOISY, r), (STRIP, loop.index), (GROUP, v)))
                     for j in range(TILE_DEEP):
                         tile.add(r, j, slope, rows[j])
@@ -623,7 +633,7 @@ def sums_against(typing: Any, noise: Any, at: Any, deep: Any, slopes: Any, first
             builder.store(builder.fadd(before, builder.fpext(more, wide.vector)), target).align = 8
         return context.get_dummy_value()
 
-    return types.none(noise, whole, whole, slopes, whole, total, whole, whole), generate
+    return types.none(noise, whole, whole, slopes, whole, total, whole, whole, many), generate
 
 
 class _Maths:
@@ -1101,11 +1111,12 @@ def _turn_back(source, target, at, lanes):  # type: ignore[no-untyped-def]
 
 
 @cache
-def noisy_gradients_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
+def noisy_gradients_of(lanes: int, loss: int, full: int, many: int) -> Callable[..., None]:
     """The loop that sums gradients over all rows with noise, for `lanes` replicas at once: as many for each draw.
 
     Args:
         full: as of `margins_of`.
+        many: replicas of a tile, one of TILE_TALL.
     """
     some = min(lanes, GROUP)
 
@@ -1117,7 +1128,7 @@ def noisy_gradients_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
             table, blocks, order: as of `gradients_of`.
             noises: S flat arrays, (parts, NOISY / STRIP, deep, STRIP); behind the last row there is no noise.
             features, deep: of the noise, and these up to a multiple of TILE_DEEP.
-            theta: (d, lanes) flat, in single precision: `tall` of the first draw, a multiple of TILE_TALL, and so on.
+            theta: (d, lanes) flat, in single precision: `tall` of the first draw, a multiple of `many`, and so on.
             moved: (S, features, tall) flat, parameters times noise scales.
             most: terms summed before the sum goes on in double precision; those with noise are short.
             margins, turned: (BLOCK, lanes), finite, and (lanes, NOISY) flat, overwritten.
@@ -1138,21 +1149,21 @@ def noisy_gradients_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
                 for k in range(item(ends, row), item(ends, row + 1)):
                     margin = fused(item(values, k), load(theta, np.intp(item(columns, k)) * lanes, lanes), margin)
                 store(margins, (row - start) * lanes, margin)
-            for first in range(start, stop, NOISY):
-                here = (first - start) * lanes
+            for part in range(start, stop, NOISY):
+                here = (part - start) * lanes
                 _turn_lanes(margins, here, lanes, turned)
                 for s in range(len(noises)):
-                    noise, at, last = noises[s], first * deep, s == len(noises) - 1
+                    noise, at, last = noises[s], part * deep, s == len(noises) - 1
                     coming, next_at = noises[0 if last else s + 1], at + (NOISY * deep if last else 0)
                     for i in range(0, NOISY, STRIP):
-                        for r in range(0, tall, TILE_TALL):
-                            strip, soon = at + i * deep, next_at + i * deep + r // TILE_TALL % 2 * 2 * GROUP
-                            from_moved, to = s * features * tall + r, (s * tall + r) * NOISY + i
-                            slopes_along(noise, strip, coming, soon, features, moved, from_moved, tall, turned, to, loss, h)
+                        for r in range(0, tall, many):
+                            strip, soon = at + i * deep, next_at + i * deep
+                            first, to = s * features * tall + r, (s * tall + r) * NOISY + i
+                            slopes_along(noise, strip, coming, soon, features, moved, first, tall, turned, to, loss, h, many)
                     for j in range(0, deep, TILE_DEEP):
-                        for r in range(0, tall, TILE_TALL):
+                        for r in range(0, tall, many):
                             to = ((s * deep + j) * tall + r) * KEPT
-                            sums_against(noise, at + j * STRIP, deep, turned, (s * tall + r) * NOISY, own, to, tall)
+                            sums_against(noise, at + j * STRIP, deep, turned, (s * tall + r) * NOISY, own, to, tall, many)
                 _turn_back(turned, margins, here, lanes)
             add_block(blocks, block, table, start, margins, lanes, some, full, lanes, 0, most, total)
 
@@ -1160,7 +1171,7 @@ def noisy_gradients_of(lanes: int, loss: int, full: int) -> Callable[..., None]:
 
 
 @cache
-def noisy_dense_of(loss: int) -> Callable[..., None]:
+def noisy_dense_of(loss: int, many: int) -> Callable[..., None]:
     """`noisy_gradients_of` for rows with their zeros, which are multiplied as their noise is."""
 
     @njit(**OPTIONS)
@@ -1177,16 +1188,16 @@ def noisy_dense_of(loss: int) -> Callable[..., None]:
                 noise, at, group = noises[g], first * deep, g * features * tall
                 turned[:] = 0.0
                 for i in range(0, NOISY, STRIP):
-                    for r in range(0, tall, TILE_TALL):
+                    for r in range(0, tall, many):
                         here, to = at + i * deep, r * NOISY + i
-                        soon = here + NOISY * deep + r // TILE_TALL % 2 * 2 * GROUP
-                        slopes_along(rows, here, rows, soon, features, theta, group + r, tall, turned, to, NO_LOSS, h)
-                        slopes_along(noise, here, noise, soon, features, moved, group + r, tall, turned, to, loss, h)
+                        soon = here + NOISY * deep
+                        slopes_along(rows, here, rows, soon, features, theta, group + r, tall, turned, to, NO_LOSS, h, many)
+                        slopes_along(noise, here, noise, soon, features, moved, group + r, tall, turned, to, loss, h, many)
                 for j in range(0, deep, TILE_DEEP):
-                    for r in range(0, tall, TILE_TALL):
+                    for r in range(0, tall, many):
                         to = ((g * deep + j) * tall + r) * KEPT
-                        sums_against(rows, at + j * STRIP, deep, turned, r * NOISY, total, to, tall)
-                        sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall)
+                        sums_against(rows, at + j * STRIP, deep, turned, r * NOISY, total, to, tall, many)
+                        sums_against(noise, at + j * STRIP, deep, turned, r * NOISY, own, to, tall, many)
 
     return noisy_dense
 

@@ -84,8 +84,9 @@ class NoisySums:
         self._parts, self._shape, self._known, self._most = parts, (replicas, d), known, most
         # a draw's replicas in groups that fit into the lanes, and as many groups at once as fit
         each = replicas // draws
-        size = -(-each // -(-each // (MOST_LANES // there.TILE_TALL * there.TILE_TALL)))
-        self._tall = -(-size // there.TILE_TALL) * there.TILE_TALL
+        some = there.TILE_TALL[0]
+        size = -(-each // -(-each // (MOST_LANES // some * some)))
+        self._tall = -(-size // some) * some
         self._groups = [
             (s, slice(each * s + first, each * s + min(first + size, each)))
             for s in range(draws)
@@ -142,6 +143,13 @@ def _zeros(name: str, shape: tuple[int, ...]) -> Array:
     return space
 
 
+def _tile(tall: int) -> int:
+    """Replicas of a tile: as many as leave none over."""
+    there = loops()
+    assert there is not None
+    return int(max(some for some in there.TILE_TALL if tall % some == 0))
+
+
 def _sum_of_kept(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sum over the last, short axis, for which numpy's own takes ten times the time."""
     return sums[..., 0] + sums[..., 1] + sums[..., 2] + sums[..., 3]
@@ -160,7 +168,7 @@ def _sums_of(
     margins, turned = _zeros("margins", (there.BLOCK, lanes)), _zeros("turned", (lanes, there.NOISY))
     before = (flat, d, deep, spelled.reshape(-1), along.reshape(-1), tall, known[1], most)
     after = (each.reshape(-1) for each in (margins, turned, total, against))
-    there.noisy_gradients_of(lanes, known[0], rows.shape[2])(*rows.in_blocks, *before, *after)
+    there.noisy_gradients_of(lanes, known[0], rows.shape[2], _tile(tall))(*rows.in_blocks, *before, *after)
     return total, against
 
 
@@ -178,5 +186,5 @@ def _dense_sums_of(
     total, against = (aligned((groups, deep, tall, there.KEPT), np.float64) for _ in range(2))
     turned = _zeros("turned", (tall, there.NOISY))
     before = (flat[0], tuple(flat[1:]), d, deep, theta.reshape(-1), along.reshape(-1), tall, known[1])
-    there.noisy_dense_of(known[0])(*before, turned.reshape(-1), total.reshape(-1), against.reshape(-1))
+    there.noisy_dense_of(known[0], _tile(tall))(*before, turned.reshape(-1), total.reshape(-1), against.reshape(-1))
     return _sum_of_kept(total[:, :d]).transpose(1, 0, 2).reshape(d, -1), against
