@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dpviz.common.threads import groups
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import groups, map_streams
 from dpviz.models.compiled import loops
 from dpviz.models.compiled.noise import Strips
 from dpviz.models.compiled.rows import CompiledRows, in_whole_lanes
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
 _MANY_ENTRIES = 1 << 20  # of a table that is worth a second of loading
 BLOCK_ROWS = 2048  # at once, for the same reason
+_SHARED = 1 << 26  # multiplications of a Hessian that is worth several threads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -278,7 +280,18 @@ def row_blocks(n: int, replicas: int) -> list[slice]:
 
 
 def gram(rows: Floats, weight: Floats) -> Floats:
-    """(d, d) sum of weight_i z_i z_i' over rows z_i, (n, d), with weights of at least 0."""
+    """(d, d) sum of weight_i z_i z_i' over rows z_i, (n, d), with weights of at least 0; of many rows by several threads."""
+    n, many = len(rows), rows.size * rows.shape[1] >= _SHARED
+    parts = groups(n) if many else [slice(0, n)]
+
+    def part(k: int, _: Monitor) -> Floats:
+        return _gram(rows[parts[k]], weight[parts[k]])
+
+    total: Floats = np.sum(map_streams(part, len(parts), silent, parallel=many), axis=0)
+    return total
+
+
+def _gram(rows: Floats, weight: Floats) -> Floats:
     (n, d), root = rows.shape, np.sqrt(weight)
     blocks, total = row_blocks(n, d), np.zeros((d, d))
     buffer = np.empty((blocks[0].stop if blocks else 0, d))

@@ -12,6 +12,7 @@ from support import make_problem
 from dpviz.models import MODELS, Rows, derivatives_of, get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import accuracy
+from dpviz.models.rows import gram
 from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, conjugate_gradients, newton
 
@@ -189,6 +190,36 @@ def test_conjugate_gradients_solve_or_say_how_many_are_left() -> None:
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right.T).T, atol=1e-7)
     with pytest.raises(NotConverged, match="2 systems left after 2 steps"):
         conjugate_gradients(lambda x: x @ matrix, right, max_steps=2)
+
+
+def test_newton_on_many_rows_begins_with_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    signed, rows = make_problem(n=8 * 32 * 4, d=4, lam=1e-3).rows.signed[:, :4], []
+
+    def counted(z: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        rows.append(len(z))
+        return gram(z, weight)
+
+    monkeypatch.setattr("dpviz.models.solvers.many.gram", counted)
+    found = newton(signed, Logistic(), 1e-3)
+    assert rows[0] == 128
+    steps = rows.count(1024)
+    rows.clear()
+    np.testing.assert_allclose(found, newton(signed, Logistic(), 1e-3, start=np.zeros(4)), rtol=0, atol=1e-9)
+    assert set(rows) == {1024}
+    assert steps < len(rows), "steps on some rows come in the place of steps on all"
+    rows.clear()
+    newton(signed[1:], Logistic(), 1e-3)
+    assert set(rows) == {1023}, "fewer rows are not worth it"
+
+
+def test_products_of_many_weighted_rows_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows, weight = rng.standard_normal((5000, 7)), np.maximum(rng.standard_normal(5000), 0.0)
+    expected = rows.T @ (rows * weight[:, None])
+    np.testing.assert_allclose(gram(rows, weight), expected, rtol=1e-11)
+    monkeypatch.setattr("dpviz.models.rows._SHARED", 5000 * 49)
+    np.testing.assert_allclose(gram(rows, weight), expected, rtol=1e-11)
+    np.testing.assert_array_equal(gram(rows[:0], weight[:0]), np.zeros((7, 7)))
 
 
 def test_newton_counts_its_last_step() -> None:
