@@ -168,8 +168,9 @@ class PoissonBatches:
 
 def in_step(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
     """t -> batch t of each generator, asked for in order; nobody else draws from them meanwhile."""
-    if isinstance(batches, PoissonBatches):
-        return batches.in_step(rngs)
+    joint: Callable[..., Callable[[int], Drawn]] | None = getattr(batches, "in_step", None)
+    if joint is not None:
+        return joint(rngs)
     draws = [batches(rng) for rng in rngs]
     return lambda t: Drawn.of([draw(t) for draw in draws])
 

@@ -1024,6 +1024,24 @@ def share(sums, phrases, width):  # type: ignore[no-untyped-def]
             sums[other + r] += more
 
 
+@njit(**OPTIONS)
+def _beyond(index, n):  # type: ignore[no-untyped-def]
+    """Whether some positions are not among n."""
+    found = False
+    for i in range(len(index)):
+        found |= index[i] < 0 or index[i] >= n
+    return found
+
+
+@njit(**OPTIONS)
+def _hand_over(short, lanes, total, at):  # type: ignore[no-untyped-def]
+    """Adds sums to those in double precision, from `at` on, and empties them."""
+    literally(lanes)  # the code is made for them
+    for j in range(0, len(short), lanes):
+        add_double(total, at + j, load(short, j, lanes))
+        store(short, j, zero(short, lanes))
+
+
 @cache
 def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
     """The loop that sums clipped gradients over batches, each for `lanes` replicas of its own.
@@ -1034,25 +1052,19 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
 
     @njit(**OPTIONS)
     def batches(table, phrases, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
-        """Adds to total[s] the sum over the rows of batch s, index[cuts[s]] to index[cuts[s + 1] - 1], at theta[s].
-
-        Nothing is done, and False returned, where there is no such row.
+        """Adds to total[s] the sum over batch s, index[cuts[s]] to index[cuts[s + 1] - 1]; False, and nothing, without such rows.
 
         Args:
             table: as of `margins_of`.
             phrases: as of `descent_of`; those of `theta` are spelled here, and those of `total` shared.
             theta: (S, d, lanes) flat.
-            norms: (n,) lengths of the rows, not looked at where nothing is clipped.
-            clip_norm: longest gradient; infinite for none.
+            norms, clip_norm: as of `gradients_of`.
             most: rows summed before the sum goes on in double precision.
-            short: (d, lanes) flat zeros, in the precision of `theta`.
-            total: (S, d, lanes) flat, in double precision.
+            short, total: (d, lanes) flat zeros in the precision of `theta`, and (S, d, lanes) flat in double precision.
         """
         ends, columns, values, which, entries = table
-        size, missing = len(short), False
-        for i in range(len(index)):
-            missing |= index[i] < 0 or index[i] >= len(ends) - 1
-        if missing:
+        size = len(short)
+        if _beyond(index, len(ends) - 1):
             return False
         if full:
             sums = zero_rows(theta, full, lanes)
@@ -1085,9 +1097,7 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
                     if full:
                         add_rows(total, which, s * size, lanes, lanes, sums)
                         sums = zero_rows(theta, full, lanes)
-                    for j in range(0, size, lanes):
-                        add_double(total, s * size + j, load(short, j, lanes))
-                        store(short, j, zero(short, lanes))
+                    _hand_over(short, lanes, total, s * size)
             share(total[s * size : (s + 1) * size], phrases, lanes)
         return True
 
