@@ -74,16 +74,17 @@ def standard_gaussian(streams: Sequence[np.random.SeedSequence], size: int) -> F
 
 
 def standard_gamma_sphere(streams: Sequence[np.random.SeedSequence], size: int) -> Floats:
-    """Draws with density proportional to exp(-|b|_2), shape (streams, size).
+    """`gamma_sphere` per stream, shape (streams, size)."""
+    return np.stack([gamma_sphere(generator(s), size) for s in streams])
+
+
+def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
+    """(size,) a draw with density proportional to exp(-|b|_2).
 
     Uniform direction times a Gamma(shape=size, scale=1) radius (Chaudhuri, Monteleoni, Sarwate 2011, section 3.2).
     """
-    out = np.empty((len(streams), size))
-    for row, stream in zip(out, streams, strict=True):
-        rng = generator(stream)
-        direction = rng.standard_normal(size)
-        row[:] = rng.gamma(size) * direction / np.linalg.norm(direction)
-    return out
+    direction = rng.standard_normal(size)
+    return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
 def normals_of_numpy(rng: np.random.Generator) -> Normals:
@@ -121,8 +122,7 @@ def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[[np.r
 
 def single_normals(stream: np.random.SeedSequence) -> Normals:
     """Standard normal draws in single precision from the start of a stream on."""
-    made: Normals = _by["normals"](generator(stream))
-    return made
+    return _by["normals"](generator(stream))
 
 
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
@@ -136,6 +136,11 @@ def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[],
         return left.pop()
 
     return draw
+
+
+def gamma_spheres_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
+    """As `normals_in_step`, by `gamma_sphere`."""
+    return lambda: np.stack([gamma_sphere(rng, m) for rng in rngs])
 
 
 class PoissonBatches:

@@ -499,6 +499,9 @@ def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:
 
 def test_without_numbas_tables_numpy_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(draws.normals()(np.random.default_rng(0)), draws.Normals)
+    with monkeypatch.context() as patch:
+        patch.setattr(draws.sys, "byteorder", "big")
+        assert draws.normals() is normals_of_numpy
     monkeypatch.delattr("numba.np.random._constants.wi_float")
     assert draws.normals() is normals_of_numpy
 

@@ -311,16 +311,13 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         step = training.step_lengths[:, None]
         x = np.repeat(problem.model.initial(m, starts)[:, None], len(scale), axis=1)
 
-        def noise_of_step() -> Floats:
-            return normals()[:, None]
-
         for t in range(self.rounds):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
             total = problem.model.sum_gradient(anchor.reshape(-1, m), problem.rows, clip_norm=self.clip_norm, rule=rule)
             full = total.reshape(x.shape) / n
             if accounted:
-                full += scale[:, None] * noise_of_step()
+                full += scale[:, None] * normals()[:, None]
             if counts is not None:
                 counts += 1
             mean = np.zeros_like(x)
@@ -338,7 +335,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
                     deviation = inner * self._limit(problem, x, anchor) / divisor
                 else:
                     deviation = scale
-                moved += full + deviation[..., None] * noise_of_step()
+                moved += full + deviation[..., None] * normals()[:, None]
                 # prox of eta lam/2 |x|^2 (Wang, Ye, Xu 2017, Algorithm 1): the regulariser is public
                 x = (x - step * moved) / (1 + step * problem.lam)
                 mean += (x - mean) / (k + 1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import generator, shuffled_batches, substreams
+from dpviz.common.random import gamma_spheres_in_step, generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
@@ -182,7 +181,7 @@ class SongSGD(ProtectsQuery):
             batches=shuffled_batches(edges),
             divisor=sizes,
             lengths=training.step_lengths[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
-            draw=gamma_sphere_in_step,
+            draw=gamma_spheres_in_step,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip_norm,
             averaged=self._averaged(len(sizes)),
@@ -223,13 +222,3 @@ def _part_done(monitor: Monitor, part: int, parts: int, share: float) -> None:
 def _divided(n: int, count: int) -> np.ndarray:
     """(count + 1,) ends of `count` batches of n rows, whose sizes differ by at most 1."""
     return np.linspace(0, n, count + 1).astype(np.intp)
-
-
-def gamma_sphere_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
-    """Draws (S, m), one of each generator, with density proportional to exp(-|z|): uniform direction, Gamma(m) length."""
-
-    def draw(rng: np.random.Generator) -> Floats:
-        direction = rng.standard_normal(m)
-        return np.asarray(rng.gamma(m) * direction / np.linalg.norm(direction))
-
-    return lambda: np.stack([draw(rng) for rng in rngs])

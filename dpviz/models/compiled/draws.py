@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -215,12 +216,12 @@ class Normals:
 
 
 def normals() -> Callable[[np.random.Generator], Draws]:
-    """The function that makes `Normals`; numpy's own where numba has no tables."""
+    """The function that makes `Normals`; numpy's own where numba has no tables, or memory does not hold lower halves first."""
     try:
         Normals(np.random.default_rng(0))
     except (ImportError, AttributeError):
         return normals_of_numpy
-    return _normals_of
+    return _normals_of if sys.byteorder == "little" else normals_of_numpy
 
 
 def _normals_of(rng: np.random.Generator) -> Draws:

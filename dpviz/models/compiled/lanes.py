@@ -29,11 +29,8 @@ LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products
 NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
-TILE_TALL, TILE_WIDE, TILE_DEEP = (
-    (5, 10),
-    2,
-    2,
-)  # replicas, groups of rows, and features of a product whose sums stay in registers
+TILE_TALL = (5, 10)  # replicas, one or the other, of a product whose sums stay in registers
+TILE_WIDE, TILE_DEEP = 2, 2  # its groups of rows, and its features
 SOON = 8  # rows ahead of which memory that lies elsewhere is asked for
 KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
 FULL = 1 << 31  # units of a budget that is used up more than once, beyond which nothing is counted
