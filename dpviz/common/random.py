@@ -20,7 +20,7 @@ Index = NDArray[np.intp]
 _AHEAD, _AHEAD_ENTRIES = 32, 1 << 18  # steps whose noise is drawn at once, and numbers of them at most
 
 #: shape -> draws, one array after the other
-Normals = Callable[[tuple[int, ...]], NDArray[np.float32]]
+Normals = Callable[[tuple[int, ...]], NDArray[Any]]
 #: generator -> (t -> row positions of batch t, each at most once), asked for in order
 Batches = Callable[[np.random.Generator], Callable[[int], Index]]
 
@@ -87,9 +87,9 @@ def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
-def normals_of_numpy(rng: np.random.Generator) -> Normals:
-    """Standard normal draws in single precision."""
-    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
+def normals_of_numpy(rng: np.random.Generator, precision: type[np.floating]) -> Normals:
+    """Standard normal draws in single or double precision."""
+    return lambda shape: rng.standard_normal(shape, dtype=precision)
 
 
 def poisson_of_numpy(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> Callable[[], Drawn]:
@@ -115,24 +115,25 @@ def poisson_of_numpy(rngs: Sequence[np.random.Generator], n: int, coarse: int, f
 _by: dict[str, Callable[..., Any]] = {"poisson": poisson_of_numpy, "normals": normals_of_numpy}
 
 
-def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[[np.random.Generator], Normals]) -> None:
+def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[..., Normals]) -> None:
     """From now on these functions, which give the same numbers faster, take the place of those here."""
     _by.update(poisson=poisson, normals=normals)
 
 
 def single_normals(stream: np.random.SeedSequence) -> Normals:
     """Standard normal draws in single precision from the start of a stream on."""
-    return _by["normals"](generator(stream))
+    return _by["normals"](generator(stream), np.float32)
 
 
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
     """Standard normal draws (S, m), a vector of each generator at every call; nobody else draws from them meanwhile."""
     ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
+    draws: list[Normals] = [_by["normals"](rng, np.float64) for rng in rngs]
     left: list[Floats] = []
 
     def draw() -> Floats:
         if not left:  # the same numbers in fewer, longer calls
-            left.extend(np.stack([rng.standard_normal((ahead, m)) for rng in rngs], axis=1)[::-1])
+            left.extend(np.stack([each((ahead, m)) for each in draws], axis=1)[::-1])
         return left.pop()
 
     return draw

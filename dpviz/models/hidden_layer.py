@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.compiled.rows import CompiledRows, in_lanes, network_rows
+from dpviz.models.compiled.rows import CompiledRows, in_lanes, network_sums
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
@@ -54,7 +54,7 @@ class HiddenLayer:
 
     def features(self, m: int) -> int:
         """Features of the rows that m parameters belong to."""
-        return m // self.width - 2 if self.width else round(m**0.5) - 1
+        return (m - 1) // self.width - 2 if self.width else round(m**0.5) - 1
 
     def split(self, theta: Real) -> Parts:
         """Weights of the two layers as views of parameters (R, m)."""
@@ -174,22 +174,14 @@ class HiddenLayer:
         a += (q[:, 0] @ s[:, 0])[None] if q.shape[1] == 1 else np.einsum("br,brk->rk", q, s)
         c += q.sum(axis=0, dtype=float)
 
-    def clipped(self, total: Floats, theta: Real, rows: Rows, clip_norm: float) -> None:
-        """Adds the sums of clipped gradients at theta (R, m) to total (R, m), by compiled loops, in single precision.
+    def clipped(self, theta: Real, rows: Rows, clip_norm: float) -> Floats:
+        """(R, m) sums of clipped gradients at theta (R, m), by compiled loops, in single precision.
 
         For rows that are `compiled`, and the logistic loss.
         """
-        _, a, c = self.split(theta)
-        columns = self.columns_of(theta)
-        above, offset = (np.ascontiguousarray(each) for each in (a, c))
-        _, a_total, c_total = self.split(total)
-        for block, x, s in self._hidden(theta, rows, 0, sparse=True):
-            sums, offsets = np.zeros_like(above), np.zeros_like(offset)
-            y, norms = (rows.part(name, block).astype(s.dtype) for name in ("y", "norms"))
-            x.add(network_rows(s, above, offset, y, norms, clip_norm, sums, offsets), columns, _SPARSE_ROWS)
-            a_total += sums
-            c_total += offsets
-        self.add_columns(total, columns)
+        units = self.split(theta).a.shape[1]
+        table, labels, norms = rows.for_networks
+        return network_sums(table, np.ascontiguousarray(theta), units, labels, norms, clip_norm, _SPARSE_ROWS)
 
     def columns_of(self, theta: Real) -> Floats:
         """(d + 1, lanes) zeros for `gather`, in the order in which compiled loops add."""

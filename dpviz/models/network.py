@@ -103,7 +103,10 @@ class Network(Model):
         return replace(self, start=seed)
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        _ = rows.extended32 if precision is np.float32 else rows.extended, rows.norms
+        if precision is np.float32 and rows.compiled:
+            _ = rows.for_networks
+        else:
+            _ = rows.extended32 if precision is np.float32 else rows.extended, rows.norms
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return self.layer.scores(theta, rows)
@@ -126,11 +129,10 @@ class Network(Model):
         weights: NDArray[np.floating] | None = None,
         rule: Rule | None = None,
     ) -> Floats:
-        total = np.zeros(theta.shape)
         single = theta.dtype == np.float32
         if single and rows.compiled and weights is None and rule is None and isinstance(self.loss, Logistic):
-            self.layer.clipped(total, theta, rows, clip_norm)
-            return total * _SHORTER
+            return self.layer.clipped(theta, rows, clip_norm) * _SHORTER
+        total = np.zeros(theta.shape)
         columns = self.layer.columns_of(theta) if rows.compiled else None
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self.layer.passes(theta, rows, sparse=True):

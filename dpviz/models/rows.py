@@ -173,16 +173,32 @@ class Rows:
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
         if self.compiled:
-            return self._extended_compiled.take(np.arange(block.start, block.stop))
+            return self.for_networks[0].take(np.arange(block.start, block.stop))
         return self._extended_sparse[block] if self.sparse else None
 
     @cached_property
     def _extended_sparse(self) -> csr_array:
         return csr_array(self.extended32)
 
+    @property
+    def for_networks(self) -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
+        """All rows (x, 1) in phrases for compiled loops, (n,) labels and lengths of x of the rows that these keep; single.
+
+        Only where `compiled`.
+        """
+
+        def make() -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
+            if self._part_of is not None:
+                here, (table, labels, norms) = self._part_of[1], self._whole.for_networks
+                return table.cut(here), labels[here], norms[here]
+            table = CompiledRows.in_phrases(np.column_stack([self.X, np.ones(len(self))]).astype(np.float32))
+            return table, self.y.astype(np.float32), self.norms.astype(np.float32)
+
+        return _once(self._in_networks, "all", make)
+
     @cached_property
-    def _extended_compiled(self) -> CompiledRows:
-        return CompiledRows.of(self._extended_sparse)
+    def _in_networks(self) -> dict[str, tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]]:
+        return {}
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
@@ -267,9 +283,14 @@ class Batch(Rows):
         kept, norms = self.parent.for_loops(precision)
         return kept.take(self.index), norms
 
+    @property
+    def for_networks(self) -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
+        table, labels, norms = self.parent.for_networks
+        return table.take(self.index), labels, norms
+
     def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
         if self.parent.compiled:
-            return self.parent._extended_compiled.take(self.index[block])
+            return self.parent.for_networks[0].take(self.index[block])
         return self.parent._extended_sparse[self.index[block]] if self.parent.sparse else None
 
 

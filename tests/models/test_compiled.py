@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -21,7 +22,7 @@ from dpviz.models.compiled.rows import (
     Descent,
     in_lanes,
     loss_of,
-    network_rows,
+    network_sums,
     parts_of,
 )
 from dpviz.models.losses import HuberHinge, Logistic, Loss
@@ -390,7 +391,7 @@ def test_long_descents_report_on_the_way(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sorted(reports) == reports
 
 
-@pytest.fixture(params=["mlp-5", "mlp-16"])
+@pytest.fixture(params=["mlp-1", "mlp-5", "mlp-130"])
 def network(request: pytest.FixtureRequest) -> tuple[Any, Rows, np.ndarray]:
     """A network, rows that are multiplied by compiled loops, and parameters of seven replicas in single precision."""
     rng = np.random.default_rng(7)
@@ -436,14 +437,41 @@ def test_a_network_that_diverged_is_seen(network: tuple[Any, Rows, np.ndarray]) 
     assert np.isfinite(np.delete(found, 3, axis=0)).all()
 
 
-def test_rows_of_networks_that_do_not_fit_are_refused() -> None:
-    single = np.float32
-    s, a, c = np.zeros((4, 16), single), np.zeros((2, 9), single), np.zeros(2, single)
-    y = np.zeros(4, single)
-    with pytest.raises(ValueError, match="2 networks of 9 units in 16 lanes"):
-        network_rows(s, a, c, y, y, 1.0, a.copy(), c.copy())
+def test_parts_of_rows_add_up_to_all_of_them(network: tuple[Any, Rows, np.ndarray]) -> None:
+    model, rows, theta = network
+    parts = [part for _, part in rows.parts(3)]
+    assert len(parts) == 3
+    total = sum(model.sum_gradient(theta, part, clip_norm=0.2) for part in parts)
+    np.testing.assert_allclose(total, model.sum_gradient(theta, rows, clip_norm=0.2), rtol=0, atol=1e-4)
+
+
+def test_networks_that_do_not_fit_are_refused() -> None:
+    rows, one = CompiledRows.in_phrases(table(60, 20).astype(np.float32)), np.ones(60, np.float32)
+    theta = np.zeros((2, 9 * 20 + 10), np.float32)
+    assert network_sums(rows, theta, 9, one, one, 1.0, 64).shape == theta.shape
     with pytest.raises(ValueError, match="in the place of"):
-        network_rows(s, a[:, :8].copy(), c, y[:3], y, 1.0, a[:, :8].copy(), c.copy())
+        network_sums(rows, theta, 8, one, one, 1.0, 64)
+    with pytest.raises(ValueError, match="in the place of"):
+        network_sums(rows, theta, 9, one[:59], one, 1.0, 64)
+    with pytest.raises(ValueError, match="in the place of"):
+        network_sums(rows, theta.astype(float), 9, one, one, 1.0, 64)
+    with pytest.raises(ValueError, match="no multiple of 32"):
+        network_sums(rows, theta, 9, one, one, 1.0, 65)
+
+
+def test_the_tangent_is_that_of_numpy() -> None:
+    x = np.concatenate([np.linspace(-12, 12, 20_001), np.geomspace(1e-30, 1, 2_001), [-1e30, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, np.zeros(-len(x) % 16, np.float32)])
+    found, there = np.empty_like(x), compiled.loops()
+    assert there is not None
+
+    @numba.njit
+    def work(x: Any, out: Any) -> None:
+        for i in range(0, len(x), 16):
+            there.store(out, i, there.tangent_of(there.load(x, i, 16)))
+
+    work(x, found)
+    np.testing.assert_allclose(found, np.tanh(x.astype(float)), rtol=3.5e-7, atol=0)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 1001])
@@ -483,22 +511,23 @@ def test_poisson_batches_find_room_when_they_are_larger_than_expected() -> None:
 def test_generators_of_other_classes_are_left_to_numpy() -> None:
     other = [np.random.Generator(np.random.Philox(3)), np.random.default_rng(3)]
     assert not isinstance(draws.poisson(other, 100, 6553, 0), draws.Poisson)
-    single = draws.normals()(np.random.Generator(np.random.Philox(3)))
+    single = draws.normals()(np.random.Generator(np.random.Philox(3)), np.float32)
     assert not isinstance(single, draws.Normals)
     expected = np.random.Generator(np.random.Philox(3)).standard_normal(9, dtype=np.float32)
     np.testing.assert_array_equal(single((9,)), expected)
 
 
-def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_normal_draws_are_those_of_numpy_bit_by_bit(precision: type[np.floating]) -> None:
     """Some 100,000 of these draws are not decided by their first random number, and some 3,000 are in the last layer."""
     (stream,) = spawn(17, 1)
-    fast, numpy_ = draws.Normals(generator(stream)), generator(stream)
+    fast, numpy_ = draws.Normals(generator(stream), precision), generator(stream)
     for shape in ((1,), (3, 5), (7,), (40_000, 300), (2, 1), (0,), (129, 3)):
-        np.testing.assert_array_equal(fast(shape), numpy_.standard_normal(shape, dtype=np.float32))
+        np.testing.assert_array_equal(fast(shape), numpy_.standard_normal(shape, dtype=precision))
 
 
 def test_without_numbas_tables_numpy_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(draws.normals()(np.random.default_rng(0)), draws.Normals)
+    assert isinstance(draws.normals()(np.random.default_rng(0), np.float64), draws.Normals)
     with monkeypatch.context() as patch:
         patch.setattr(draws.sys, "byteorder", "big")
         assert draws.normals() is normals_of_numpy

@@ -61,6 +61,17 @@ def test_gradient_is_the_derivative_of_the_objective(small: tuple[Problem, np.nd
         np.testing.assert_allclose(gradient[:, k], slope, atol=1e-8)
 
 
+@pytest.mark.parametrize("d", [1, 4])
+def test_a_network_of_one_unit_has_all_its_parameters(d: int) -> None:
+    problem = make_problem(n=50, d=d, model="mlp-1")
+    assert problem.m == d + 3
+    theta = np.random.default_rng(1).standard_normal((2, problem.m))
+    W, a, c = problem.model.layer.split(theta)  # type: ignore[attr-defined]
+    assert (W.shape, a.shape, c.shape) == ((2, 1, d + 1), (2, 1), (2,))
+    scores = theta[:, -2] * np.tanh(problem.rows.extended @ theta[:, :-2].T) + theta[:, -1]
+    np.testing.assert_allclose(problem.model.scores(theta, problem.rows), scores, atol=1e-14)
+
+
 @pytest.mark.parametrize("clip_norm", [np.inf, 0.5, 0.01])
 def test_ghost_clipping_is_clipping(small: tuple[Problem, np.ndarray], clip_norm: float) -> None:
     problem, theta = small

@@ -125,11 +125,15 @@ def train(
             if path is not None:
                 path[:, group, t] = theta[: max(0, path.shape[1] - group.start)].transpose(1, 0, 2)
             batches = batch(t)
-            gradient = sums.of(theta, batches, group) / plan.divisor[t]
-            direction = gradient + (plan.noise_factor[t] * scale)[:, None] * noise()[:, None] + problem.lam * theta
+            direction = (plan.noise_factor[t] * scale)[:, None] * noise()[:, None]
+            gradient = sums.of(theta, batches, group)
+            gradient /= plan.divisor[t]
+            direction += gradient
+            direction += problem.lam * theta
             if plan.smooth is not None:
                 direction = plan.smooth(direction)
-            theta -= lengths[:, t, None] * direction
+            direction *= lengths[:, t, None]
+            theta -= direction
             if plan.radius < np.inf:
                 theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=2, keepdims=True), plan.radius)
             if t >= plan.steps - plan.averaged:

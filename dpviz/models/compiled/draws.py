@@ -126,103 +126,112 @@ def poisson(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int)
 
 
 @njit(**OPTIONS)
-def _share(bits):  # type: ignore[no-untyped-def]
-    """A number in [0, 1) out of the upper 24 bits."""
-    return np.float32(np.float32(bits >> np.uint32(8)) * np.float32(2.0**-24))
-
-
-@njit(**OPTIONS)
-def _next(state, space, reach, left):  # type: ignore[no-untyped-def]
-    """The next 32 random bits; where none are made, new ones for at least `left` draws are, as long as there is room.
+def _next(state, space, bits, reach, left):  # type: ignore[no-untyped-def]
+    """The next random number; where none are made, new ones for at least `left` draws are, as long as there is room.
 
     Args:
-        reach: (2,) which of those in `space` comes next, and how many there are.
+        bits: `space`, as numbers of 32 or of 64 bits.
+        reach: (2,) which of `bits` comes next, and how many there are.
     """
     if reach[0] >= reach[1]:
-        size = min(len(space), left // 2 + 64)
+        each = len(bits) // len(space)
+        size = min(len(space), left // each + 64)
         fill(state, space[:size])
-        reach[0], reach[1] = 0, 2 * size
+        reach[0], reach[1] = 0, each * size
     reach[0] += 1
-    return space.view(np.uint32)[reach[0] - 1]
+    return bits[reach[0] - 1]
 
 
 @njit(**OPTIONS)
-def _normals(state, space, reach, width, inside, density, end, inverse, out):  # type: ignore[no-untyped-def]
-    """Fills `out` by the ziggurat of Marsaglia & Tsang (2000), as numpy does.
+def _normals(state, space, bits, reach, ziggurat, drop, unit, out):  # type: ignore[no-untyped-def]
+    """Fills `out` by the ziggurat of Marsaglia & Tsang (2000), as numpy does: 9 bits say which layer and sign, others how far.
 
     Args:
-        state, space, reach: of `_next`.
-        width, inside, density: of the layers: their width over 2^23, and the same with a minus; numbers that lie within the
-            next one; e^(-x^2/2).
-        end, inverse: where the last layer ends, and 1 over that.
+        state, space, bits, reach: of `_next`.
+        ziggurat: its layers: their width over the largest number that says how far, and the same with a minus; numbers that
+            lie within the next one; e^(-x^2/2). Where the last layer ends, and 1 over that. All in the precision of `out`.
+        drop, unit: a number in [0, 1) is one without its last bits times 2^-24 or 2^-53.
     """
+    width, inside, density, end, inverse = ziggurat
+    kind, word = out.dtype.type, bits.dtype.type
+    last, layers, both = word(9), word(255), word(511)
+    far = word((1 << (23 if len(bits) > len(space) else 52)) - 1)
     i, n = 0, len(out)
-    bits = space.view(np.uint32)
     while i < n:
         # most draws are decided by their first random number
         at, most = reach[0], min(n - i, reach[1] - reach[0])
         k = 0
         while k < most:
             r = bits[np.uint64(at + k)]
-            if np.uint32(r >> np.uint32(9)) >= inside[np.uint64(r & np.uint32(255))]:
+            size = (r >> last) & far
+            if size >= inside[np.uint64(r & layers)]:
                 break
-            out[np.uint64(i + k)] = np.float32(np.int32(r >> np.uint32(9))) * width[np.uint64(r & np.uint32(511))]
+            out[np.uint64(i + k)] = kind(np.int64(size)) * width[np.uint64(r & both)]
             k += 1
         i += k
         reach[0] += k
         if i == n:
             break
-        r = _next(state, space, reach, n - i)
-        layer, size = np.uint64(r & np.uint32(255)), np.uint32(r >> np.uint32(9))
-        x = np.float32(np.int32(size)) * width[np.uint64(r & np.uint32(511))]
+        r = _next(state, space, bits, reach, n - i)
+        layer, size = np.uint64(r & layers), (r >> last) & far
+        x = kind(np.int64(size)) * width[np.uint64(r & both)]
         if size < inside[layer]:
             out[i] = x
             i += 1
         elif layer == 0:
-            far, more = False, inverse
-            while not far:
-                more = -inverse * np.log1p(-_share(_next(state, space, reach, n - i)))
-                other = -np.log1p(-_share(_next(state, space, reach, n - i)))
-                far = other + other > more * more
-            out[i] = -(end + more) if size & np.uint32(256) else end + more
+            beyond, more = False, inverse
+            while not beyond:
+                more = -inverse * np.log1p(-kind(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
+                other = -np.log1p(-kind(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
+                beyond = other + other > more * more
+            out[i] = -(end + more) if size & word(256) else end + more
             i += 1
         else:
             low, high = density[layer], density[layer - np.uint64(1)]
-            share = _share(_next(state, space, reach, n - i))
+            share = kind(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit
             if (high - low) * share + low < math.exp(-0.5 * np.float64(x) * np.float64(x)):
                 out[i] = x
                 i += 1
 
 
 class Normals:
-    """What `numpy.random.Generator.standard_normal` gives in single precision, call after call, bit by bit."""
+    """What `numpy.random.Generator.standard_normal` gives, call after call, bit by bit."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, precision: type[np.floating] = np.float32) -> None:
         """
         Args:
             rng: a fresh generator (`pcg.known`), from which nobody else draws.
+            precision: of the draws.
         """
         from numba.np.random import _constants as numbers  # numpy's own tables are not to be had
 
-        self._state, self._space, self._reach = state_of(rng), np.empty(_CHUNK, np.uint64), np.zeros(2, np.intp)
-        width = np.concatenate([numbers.wi_float, -numbers.wi_float])
-        ends = (np.float32(x) for x in (numbers.ziggurat_nor_r_f, numbers.ziggurat_nor_inv_r_f))
-        self._ziggurat = (width, numbers.ki_float, numbers.fi_float, *ends)
+        single = precision is np.float32
+        self._precision, space = precision, np.empty(_CHUNK, np.uint64)
+        self._source = (state_of(rng), space, space.view(np.uint32) if single else space, np.zeros(2, np.intp))
+        names = ("wi_float", "ki_float", "fi_float") if single else ("wi_double", "ki_double", "fi_double")
+        width, inside, density = (getattr(numbers, name) for name in names)
+        ends = (
+            (numbers.ziggurat_nor_r_f, numbers.ziggurat_nor_inv_r_f)
+            if single
+            else (numbers.ziggurat_nor_r, numbers.ziggurat_nor_inv_r)
+        )
+        self._ziggurat = (np.concatenate([width, -width]), inside, density, *map(precision, ends))
+        self._last = (np.uint32(8), np.float32(2.0**-24)) if single else (np.uint64(11), 2.0**-53)
 
-    def __call__(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        out = np.empty(shape, np.float32)
-        _normals(self._state, self._space, self._reach, *self._ziggurat, out.reshape(-1))
+    def __call__(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        out = np.empty(shape, self._precision)
+        _normals(*self._source, self._ziggurat, *self._last, out.reshape(-1))
         return out
 
 
-def normals() -> Callable[[np.random.Generator], Draws]:
+def normals() -> Callable[[np.random.Generator, type[np.floating]], Draws]:
     """The function that makes `Normals`; numpy's own where numba has no tables, or memory does not hold lower halves first."""
     try:
-        Normals(np.random.default_rng(0))
+        Normals(np.random.default_rng(0)), Normals(np.random.default_rng(0), np.float64)
     except (ImportError, AttributeError):
         return normals_of_numpy
     return _normals_of if sys.byteorder == "little" else normals_of_numpy
 
 
-def _normals_of(rng: np.random.Generator) -> Draws:
-    return Normals(rng) if known(rng) else normals_of_numpy(rng)
+def _normals_of(rng: np.random.Generator, precision: type[np.floating]) -> Draws:
+    return Normals(rng, precision) if known(rng) else normals_of_numpy(rng, precision)

@@ -31,6 +31,7 @@ NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
 TILE_TALL = (5, 10)  # replicas, one or the other, of a product whose sums stay in registers
 TILE_WIDE, TILE_DEEP = 2, 2  # its groups of rows, and its features
+ROWS = 32  # whose hidden values do
 SOON = 8  # rows ahead of which memory that lies elsewhere is asked for
 KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
 FULL = 1 << 31  # units of a budget that is used up more than once, beyond which nothing is counted
@@ -370,6 +371,62 @@ def above(typing: Any, values: Any, least: Any) -> Any:
     return values(values, values.scalar), generate
 
 
+@intrinsic
+def tangent_of(typing: Any, values: Any) -> Any:
+    """tanh of values."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths = _Maths(builder, values)
+        return _each(builder, values, lambda _, some: maths.tangent(some), given[0])
+
+    return values(values), generate
+
+
+@intrinsic
+def below(typing: Any, values: Any, others: Any) -> Any:
+    """values (1 - others^2): what enters tanh, whose value is `others`, by what leaves it."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths = _Maths(builder, values)
+
+        def part(_: int, some: Any, other: Any) -> Any:
+            return builder.fmul(some, maths.fused(builder.fmul(other, maths.constant(-1.0)), other, maths.constant(1.0)))
+
+        return _each(builder, values, part, *given)
+
+    return values(values, values), generate
+
+
+@intrinsic
+def joined(typing: Any, values: Any, others: Any, more: Any) -> Any:
+    """values x others + more."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        maths = _Maths(builder, values)
+        return _each(builder, values, lambda _, *three: maths.fused(*three), *given)
+
+    return values(values, values, values), generate
+
+
+@intrinsic
+def total_of(typing: Any, values: Any) -> Any:
+    """The sum of all lanes, of halves that are added until one number is left."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        parts = [_vector(builder, values, given[0], k) for k in range(values.count // values.size)]
+        while len(parts) > 1:
+            pairs = [builder.fadd(*parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
+            parts = pairs + parts[len(parts) // 2 * 2 :]
+        whole, size = parts[0], values.size
+        while size > 1:
+            size //= 2
+            halves = (ir.Constant(ir.VectorType(_INT, size), list(range(k * size, k * size + size))) for k in range(2))
+            whole = builder.fadd(*[builder.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), half) for half in halves])
+        return builder.extract_element(whole, ir.Constant(_INT, 0))
+
+    return values.scalar(values), generate
+
+
 @intrinsic(prefer_literal=True)
 def loss_in_parts(typing: Any, margin: Any, loss: Any, h: Any) -> Any:
     """A factor and a term at margins: the loss is the term, and the logarithm of the factor."""
@@ -686,6 +743,13 @@ class _Maths:
         """e^m where it is within the precision's range; beyond, the value at the end of the range."""
         return self.builder.fdiv(*self.ratio(value))
 
+    def tangent(self, value: Any) -> Any:
+        """tanh, in single precision within 3 units in the last place: x P(x^2)/Q(x^2), beyond `_TANGENT` its value there."""
+        value = self.within(value, -_TANGENT_REACH, _TANGENT_REACH)
+        square = self.builder.fmul(value, value)
+        above, below = (self.polynomial(square, terms) for terms in _TANGENT)
+        return self.builder.fdiv(self.builder.fmul(value, above), below)
+
     def ratio(self, value: Any) -> tuple[Any, Any]:
         """`exponential` as what is divided, and by what: 1 in single precision, which the compiler leaves out."""
         builder, of = self.builder, _EXPONENTIALS[self.bits]
@@ -702,6 +766,15 @@ class _Maths:
         scale = builder.bitcast(builder.add(builder.shl(builder.bitcast(shifted, whole), places), one), self.vector)
         above, below = of.near_zero(self, value)
         return builder.fmul(above, scale), below
+
+
+#: P and Q of x P(x^2)/Q(x^2) for tanh, highest powers first: the largest relative error up to `_TANGENT_REACH` is least, 2.1e-8
+#: [ours: fitted by weighted least squares]; beyond, tanh is 1 in single precision
+_TANGENT = (
+    (1.3319152271e-8, 2.0583543190e-5, 3.4940384716e-3, 1.3379721273e-1, 9.9999997902e-1),
+    (7.7620535185e-7, 3.2830991381e-4, 2.5871088208e-2, 4.6713036514e-1, 1.0),
+)
+_TANGENT_REACH = 9.02
 
 
 @dataclass(frozen=True)
@@ -999,26 +1072,37 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
 @njit(**OPTIONS)
 def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
     """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
-    to = len(parameters) - len(phrases) // 2 * width
+    to, whole = len(parameters) - len(phrases) // 2 * width, width // GROUP * GROUP
     for p in range(0, len(phrases), 2):
         one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(width):
-            parameters[to + r] = parameters[one + r] + parameters[other + r]
+        for r in range(0, whole, GROUP):
+            store(parameters, to + r, plus(load(parameters, one + r, GROUP), load(parameters, other + r, GROUP)))
+        for r in range(whole, width):
+            store(parameters, to + r, plus(load(parameters, one + r, 1), load(parameters, other + r, 1)))
         to += width
 
 
 @njit(**OPTIONS)
 def share(sums, phrases, width):  # type: ignore[no-untyped-def]
     """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
-    last = len(sums)
+    last, whole = len(sums), width // GROUP * GROUP
     for p in range(len(phrases) - 2, -1, -2):
         last -= width
         one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(width):
-            more = sums[last + r]
-            sums[last + r] = 0.0
-            sums[one + r] += more
-            sums[other + r] += more
+        for r in range(0, whole, GROUP):
+            _share(sums, last + r, one + r, other + r, GROUP)
+        for r in range(whole, width):
+            _share(sums, last + r, one + r, other + r, 1)
+
+
+@njit(**OPTIONS)
+def _share(sums, at, one, other, lanes):  # type: ignore[no-untyped-def]
+    """Adds some lanes to those from `one` and from `other` on, and empties them."""
+    literally(lanes)
+    more = load(sums, at, lanes)
+    store(sums, at, zero(sums, lanes))
+    store(sums, one, plus(load(sums, one, lanes), more))
+    store(sums, other, plus(load(sums, other, lanes), more))
 
 
 @njit(**OPTIONS)
@@ -1099,6 +1183,177 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
         return True
 
     return batches
+
+
+@njit(**OPTIONS)
+def _by_column(parameters, at, units, d, columns, lanes, step):  # type: ignore[no-untyped-def]
+    """Writes parameters (units, d) from `at` on by column, (parts, step / lanes, lanes)."""
+    for u in range(units):
+        start = u // lanes * step + u % lanes
+        for j in range(d):
+            store(columns, start + j * lanes, load(parameters, at + u * d + j, 1))
+
+
+@njit(**OPTIONS)
+def _by_unit(columns, at, units, d, total, lanes, step):  # type: ignore[no-untyped-def]
+    """The other way round; adds."""
+    for u in range(units):
+        start = u // lanes * step + u % lanes
+        for j in range(d):
+            add_double(total, at + u * d + j, load(columns, start + j * lanes, 1))
+
+
+@njit(**OPTIONS)
+def _into_hidden(table, index, first, last, own, offset, lanes, full, hidden, margins, squares):  # type: ignore[no-untyped-def]
+    """Writes the hidden values of rows `first` to `last` - 1, and what `_clip_networks` makes slopes of.
+
+    Args:
+        margins, squares: of `_clip_networks`.
+        others: as of `networks_of`.
+    """
+    literally(lanes), literally(full)  # the code is made for these
+    ends, columns, values, which, entries = table
+    parts, one = len(hidden) // (ROWS * lanes), own.dtype.type(1)
+    step = len(own) // parts
+    for i in range(last - first):
+        row, soon = item(index, first + i), item(index, min(first + i + SOON, len(index) - 1))
+        fetch(columns, np.intp(item(ends, soon)), 16)
+        fetch(values, np.intp(item(ends, soon)), 16)
+        fetch(entries, soon * full, full)
+        for p in range(parts):
+            value = zero(own, lanes)
+            for k in range(full):
+                value = fused(item(entries, row * full + k), load(own, p * step + item(which, k) * lanes, lanes), value)
+            for k in range(np.intp(item(ends, row)), np.intp(item(ends, row + 1))):
+                value = fused(item(values, k), load(own, p * step + np.intp(item(columns, k)) * lanes, lanes), value)
+            store(hidden, (i * parts + p) * lanes, tangent_of(value))
+        scores, inner, outer = zero(own, GROUP), zero(own, GROUP), zero(own, GROUP)
+        for p in range(parts):
+            for g in range(0, lanes, GROUP):
+                value = load(hidden, (i * parts + p) * lanes + g, GROUP)
+                weight = load(own, (p + 1) * step - lanes + g, GROUP)
+                entering = below(weight, value)
+                scores, inner, outer = (
+                    joined(weight, value, scores),
+                    joined(entering, entering, inner),
+                    joined(value, value, outer),
+                )
+        margins[i] = offset + total_of(scores)
+        squares[i], squares[ROWS + i] = total_of(inner), total_of(outer) + one
+
+
+@njit(**OPTIONS)
+def _clip_networks(margins, squares, labels, norms, index, first, last, clip_norm):  # type: ignore[no-untyped-def]
+    """Turns scores of the rows `first` to `last` - 1 into slopes, clipped; gives their sum.
+
+    Args:
+        margins: (ROWS,) scores, overwritten.
+        squares: (2, ROWS) flat: |e|^2, and |s|^2 + 1, as in `models.network`.
+        labels, norms: (n,).
+    """
+    one, total = labels.dtype.type(1), 0.0
+    for i in range(last - first):
+        margins[i] *= item(labels, item(index, first + i))
+    for i in range(0, ROWS, GROUP):
+        store(margins, i, slope_at(load(margins, i, GROUP), LOGISTIC, 0.0))
+    for i in range(last - first):
+        row = item(index, first + i)
+        norm, slope = item(norms, row), margins[i] * item(labels, row)
+        length = abs(slope) * np.sqrt(squares[i] * (norm * norm + one) + squares[ROWS + i])  # Goodfellow 2015
+        if length > clip_norm:
+            slope *= clip_norm / length  # Abadi et al. 2016, Algorithm 1
+        margins[i] = slope
+        total += slope
+    return total
+
+
+@njit(**OPTIONS)
+def _out_of_hidden(table, index, first, last, own, slopes, lanes, full, hidden, short, long):  # type: ignore[no-untyped-def]
+    """Adds what rows `first` to `last` - 1 weigh to `long`, and for columns that are not full to `short`.
+
+    Args:
+        slopes: (ROWS,) of the rows.
+        others: as of `networks_of`.
+    """
+    literally(lanes), literally(full)  # the code is made for these
+    ends, columns, values, which, entries = table
+    parts = len(hidden) // (ROWS * lanes)
+    step = len(own) // parts
+    for p in range(parts):
+        for g in range(0, lanes, GROUP):
+            above, weight = zero(own, GROUP), load(own, (p + 1) * step - lanes + g, GROUP)
+            if full:
+                sums = zero_rows(own, full, GROUP)
+            for i in range(last - first):
+                place, slope = (i * parts + p) * lanes + g, item(slopes, i)
+                value = load(hidden, place, GROUP)
+                above = fused(slope, value, above)
+                value = fused(slope, below(weight, value), zero(own, GROUP))
+                store(hidden, place, value)
+                if full:
+                    sums = against(sums, entries, item(index, first + i) * full, value)
+            add_double(long, (p + 1) * step - lanes + g, above)
+            if full:
+                add_rows(long, which, p * step + g, lanes, GROUP, sums)
+    for i in range(last - first):
+        row = item(index, first + i)
+        for p in range(parts):
+            weights = load(hidden, (i * parts + p) * lanes, lanes)
+            for k in range(np.intp(item(ends, row)), np.intp(item(ends, row + 1))):
+                place = p * step + np.intp(item(columns, k)) * lanes
+                store(short, place, fused(item(values, k), weights, load(short, place, lanes)))
+
+
+@cache
+def networks_of(lanes: int, full: int) -> Callable[..., None]:
+    """The loop that sums clipped gradients of networks with one hidden layer of tanh units, under the logistic loss.
+
+    Args:
+        lanes: units that are worked on at once, groups of 16. Parameters of 0 fill those of the last part.
+        full: as of `margins_of`.
+    """
+
+    @njit(**OPTIONS)
+    def networks(table, phrases, index, labels, norms, theta, units, count, clip_norm, most, own, hidden, short, long, total):  # type: ignore[no-untyped-def]
+        """Adds to total[r] the sum over the rows of `index`, one network after the other.
+
+        Args:
+            table, phrases: of rows (x, 1), as of `margins_of` and `descent_of`.
+            labels, norms: (n,) of all rows; norms are lengths of x.
+            theta: (R, m) flat, m = k d + k + 1: weights of k units for d columns, weights of the second layer, its offset.
+            units, count: k, and R.
+            clip_norm: as of `gradients_of`.
+            most: rows summed before the sum goes on in double precision, a multiple of ROWS.
+            own: (parts, d + P + 1, lanes) flat zeros, in the precision of `theta`: a network's weights by column, the second
+                layer's last.
+            hidden: (ROWS, parts, lanes) flat: tanh of the units, then what weights the rows in the first layer's sums.
+            short, long: as `own`, in single and in double precision: sums for the weights.
+            total: as `theta`, in double precision.
+        """
+        m, end, parts = len(theta) // count, len(index), len(hidden) // (ROWS * lanes)
+        step, d = len(own) // parts, (m - units - 1) // units
+        after = step - lanes
+        margins, squares = np.zeros(ROWS, theta.dtype), np.empty(2 * ROWS, theta.dtype)
+        for r in range(count):
+            at = r * m
+            _by_column(theta, at, units, d, own, lanes, step)
+            _by_column(theta, at + units * d, units, 1, own[after:], lanes, step)
+            for p in range(0, parts * step, step):
+                spell(own[p : p + after], phrases, lanes)
+            for first in range(0, end, ROWS):
+                last = min(first + ROWS, end)
+                _into_hidden(table, index, first, last, own, theta[at + m - 1], lanes, full, hidden, margins, squares)
+                total[at + m - 1] += _clip_networks(margins, squares, labels, norms, index, first, last, clip_norm)
+                _out_of_hidden(table, index, first, last, own, margins, lanes, full, hidden, short, long)
+                if last % most == 0 or last == end:
+                    _hand_over(short, lanes, long, 0)
+            for p in range(0, parts * step, step):
+                share(long[p : p + after], phrases, lanes)
+            _by_unit(long, at, units, d, total, lanes, step)
+            _by_unit(long[after:], at + units * d, units, 1, total, lanes, step)
+            long[:] = 0.0
+
+    return networks
 
 
 @njit(**OPTIONS)

@@ -346,29 +346,33 @@ class CompiledRows(Products):
             total += self.shared(whole)
 
 
-def network_rows(s: Array, a: Array, c: Array, y: Array, norms: Array, clip_norm: float, sums: Array, offsets: Array) -> Array:
-    """(b, W) weights of b rows for the first layer's sums of R networks of k units, clipped, under the logistic loss.
-
-    All in one precision.
+def network_sums(
+    rows: CompiledRows, theta: Array, units: int, labels: Array, norms: Array, clip_norm: float, most: int
+) -> NDArray[np.float64]:
+    """(R, m) sums of clipped gradients of networks with k units over some rows, under the logistic loss; in the rows' precision.
 
     Args:
-        s: (b, W) hidden values, of which the first R k of each row count.
-        a, c: (R, k) and (R,) parameters of the second layer.
-        y, norms: (b,) labels and lengths of the rows.
-        sums, offsets: (R, k) and (R,), to which the second layer's sums are added.
+        rows: (x, 1).
+        theta: (R, m) parameters, m = k d + k + 1 for d columns.
+        labels, norms: (n,) of all rows, those that are not meant included; norms are the lengths of x.
+        most: rows summed in single precision.
     """
-    from dpviz.models.compiled.network import clipped_rows
-
-    (b, width), (networks, k), kind = s.shape, a.shape, s.dtype
-    if networks * k > width:
-        raise ValueError(f"{networks} networks of {k} units in {width} lanes")
-    weights = np.zeros_like(s) if networks * k < width else np.empty_like(s)
-    flat = [
-        laid_flat(each, rows, columns, kind) for each, rows, columns in ((s, b, width), (a, networks, k), (sums, networks, k))
-    ]
-    ends = [laid_flat(each[:, None], rows, 1, kind) for each, rows in ((c, networks), (y, b), (norms, b), (offsets, networks))]
-    clipped_rows(flat[0], width, flat[1], ends[0], ends[1], ends[2], kind.type(clip_norm), weights.reshape(-1), flat[2], ends[3])
-    return weights
+    (n, width, full), (networks, m), kind, there = rows.shape, theta.shape, rows.dtype, rows._loops
+    d, parts = width - len(rows._phrases), -(-units // MOST_LANES)
+    lanes = max(there.GROUP, in_lanes(-(-units // parts)))
+    if most % there.ROWS:
+        raise ValueError(f"{most} rows in single precision are no multiple of {there.ROWS}")
+    known = (laid_flat(each[:, None], n, 1, kind) for each in (labels, norms))
+    flat, clip_norm = laid_flat(theta, networks, units * (d + 1) + 1, kind), kind.type(clip_norm)
+    size, total = parts * (width + 1) * lanes, np.zeros((networks, m))
+    memory = [scratch(name, (size,), each) for name, each in (("own", kind), ("short", kind), ("long", np.float64))]
+    for each in memory:
+        each.fill(0.0)
+    own, *sums = memory
+    hidden, table = scratch("hidden", (there.ROWS * parts * lanes,), kind), (rows._table.for_loops, rows._phrases.reshape(-1))
+    before = (*table, rows._meant, *known, flat, units, networks, clip_norm, most)
+    there.networks_of(lanes, full)(*before, own, hidden, *sums, total.reshape(-1))
+    return total
 
 
 class Descent:
