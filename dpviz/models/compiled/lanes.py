@@ -1115,12 +1115,53 @@ def _beyond(index, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _hand_over(short, lanes, total, at):  # type: ignore[no-untyped-def]
-    """Adds sums to those in double precision, from `at` on, and empties them."""
+def _hand_over(short, first, last, lanes, total, at):  # type: ignore[no-untyped-def]
+    """Adds the sums of columns `first` to `last` - 1 to those in double precision, which begin at `at`, and empties them."""
     literally(lanes)  # the code is made for them
-    for j in range(0, len(short), lanes):
+    for j in range(first * lanes, last * lanes, lanes):
         add_double(total, at + j, load(short, j, lanes))
         store(short, j, zero(short, lanes))
+
+
+@njit(**OPTIONS)
+def _hand_over_long(short, long, left, lanes, terms, total, at):  # type: ignore[no-untyped-def]
+    """`_hand_over` of the first `left` columns in `long`, whose sums have no terms then."""
+    literally(lanes)
+    for k in range(left):
+        place = item(long, k) * lanes
+        add_double(total, at + place, load(short, place, lanes))
+        store(short, place, zero(short, lanes))
+        terms[np.uint64(item(long, k))] = 0
+
+
+@njit(**OPTIONS)
+def _fetch_row(table, row, full):  # type: ignore[no-untyped-def]
+    """Brings what is known of a row near."""
+    literally(full)
+    ends, columns, values, _, entries = table
+    fetch(columns, np.intp(item(ends, row)), 16)
+    fetch(values, np.intp(item(ends, row)), 16)
+    fetch(entries, row * full, full)
+
+
+@njit(**OPTIONS)
+def _add_row(table, row, slope, short, lanes, terms, limit, long, left):  # type: ignore[no-untyped-def]
+    """Adds a row's entries times slopes to the sums of their columns, and gives how many columns are in `long` then.
+
+    Args:
+        terms: (d,) how many terms the sums in `short` have, which are counted.
+        long: columns whose sums have reached `limit` terms; `left` of them are there before.
+    """
+    literally(lanes)
+    ends, columns, values, _, _ = table
+    for k in range(np.intp(item(ends, row)), np.intp(item(ends, row + 1))):
+        column = np.uint64(item(columns, k))
+        place = np.intp(column) * lanes
+        store(short, place, fused(item(values, k), slope, load(short, place, lanes)))
+        terms[column] += 1
+        long[left] = column
+        left += np.uint64(terms[column] == limit)  # a branch would be guessed wrong
+    return left
 
 
 @cache
@@ -1132,7 +1173,7 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
     """
 
     @njit(**OPTIONS)
-    def batches(table, phrases, index, cuts, norms, theta, h, clip_norm, most, short, total):  # type: ignore[no-untyped-def]
+    def batches(table, phrases, index, cuts, norms, theta, h, clip_norm, most, short, terms, total):  # type: ignore[no-untyped-def]
         """Adds to total[s] the sum over batch s, index[cuts[s]] to index[cuts[s + 1] - 1]; False, and nothing, without such rows.
 
         Args:
@@ -1140,45 +1181,45 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
             phrases: as of `descent_of`; those of `theta` are spelled here, and those of `total` shared.
             theta: (S, d, lanes) flat.
             norms, clip_norm: as of `gradients_of`.
-            most: rows summed before the sum goes on in double precision.
+            most: terms summed before the sum goes on in double precision.
             short, total: (d, lanes) flat zeros in the precision of `theta`, and (S, d, lanes) flat in double precision.
+            terms: (d,) zeros: how many terms the sums in `short` have.
         """
         ends, columns, values, which, entries = table
-        size = len(short)
+        size, group, long = len(short), min(most, GROUP), np.empty(len(terms) + 1, np.intp)
+        limit = most - group + 1  # from which the next rows could make a sum too long
         if _beyond(index, len(ends) - 1):
             return False
         if full:
             sums = zero_rows(theta, full, lanes)
         for s in range(len(cuts) - 1):
             spell(theta[s * size : (s + 1) * size], phrases, lanes)
-            first, last = item(cuts, s), item(cuts, s + 1)
+            first, last, full_terms = item(cuts, s), item(cuts, s + 1), 0
             if full:
                 heads = load_rows(theta, which, s * size, lanes, full, lanes)
-            for i in range(first, last):
-                row = item(index, i)
-                soon = np.intp(item(ends, item(index, min(i + SOON, last - 1))))
-                fetch(columns, soon, 16)
-                fetch(values, soon, 16)
-                start, end = np.intp(item(ends, row)), np.intp(item(ends, row + 1))
-                slope = zero(theta, lanes)
-                if full:
-                    fetch(entries, item(index, min(i + SOON, last - 1)) * full, full)
-                    slope = along(heads, entries, row * full, slope)
-                for k in range(start, end):
-                    slope = fused(item(values, k), load(theta, s * size + np.intp(item(columns, k)) * lanes, lanes), slope)
-                slope = slope_at(slope, loss, h)
-                if clip_norm < np.inf:
-                    slope = shortened(slope, item(norms, row), clip_norm)
-                if full:
-                    sums = against(sums, entries, row * full, slope)
-                for k in range(start, end):
-                    place = np.intp(item(columns, k)) * lanes
-                    store(short, place, fused(item(values, k), slope, load(short, place, lanes)))
-                if (i + 1 - first) % most == 0 or i + 1 == last:
+            for part in range(first, last, group):
+                stop, left = min(part + group, last), np.uint64(0)
+                for i in range(part, stop):
+                    row = item(index, i)
+                    _fetch_row(table, item(index, min(i + SOON, last - 1)), full)
+                    slope = zero(theta, lanes)
                     if full:
-                        add_rows(total, which, s * size, lanes, lanes, sums)
-                        sums = zero_rows(theta, full, lanes)
-                    _hand_over(short, lanes, total, s * size)
+                        slope = along(heads, entries, row * full, slope)
+                    for k in range(np.intp(item(ends, row)), np.intp(item(ends, row + 1))):
+                        slope = fused(item(values, k), load(theta, s * size + np.intp(item(columns, k)) * lanes, lanes), slope)
+                    slope = slope_at(slope, loss, h)
+                    if clip_norm < np.inf:
+                        slope = shortened(slope, item(norms, row), clip_norm)
+                    if full:
+                        sums = against(sums, entries, row * full, slope)
+                    left = _add_row(table, row, slope, short, lanes, terms, limit, long, left)
+                full_terms += group
+                if full and (full_terms >= limit or stop == last):
+                    add_rows(total, which, s * size, lanes, lanes, sums)
+                    sums, full_terms = zero_rows(theta, full, lanes), 0
+                _hand_over_long(short, long, left, lanes, terms, total, s * size)
+            _hand_over(short, 0, size // lanes, lanes, total, s * size)
+            terms[:] = 0
             share(total[s * size : (s + 1) * size], phrases, lanes)
         return True
 
@@ -1217,9 +1258,7 @@ def _into_hidden(table, index, first, last, own, offset, lanes, full, hidden, ma
     step = len(own) // parts
     for i in range(last - first):
         row, soon = item(index, first + i), item(index, min(first + i + SOON, len(index) - 1))
-        fetch(columns, np.intp(item(ends, soon)), 16)
-        fetch(values, np.intp(item(ends, soon)), 16)
-        fetch(entries, soon * full, full)
+        _fetch_row(table, soon, full)
         for p in range(parts):
             value = zero(own, lanes)
             for k in range(full):
@@ -1346,7 +1385,7 @@ def networks_of(lanes: int, full: int) -> Callable[..., None]:
                 total[at + m - 1] += _clip_networks(margins, squares, labels, norms, index, first, last, clip_norm)
                 _out_of_hidden(table, index, first, last, own, margins, lanes, full, hidden, short, long)
                 if last % most == 0 or last == end:
-                    _hand_over(short, lanes, long, 0)
+                    _hand_over(short, 0, len(short) // lanes, lanes, long, 0)
             for p in range(0, parts * step, step):
                 share(long[p : p + after], phrases, lanes)
             _by_unit(long, at, units, d, total, lanes, step)

@@ -225,8 +225,8 @@ class CompiledRows(Products):
             part = flat if whole else np.ascontiguousarray(columns[:, :, at : at + lanes]).reshape(-1)
             sums, short = total if whole else np.zeros((seeds, d, lanes)), scratch("short", (d * lanes,), self.dtype)
             short[:] = 0.0
-            loop = self._loops.batches_of(lanes, known[0], self.shape[2])
-            if not loop(*before, part, known[1], self.dtype.type(clip_norm), most, short, sums.reshape(-1)):
+            loop, terms = self._loops.batches_of(lanes, known[0], self.shape[2]), np.zeros(d, np.int64)
+            if not loop(*before, part, known[1], self.dtype.type(clip_norm), most, short, terms, sums.reshape(-1)):
                 raise IndexError(f"batches of rows that are not among {self.shape[0]}")
             if not whole:
                 total[:, :, at : at + lanes] = sums
