@@ -29,6 +29,7 @@ LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products
 NOISY = 256  # rows whose noise does
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
+FOUR = 4  # replicas that are worked on at once where a whole group is too many
 TILE_TALL = (5, 10)  # replicas, one or the other, of a product whose sums stay in registers
 TILE_WIDE, TILE_DEEP = 2, 2  # its groups of rows, and its features
 ROWS = 32  # whose hidden values do
@@ -1070,29 +1071,10 @@ def sums_by_row(lanes: int) -> Callable[..., None]:
 
 
 @njit(**OPTIONS)
-def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
-    """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
-    to, whole = len(parameters) - len(phrases) // 2 * width, width // GROUP * GROUP
-    for p in range(0, len(phrases), 2):
-        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(0, whole, GROUP):
-            store(parameters, to + r, plus(load(parameters, one + r, GROUP), load(parameters, other + r, GROUP)))
-        for r in range(whole, width):
-            store(parameters, to + r, plus(load(parameters, one + r, 1), load(parameters, other + r, 1)))
-        to += width
-
-
-@njit(**OPTIONS)
-def share(sums, phrases, width):  # type: ignore[no-untyped-def]
-    """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
-    last, whole = len(sums), width // GROUP * GROUP
-    for p in range(len(phrases) - 2, -1, -2):
-        last -= width
-        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
-        for r in range(0, whole, GROUP):
-            _share(sums, last + r, one + r, other + r, GROUP)
-        for r in range(whole, width):
-            _share(sums, last + r, one + r, other + r, 1)
+def _spell(parameters, to, one, other, lanes):  # type: ignore[no-untyped-def]
+    """Writes the sums of lanes from `one` and from `other` on."""
+    literally(lanes)
+    store(parameters, to, plus(load(parameters, one, lanes), load(parameters, other, lanes)))
 
 
 @njit(**OPTIONS)
@@ -1103,6 +1085,36 @@ def _share(sums, at, one, other, lanes):  # type: ignore[no-untyped-def]
     store(sums, at, zero(sums, lanes))
     store(sums, one, plus(load(sums, one, lanes), more))
     store(sums, other, plus(load(sums, other, lanes), more))
+
+
+@njit(**OPTIONS)
+def spell(parameters, phrases, width):  # type: ignore[no-untyped-def]
+    """Fills the last P of (d + P, width) flat parameters with the sums of two columns that phrases (2 P,) stand for."""
+    to, groups, fours = len(parameters) - len(phrases) // 2 * width, width // GROUP * GROUP, width // FOUR * FOUR
+    for p in range(0, len(phrases), 2):
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(0, groups, GROUP):
+            _spell(parameters, to + r, one + r, other + r, GROUP)
+        for r in range(groups, fours, FOUR):
+            _spell(parameters, to + r, one + r, other + r, FOUR)
+        for r in range(fours, width):
+            _spell(parameters, to + r, one + r, other + r, 1)
+        to += width
+
+
+@njit(**OPTIONS)
+def share(sums, phrases, width):  # type: ignore[no-untyped-def]
+    """Adds the last P of (d + P, width) flat sums to both columns that each phrase stands for, and empties them."""
+    last, groups, fours = len(sums), width // GROUP * GROUP, width // FOUR * FOUR
+    for p in range(len(phrases) - 2, -1, -2):
+        last -= width
+        one, other = item(phrases, p) * width, item(phrases, p + 1) * width
+        for r in range(0, groups, GROUP):
+            _share(sums, last + r, one + r, other + r, GROUP)
+        for r in range(groups, fours, FOUR):
+            _share(sums, last + r, one + r, other + r, FOUR)
+        for r in range(fours, width):
+            _share(sums, last + r, one + r, other + r, 1)
 
 
 @njit(**OPTIONS)
@@ -1514,11 +1526,21 @@ def turn_rows(noise, d, turned):  # type: ignore[no-untyped-def]
 @njit(**OPTIONS)
 def _move(w, gradient, eta, lam, rows):  # type: ignore[no-untyped-def]
     """w <- w - eta (gradient/rows + lam w), both (d, width) flat for eta (width,), and empties the gradient."""
-    shorter, part, width = 1 - eta * lam, eta / rows, len(eta)
-    for j in range(0, len(w), width):
-        for r in range(width):
-            w[j + r] = w[j + r] * shorter[r] - part[r] * gradient[j + r]
+    shorter, part, fours = 1 - eta * lam, -eta / rows, len(eta) // FOUR * FOUR
+    for r in range(0, fours, FOUR):
+        _move_lanes(w, gradient, shorter, part, r, FOUR)
+    for r in range(fours, len(eta)):
+        _move_lanes(w, gradient, shorter, part, r, 1)
     gradient[:] = 0.0
+
+
+@njit(**OPTIONS)
+def _move_lanes(w, gradient, shorter, part, at, lanes):  # type: ignore[no-untyped-def]
+    """w <- shorter w + part gradient, for some lanes from `at` on."""
+    literally(lanes)
+    less, more = load(shorter, at, lanes), load(part, at, lanes)
+    for j in range(at, len(w), len(shorter)):
+        store(w, j, plus(times(less, load(w, j, lanes)), times(more, load(gradient, j, lanes))))
 
 
 @cache
