@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
-#: scores (R, n) and which rows are positive, (n,) -> `sorted_keys`
-Sort = Callable[[Floats, NDArray[np.bool_]], Keys]
+
+class Ranked(NamedTuple):
+    """R rows of n scores each, in order.
+
+    Attributes:
+        keys: (R, n) `keys_of`, each row in ascending order.
+        called: (R, P) how many scores there are up to each of the P positive ones, that one included.
+        tied: whether equal scores stand next to each other somewhere.
+    """
+
+    keys: Keys
+    called: NDArray[np.intp]
+    tied: bool
+
+
+#: scores (R, n) and which rows are positive, (n,) -> `ranked`
+Rank = Callable[[Floats, NDArray[np.bool_]], Ranked]
 
 
 def keys_of(scores: Floats, positive: NDArray[np.bool_]) -> Keys:
@@ -28,26 +44,29 @@ def keys_of(scores: Floats, positive: NDArray[np.bool_]) -> Keys:
     return keys
 
 
-def _sorted(scores: Floats, positive: NDArray[np.bool_]) -> Keys:
+def of_numpy(scores: Floats, positive: NDArray[np.bool_]) -> Ranked:
+    """`ranked` by numpy's sort."""
     # sorting keys that carry the label takes a third of the time of sorting indices and gathering labels
     keys = keys_of(scores, positive)
     keys.sort(axis=1)
-    return keys
+    r, n = keys.shape
+    called = np.flatnonzero(keys & 1).reshape(r, -1) - n * np.arange(r)[:, None] + 1
+    return Ranked(keys, called, bool((keys[:, 1:] ^ keys[:, :-1] <= 1).any()))
 
 
-_by: dict[str, Sort] = {"sort": _sorted}
+_by: dict[str, Rank] = {"rank": of_numpy}
 
 
-def rank_by(sort: Sort) -> None:
-    """From now on this function, which gives the same keys faster, sorts them."""
-    _by["sort"] = sort
+def rank_by(rank: Rank) -> None:
+    """From now on this function, which gives the same faster, ranks scores."""
+    _by["rank"] = rank
 
 
-def sorted_keys(scores: Floats, positive: NDArray[np.bool_]) -> Keys:
-    """`keys_of` (R, n), each row in ascending order.
+def ranked(scores: Floats, positive: NDArray[np.bool_]) -> Ranked:
+    """Scores in order.
 
     Args:
         scores: (R, n) finite.
-        positive: (n,).
+        positive: (n,) some of them.
     """
-    return _by["sort"](scores, positive)
+    return _by["rank"](scores, positive)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.ranks import sorted_keys
+from dpviz.common.ranks import ranked
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
 from dpviz.common.words import Words
@@ -245,18 +245,16 @@ def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Me
 
 def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
     """Measures over all thresholds: the best ones lie behind positive rows, so that only these are looked at."""
-    keys = sorted_keys(s, positive)
-    r, n = keys.shape
+    keys, called, some_tied = ranked(s, positive)
     total, others = int(positive.sum()), int((~positive).sum())
-    label = (keys & 1).astype(bool)
     hits = np.arange(1, total + 1)[None]
-    called = np.flatnonzero(label).reshape(r, total) - n * np.arange(r)[:, None] + 1
     misses = called - hits
     better = total * others - misses.sum(axis=1)  # pairs of a positive and a negative row in the right order
-    tied = np.zeros(keys.shape, bool)  # with the row before, up to the last bit
-    np.less_equal(keys[:, 1:] ^ keys[:, :-1], 1, out=tied[:, 1:])
     precision = hits / called
-    if tied.any():
+    if some_tied:
+        label = (keys & 1).astype(bool)
+        tied = np.zeros(keys.shape, bool)  # with the row before, up to the last bit
+        np.less_equal(keys[:, 1:] ^ keys[:, :-1], 1, out=tied[:, 1:])
         better = better + _pairs_of_equals(tied, label) / 2
         # a threshold lies behind the last row of equal scores, whose positive rows come last: they all have its precision
         places = np.flatnonzero(np.append(tied.ravel()[1:], False)[np.flatnonzero(label)])

@@ -14,10 +14,10 @@ from dpviz.models.compiled import loops
 def ways() -> list[object]:
     """numpy's sort, and the compiled loop."""
     if loops() is None:
-        return [ranks._sorted, pytest.param(None, marks=pytest.mark.skip(reason="numba is not installed"))]
-    from dpviz.models.compiled.ranks import sorted_keys
+        return [ranks.of_numpy, pytest.param(None, marks=pytest.mark.skip(reason="numba is not installed"))]
+    from dpviz.models.compiled.ranks import ranked
 
-    return [ranks._sorted, sorted_keys]
+    return [ranks.of_numpy, ranked]
 
 
 def rows(n: int) -> np.ndarray:
@@ -40,14 +40,18 @@ def rows(n: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("sort", ways())
+@pytest.mark.parametrize("rank", ways())
 @pytest.mark.parametrize("n", [1, 2, 3, 500, 9769])
-def test_keys_are_in_the_order_of_scores_and_then_of_labels(sort: Callable[..., np.ndarray], n: int) -> None:
+def test_keys_are_in_the_order_of_scores_and_then_of_labels(rank: Callable[..., ranks.Ranked], n: int) -> None:
     scores = rows(n)
     positive = np.random.default_rng(1).random(n) < 0.3
     before = scores.copy()
-    found = sort(scores, positive)
+    found, called, tied = rank(scores, positive)
     np.testing.assert_array_equal(scores, before)
+    assert called.shape == (len(scores), positive.sum())
+    for keys, places in zip(found, called, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(keys & 1) + 1, places)
+    assert tied == (n > 1)
     for row, keys in zip(scores, found, strict=True):
         rounded = np.array((row + 0.0).view(np.uint64) & ~np.uint64(1)).view(float)  # the label takes the last bit
         order = np.lexsort((positive, -rounded))
@@ -58,10 +62,18 @@ def test_keys_are_in_the_order_of_scores_and_then_of_labels(sort: Callable[..., 
     np.testing.assert_array_equal(found, np.sort(ranks.keys_of(scores, positive), axis=1))
 
 
-def test_loaded_loops_sort_by_the_compiled_one() -> None:
+@pytest.mark.parametrize("rank", ways())
+@pytest.mark.parametrize("labels", [(False, False), (False, True), (True, False), (True, True)])
+def test_equal_scores_are_seen(rank: Callable[..., ranks.Ranked], labels: tuple[bool, bool]) -> None:
+    positive = np.array([*labels, True])
+    assert rank(np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0]]), positive).tied
+    assert not rank(np.array([[1.0, 2.0, 3.0], [0.5, 1.0, -0.0]]), positive).tied
+
+
+def test_loaded_loops_rank_by_the_compiled_one() -> None:
     if loops() is None:
         pytest.skip("numba is not installed")
-    assert ranks._by["sort"] is ways()[1]
+    assert ranks._by["rank"] is ways()[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ranks._by, "sort", lambda scores, positive: ranks.keys_of(scores, ~positive))
-        assert (ranks.sorted_keys(np.zeros((1, 2)), np.array([True, False])) & 1).tolist() == [[0, 1]]
+        patch.setitem(ranks._by, "rank", lambda scores, positive: ranks.of_numpy(scores, ~positive))
+        assert (ranks.ranked(np.zeros((1, 2)), np.array([True, False])).keys & 1).tolist() == [[0, 1]]

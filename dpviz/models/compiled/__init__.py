@@ -24,5 +24,5 @@ def loops() -> ModuleType | None:
     except ImportError:  # a numba that is too old for this numpy says so when it is loaded
         return None
     random.draw_by(draws.poisson, draws.normals())
-    rank_by(ranks.sorted_keys)
+    rank_by(ranks.ranked)
     return lanes
