@@ -132,18 +132,18 @@ class LDPDuchi(LocalMechanism):
         epsilon = np.array(
             [c.values(LocalEpsilon).local_epsilon if c.noise_scale > 0 else math.inf for c in training.calibrations]
         )
-        lengths = np.zeros((len(epsilon), len(streams), problem.n))
+        lengths = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
         _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
-            return train(problem, epsilon, streams[k], lengths[:, k], tick)
+            return train(problem, epsilon, streams[k], None if lengths is None else lengths[:, k], tick)
 
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
-        if not training.record:
+        if lengths is None:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
@@ -155,29 +155,30 @@ class LDPDuchi(LocalMechanism):
         epsilon = np.array([_epsilon(calibration)])
         coins, directions = _sources(substreams(stream, 2))
         if not problem.setting.linear:
-            weights, sphere = self._reports(problem, epsilon, coins, directions, np.empty((1, problem.n)))
+            weights, sphere = self._reports(problem, epsilon, coins, directions, None)
             return weights[0][:, None] * sphere[:, :-1]
         out = np.empty(problem.rows.X.shape)
         # the draws of a run: block by block for the surrogate, all at once for the plain objective
         for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
             size = problem.rows.norms[None, block]
-            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, np.empty(size.shape))
+            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, None)
             out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
         return out
 
     def _reports(
-        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats | None
     ) -> tuple[Floats, np.ndarray]:
         """Reports of all people as `randomise` gives them, in the scale of the records."""
         records = self.reported(problem)
         stretch = 1.0 if problem.setting.linear else ROOT2
         size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
         weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, lengths)
-        lengths *= stretch
+        if lengths is not None:
+            lengths *= stretch
         return weights * stretch, sphere
 
     def _surrogate(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m): |phi'(0)| mean report / L."""
         coins, directions = _sources(substreams(stream, 2))
@@ -185,13 +186,13 @@ class LDPDuchi(LocalMechanism):
         for block in row_blocks(problem.n):
             v = problem.rows.signed32[block]
             size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
-            weights, sphere = randomise(v, size, epsilon, coins, directions, lengths[:, block])
+            weights, sphere = randomise(v, size, epsilon, coins, directions, None if lengths is None else lengths[:, block])
             total += weights @ sphere
             report(block.stop / problem.n)
         return problem.setting.slope_at_zero * total / problem.n / problem.setting.L
 
     def _plain(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         coins, directions = _sources(substreams(stream, 2))
@@ -203,7 +204,7 @@ class LDPDuchi(LocalMechanism):
         return theta
 
     def _one_pass(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one randomised gradient."""
         start, order, *rest = substreams(stream, 4)
@@ -215,9 +216,10 @@ class LDPDuchi(LocalMechanism):
             rows = problem.rows.take(index)
             # linear models: a row's gradient is its length times -y x/|x|
             size = problem.model.gradient_norms(theta, rows).T / bound
-            noise = np.empty(size.shape)
+            noise = None if lengths is None else np.empty(size.shape)
             weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
-            lengths[:, index] = bound * noise
+            if lengths is not None and noise is not None:
+                lengths[:, index] = bound * noise
             theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)
             report((t + 1) / self.batches)
         return theta
@@ -235,7 +237,7 @@ def randomise(
     epsilon: Floats,
     coins: np.random.Generator,
     directions: Normals,
-    lengths: Floats,
+    lengths: Floats | None,
 ) -> tuple[Floats, np.ndarray]:
     """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
 
@@ -243,7 +245,7 @@ def randomise(
         direction: (k, d) vectors that point where v points, of any length.
         size: (E, k) lengths |v| in [0, 1].
         epsilon: (E,) local budgets; infinity is allowed.
-        lengths: (E, k), overwritten with |z - v|.
+        lengths: (E, k), overwritten with |z - v|; None where nobody asks.
 
     Returns:
         weights (E, k), each ±B, and sphere (k, d) of unit length.
@@ -258,7 +260,8 @@ def randomise(
     sign = np.where(rounding < 0.5 + 0.5 * size, 1.0, -1.0) * np.where(flips < expit(epsilon)[:, None], 1.0, -1.0)
     b = np.array([report_length(e, d) for e in epsilon])[:, None]
     weights = b * towards * sign
-    norm = np.sqrt(np.einsum("ij,ij->i", direction, direction, dtype=float))
-    cosine = along / np.maximum(norm, 1e-300)
-    lengths[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
+    if lengths is not None:
+        norm = np.sqrt(np.einsum("ij,ij->i", direction, direction, dtype=float))
+        cosine = along / np.maximum(norm, 1e-300)
+        lengths[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
     return weights, sphere

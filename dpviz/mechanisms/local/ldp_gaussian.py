@@ -105,7 +105,7 @@ class LDPGaussian(LocalMechanism):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         s = training.scales
-        lengths = np.zeros((len(streams), problem.n))
+        lengths = np.zeros((len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
             slope = problem.setting.slope_at_zero
@@ -113,16 +113,17 @@ class LDPGaussian(LocalMechanism):
         _ = problem.rows.signed32  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
+            own = None if lengths is None else lengths[k]
             if self.release == "gradient":
-                return self._one_pass(problem, s, streams[k], lengths[k], tick)
+                return self._one_pass(problem, s, streams[k], own, tick)
             if plain:
-                return self._plain(problem, s, streams[k], lengths[k], tick)
-            return self._surrogate(problem, s, streams[k], lengths[k], moment, slope, tick)
+                return self._plain(problem, s, streams[k], own, tick)
+            return self._surrogate(problem, s, streams[k], own, moment, slope, tick)
 
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
-        if not training.record:
+        if lengths is None:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(
@@ -149,7 +150,7 @@ class LDPGaussian(LocalMechanism):
         problem: Problem,
         s: Floats,
         stream: np.random.SeedSequence,
-        lengths: Floats,
+        lengths: Floats | None,
         moment: Floats,
         slope: float,
         report: Monitor,
@@ -163,7 +164,8 @@ class LDPGaussian(LocalMechanism):
             total += noise.sum(axis=0, dtype=float)
             cross += signed[block].T @ noise
             square += noise.T @ noise
-            lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
+            if lengths is not None:
+                lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
             report(block.stop / n)
         mean = problem.rows.signed.mean(axis=0) + np.outer(s, total / n)
         theta = np.empty((len(s), d))
@@ -178,18 +180,23 @@ class LDPGaussian(LocalMechanism):
             theta[e] = basis @ ((basis.T @ (slope * mean[e])) / curvature)
         return theta
 
-    def _plain(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
+    def _plain(
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         records = self.reported(problem)
         noise = single_normals(stream)(records.shape)
-        lengths[:] = np.linalg.norm(noise, axis=1)
+        if lengths is not None:
+            lengths[:] = np.linalg.norm(noise, axis=1)
         theta = np.empty((len(s), problem.m))
         for e, scale in enumerate(s):
             report(e / len(s))
             theta[e] = self.learn(problem, records + scale * noise, stream)
         return theta
 
-    def _one_pass(self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats, report: Monitor) -> Floats:
+    def _one_pass(
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
         """(E, m) models after one pass in which every person reports one noisy gradient."""
         start, order, noise = substreams(stream, 3)
         theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)
@@ -200,7 +207,8 @@ class LDPGaussian(LocalMechanism):
             for block in row_blocks(len(index)):
                 draw = normals((block.stop - block.start, problem.m))
                 total += draw.sum(axis=0, dtype=float)
-                lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
+                if lengths is not None:
+                    lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
             clean = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=problem.setting.G)
             theta -= step * ((clean + np.outer(s, total)) / len(index) + problem.lam * theta)
             report((t + 1) / self.batches)
