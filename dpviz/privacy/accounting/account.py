@@ -125,7 +125,7 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
     noise = search(excess, _guess(event, method, budget))
     # removing a row is the worse direction in every case seen, which is checked and not assumed
-    return noise if both(noise) <= 0 else search(both, math.log(noise))
+    return noise if excess(noise, ("add",)) <= 0 else search(both, math.log(noise))
 
 
 def _two_hops(step: Step, method: Method) -> bool:
