@@ -191,9 +191,9 @@ class Rows:
             if self._part_of is not None:
                 here, (table, labels, norms) = self._part_of[1], self._whole.for_networks
                 return table.cut(here), labels[here], norms[here]
-            table = np.ones((len(self), self.X.shape[1] + 1), np.float32)
-            table[:, :-1] = self.X
-            return CompiledRows.in_phrases(table), self.y.astype(np.float32), self.norms.astype(np.float32)
+            extended = np.ones((len(self), self.X.shape[1] + 1), np.float32)
+            extended[:, :-1] = self.X
+            return CompiledRows.in_phrases(extended), self.y.astype(np.float32), self.norms.astype(np.float32)
 
         return _once(self._in_networks, "all", make)
 
