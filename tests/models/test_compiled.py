@@ -446,13 +446,13 @@ def test_parts_of_rows_add_up_to_all_of_them(network: tuple[Any, Rows, np.ndarra
 
 
 def test_networks_that_do_not_fit_are_refused() -> None:
-    rows, one = CompiledRows.in_phrases(table(60, 20).astype(np.float32)), np.ones(60, np.float32)
-    theta = np.zeros((2, 9 * 20 + 10), np.float32)
+    rows, one, _ = Rows(table(700, 40), np.ones(700)).for_networks
+    theta = np.zeros((2, 9 * 41 + 10), np.float32)
     assert network_sums(rows, theta, 9, one, one, 1.0, 64).shape == theta.shape
     with pytest.raises(ValueError, match="in the place of"):
         network_sums(rows, theta, 8, one, one, 1.0, 64)
     with pytest.raises(ValueError, match="in the place of"):
-        network_sums(rows, theta, 9, one[:59], one, 1.0, 64)
+        network_sums(rows, theta, 9, one[:699], one, 1.0, 64)
     with pytest.raises(ValueError, match="in the place of"):
         network_sums(rows, theta.astype(float), 9, one, one, 1.0, 64)
     with pytest.raises(ValueError, match="no multiple of 32"):
