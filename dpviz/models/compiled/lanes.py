@@ -28,11 +28,11 @@ LOGISTIC, HUBER, NO_LOSS = 1, 2, 0  # which slope is made of a margin
 
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products
 NOISY = 256  # rows whose noise does
+ROWS = 32  # rows whose hidden values do
 GROUP = 16  # replicas, or rows, that are turned into rows, or replicas
 FOUR = 4  # replicas that are worked on at once where a whole group is too many
 TILE_TALL = (5, 10)  # replicas, one or the other, of a product whose sums stay in registers
 TILE_WIDE, TILE_DEEP = 2, 2  # its groups of rows, and its features
-ROWS = 32  # whose hidden values do
 SOON = 8  # rows ahead of which memory that lies elsewhere is asked for
 KEPT = 4  # sums of NOISY / 4 rows in single precision, which are kept apart in double precision
 FULL = 1 << 31  # units of a budget that is used up more than once, beyond which nothing is counted
@@ -384,7 +384,7 @@ def tangent_of(typing: Any, values: Any) -> Any:
 
 
 @intrinsic
-def below(typing: Any, values: Any, others: Any) -> Any:
+def through_tangent(typing: Any, values: Any, others: Any) -> Any:
     """values (1 - others^2): what enters tanh, whose value is `others`, by what leaves it."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -745,7 +745,7 @@ class _Maths:
         return self.builder.fdiv(*self.ratio(value))
 
     def tangent(self, value: Any) -> Any:
-        """tanh, in single precision within 3 units in the last place: x P(x^2)/Q(x^2), beyond `_TANGENT` its value there."""
+        """tanh in single precision, within 3 units in the last place: x P(x^2)/Q(x^2), beyond the reach its value there."""
         value = self.within(value, -_TANGENT_REACH, _TANGENT_REACH)
         square = self.builder.fmul(value, value)
         above, below = (self.polynomial(square, terms) for terms in _TANGENT)
@@ -1127,22 +1127,27 @@ def _beyond(index, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _hand_over(short, first, last, lanes, total, at):  # type: ignore[no-untyped-def]
-    """Adds the sums of columns `first` to `last` - 1 to those in double precision, which begin at `at`, and empties them."""
+def _hand_over_at(short, place, lanes, total, at):  # type: ignore[no-untyped-def]
+    """Adds the sums at a place to those in double precision, which begin at `at`, and empties them."""
     literally(lanes)  # the code is made for them
-    for j in range(first * lanes, last * lanes, lanes):
-        add_double(total, at + j, load(short, j, lanes))
-        store(short, j, zero(short, lanes))
+    add_double(total, at + place, load(short, place, lanes))
+    store(short, place, zero(short, lanes))
+
+
+@njit(**OPTIONS)
+def _hand_over(short, lanes, total, at):  # type: ignore[no-untyped-def]
+    """`_hand_over_at` of all columns."""
+    literally(lanes)
+    for place in range(0, len(short), lanes):
+        _hand_over_at(short, place, lanes, total, at)
 
 
 @njit(**OPTIONS)
 def _hand_over_long(short, long, left, lanes, terms, total, at):  # type: ignore[no-untyped-def]
-    """`_hand_over` of the first `left` columns in `long`, whose sums have no terms then."""
+    """`_hand_over_at` of the first `left` columns in `long`, whose sums have no terms then."""
     literally(lanes)
     for k in range(left):
-        place = item(long, k) * lanes
-        add_double(total, at + place, load(short, place, lanes))
-        store(short, place, zero(short, lanes))
+        _hand_over_at(short, item(long, k) * lanes, lanes, total, at)
         terms[np.uint64(item(long, k))] = 0
 
 
@@ -1230,7 +1235,7 @@ def batches_of(lanes: int, loss: int, full: int) -> Callable[..., bool]:
                     add_rows(total, which, s * size, lanes, lanes, sums)
                     sums, full_terms = zero_rows(theta, full, lanes), 0
                 _hand_over_long(short, long, left, lanes, terms, total, s * size)
-            _hand_over(short, 0, size // lanes, lanes, total, s * size)
+            _hand_over(short, lanes, total, s * size)
             terms[:] = 0
             share(total[s * size : (s + 1) * size], phrases, lanes)
         return True
@@ -1283,12 +1288,9 @@ def _into_hidden(table, index, first, last, own, offset, lanes, full, hidden, ma
             for g in range(0, lanes, GROUP):
                 value = load(hidden, (i * parts + p) * lanes + g, GROUP)
                 weight = load(own, (p + 1) * step - lanes + g, GROUP)
-                entering = below(weight, value)
-                scores, inner, outer = (
-                    joined(weight, value, scores),
-                    joined(entering, entering, inner),
-                    joined(value, value, outer),
-                )
+                entering = through_tangent(weight, value)
+                scores, outer = joined(weight, value, scores), joined(value, value, outer)
+                inner = joined(entering, entering, inner)
         margins[i] = offset + total_of(scores)
         squares[i], squares[ROWS + i] = total_of(inner), total_of(outer) + one
 
@@ -1339,7 +1341,7 @@ def _out_of_hidden(table, index, first, last, own, slopes, lanes, full, hidden, 
                 place, slope = (i * parts + p) * lanes + g, item(slopes, i)
                 value = load(hidden, place, GROUP)
                 above = fused(slope, value, above)
-                value = fused(slope, below(weight, value), zero(own, GROUP))
+                value = fused(slope, through_tangent(weight, value), zero(own, GROUP))
                 store(hidden, place, value)
                 if full:
                     sums = against(sums, entries, item(index, first + i) * full, value)
@@ -1397,7 +1399,7 @@ def networks_of(lanes: int, full: int) -> Callable[..., None]:
                 total[at + m - 1] += _clip_networks(margins, squares, labels, norms, index, first, last, clip_norm)
                 _out_of_hidden(table, index, first, last, own, margins, lanes, full, hidden, short, long)
                 if last % most == 0 or last == end:
-                    _hand_over(short, 0, len(short) // lanes, lanes, long, 0)
+                    _hand_over(short, lanes, long, 0)
             for p in range(0, parts * step, step):
                 share(long[p : p + after], phrases, lanes)
             _by_unit(long, at, units, d, total, lanes, step)
