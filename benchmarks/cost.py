@@ -14,7 +14,7 @@ import pandas as pd
 
 import dpviz
 from benchmarks.defaults import methods, published
-from dpviz.experiments.cost import split_cost
+from dpviz.experiments.studies.cost import split_cost
 
 START = """# What accuracy is lost to
 

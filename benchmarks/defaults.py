@@ -16,9 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 import dpviz
-from dpviz.experiments.cost import split_cost
-from dpviz.experiments.run import run_epsilons
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.run import run_epsilons
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies.cost import split_cost
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources import remote
-from dpviz.experiments import run, setup
-from dpviz.experiments.cells import attempts
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run import run, setup
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps.cells import attempts
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import list_mechanisms
 
 REAL, SYNTHETIC = "adult", "census-48842"

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
-    from dpviz.common.fingerprint import __version__
     from dpviz.common.validate import InvalidInput
+    from dpviz.common.version import __version__
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
     from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
-    from dpviz.experiments.folds import cross_validate
-    from dpviz.experiments.influences import influence_of
-    from dpviz.experiments.resolve import ResolvedRun, resolve
-    from dpviz.experiments.run import Baseline, Result, calibrate, list_models, run, run_epsilons
-    from dpviz.experiments.setup import Setup, setup_for
-    from dpviz.experiments.spec import RunSpec
-    from dpviz.experiments.sweep import CellStore, SweepSpec, run_sweep, sweep
+    from dpviz.experiments.run.resolve import ResolvedRun, resolve
+    from dpviz.experiments.run.run import Baseline, Result, calibrate, list_models, run, run_epsilons
+    from dpviz.experiments.run.setup import Setup, setup_for
+    from dpviz.experiments.run.spec import RunSpec
+    from dpviz.experiments.studies.influences import influence_of
+    from dpviz.experiments.sweeps.folds import cross_validate
+    from dpviz.experiments.sweeps.sweep import CellStore, SweepSpec, run_sweep, sweep
     from dpviz.influence import Influence
     from dpviz.mechanisms import Calibration, Mechanism, knob, list_mechanisms
     from dpviz.papers.claims import list_claims
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 #: first moment on, and its short answers take a moment only
 _HOMES = {
     "dpviz.auditing": ("AuditResult", "OneRunResult", "audit", "audit_one_run", "audit_run"),
-    "dpviz.common.fingerprint": ("__version__",),
+    "dpviz.common.version": ("__version__",),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
     "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
-    "dpviz.experiments.folds": ("cross_validate",),
-    "dpviz.experiments.influences": ("influence_of",),
-    "dpviz.experiments.resolve": ("ResolvedRun", "resolve"),
-    "dpviz.experiments.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
-    "dpviz.experiments.setup": ("Setup", "setup_for"),
-    "dpviz.experiments.spec": ("RunSpec",),
-    "dpviz.experiments.sweep": ("CellStore", "SweepSpec", "run_sweep", "sweep"),
+    "dpviz.experiments.sweeps.folds": ("cross_validate",),
+    "dpviz.experiments.studies.influences": ("influence_of",),
+    "dpviz.experiments.run.resolve": ("ResolvedRun", "resolve"),
+    "dpviz.experiments.run.run": ("Baseline", "Result", "calibrate", "list_models", "run", "run_epsilons"),
+    "dpviz.experiments.run.setup": ("Setup", "setup_for"),
+    "dpviz.experiments.run.spec": ("RunSpec",),
+    "dpviz.experiments.sweeps.sweep": ("CellStore", "SweepSpec", "run_sweep", "sweep"),
     "dpviz.influence": ("Influence",),
     "dpviz.mechanisms": ("Calibration", "Mechanism", "knob", "list_mechanisms"),
     "dpviz.papers.claims": ("list_claims",),

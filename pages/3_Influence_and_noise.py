@@ -7,7 +7,7 @@ from dpviz.dashboard.kit import guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import in_front
-from dpviz.experiments import inspected
+from dpviz.experiments.studies import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
 own = fields.Group((*KEYS, *PAYS), lambda run: (*selection.of(run), *settings.paying(run)))

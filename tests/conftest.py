@@ -14,7 +14,7 @@ from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
 from dpviz.datasets.process import reading
-from dpviz.experiments.run import calibrated
+from dpviz.experiments.run.run import calibrated
 from dpviz.figures import style
 
 TESTS = Path(__file__).parent

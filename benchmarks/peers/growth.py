@@ -68,7 +68,7 @@ def growth(sizes: list[int], repeats: int) -> list[Row]:
 def _mechanisms() -> list[str]:
     """All that train logistic regression."""
     from dpviz.common.validate import InvalidInput
-    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
     names = []

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.setup import Setup, setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.setup import Setup, setup_for
+from dpviz.experiments.run.spec import RunSpec
 
 ADULT_ROWS = 48_842
 _GAPS = dict.fromkeys(("workclass", "occupation", "native-country"), "?")

@@ -17,9 +17,9 @@ from benchmarks.peers.races import LAM
 from benchmarks.peers.rows import Track
 from dpviz.common.threads import processors
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.cells import attempts, problems, seconds
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps.cells import attempts, problems, seconds
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import list_mechanisms
 
 SHARED = "the minimum that all are compared with"

@@ -14,14 +14,13 @@ from dpviz.auditing.pairs import Pair, differing_row, label_flip, most_influenti
 from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of
-from dpviz.common.words import Words
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 
 #: kinds of pairs, in words; "" needs no data
-KINDS: dict[str, Words] = {
+KINDS: dict[str, str] = {
     "": "Worst case for this mechanism",
     "without": "With and without a row",
     "most-influential": "The most influential row, label flipped",

@@ -26,9 +26,9 @@ def run(options: argparse.Namespace) -> int:
     """Prints the accountants. Returns 0."""
     import pandas as pd
 
-    from dpviz.experiments import noise_comparison
-    from dpviz.experiments.resolve import resolve
-    from dpviz.experiments.setup import setting_of
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.setup import setting_of
+    from dpviz.experiments.studies import noise_comparison
     from dpviz.mechanisms import list_mechanisms
     from dpviz.mechanisms.attack import strongest_attack
     from dpviz.privacy.accounting import side_by_side, tables

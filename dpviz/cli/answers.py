@@ -9,12 +9,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpviz.common.fingerprint import __version__
+from dpviz.common.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpviz.experiments.resolve import ResolvedRun
+    from dpviz.experiments.run.resolve import ResolvedRun
     from dpviz.mechanisms import Calibration
     from dpviz.mechanisms.attack import Attack
     from dpviz.privacy.budget import Budget

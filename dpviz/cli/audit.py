@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plays the game and prints what it shows. Returns 0, also where a claim is refuted."""
     from dpviz.auditing.runs import KINDS, watch_run
-    from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
     kind = one_of("--pair", one_run.own(options, "pair") or WORST, [WORST, *filter(None, KINDS)])

@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the calibration. Returns 0."""
     import dpviz
-    from dpviz.experiments.resolve import resolve
-    from dpviz.experiments.setup import setting_of
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.setup import setting_of
 
     facts: dict[str, Any]
     if options.n is None and options.d is None:

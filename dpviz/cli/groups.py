@@ -26,9 +26,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints a line for each group. Returns 0."""
-    from dpviz.experiments import groups
-    from dpviz.experiments.releases import releases
-    from dpviz.experiments.resolve import dataset_of, resolve
+    from dpviz.experiments.run.resolve import dataset_of, resolve
+    from dpviz.experiments.studies import groups
+    from dpviz.experiments.studies.releases import releases
 
     spec = one_run.run_spec(options)
     resolved = resolve(spec)

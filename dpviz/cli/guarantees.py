@@ -23,9 +23,9 @@ def run(options: argparse.Namespace) -> int:
     """Prints a line for each method. Returns 0."""
     import pandas as pd
 
-    from dpviz.experiments import guarantees
-    from dpviz.experiments.resolve import resolve
-    from dpviz.experiments.setup import setup_for
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.setup import setup_for
+    from dpviz.experiments.studies import guarantees
 
     spec = one_run.run_spec(options)
     chosen = metrics.chosen(options.metric)

@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
     import numpy as np
     import pandas as pd
 
-    from dpviz.experiments import inspected
-    from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.studies import inspected
 
     spec = one_run.run_spec(options)
     top = whole("--top", number_from_text("--top", options.top), 0, 10**9)

@@ -25,8 +25,8 @@ from dpviz.cli import (
     run,
     sweep,
 )
-from dpviz.common.fingerprint import __version__
 from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.version import __version__
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

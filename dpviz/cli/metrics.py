@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpviz.experiments.metrics import Metric
+    from dpviz.experiments.run.metrics import Metric
 
 
 def add(parser: Any, meaning: str) -> None:
@@ -21,7 +21,7 @@ def chosen(names: Sequence[str]) -> list[Metric]:
         InvalidInput: for an unknown one.
     """
     from dpviz.common.validate import InvalidInput
-    from dpviz.experiments.metrics import get_metric, with_all
+    from dpviz.experiments.run.metrics import get_metric, with_all
 
     try:
         return list(dict.fromkeys(map(get_metric, with_all([n for n in names if n != "all"]) if "all" in names else names)))

@@ -10,7 +10,7 @@ from dpviz.cli import own_file
 from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
-    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.run.spec import RunSpec
 
 _OPTIONS = {
     "dataset": "catalogue name",
@@ -55,7 +55,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     """
     from urllib.parse import parse_qsl
 
-    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
     link = is_link(options.file)

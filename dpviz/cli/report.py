@@ -13,7 +13,7 @@ from dpviz.common import files
 from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
-    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.run.spec import RunSpec
 
 FORMATS = (".html", ".ipynb")
 
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the file. Returns 0."""
-    from dpviz.experiments.resolve import resolve
+    from dpviz.experiments.run.resolve import resolve
     from dpviz.reporting import render, report_of
     from dpviz.reporting.notebook import notebook_of
 

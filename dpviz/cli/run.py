@@ -10,8 +10,8 @@ from dpviz.cli import answers, metrics, one_run
 from dpviz.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from dpviz.experiments.metrics import Metric
-    from dpviz.experiments.run import Result
+    from dpviz.experiments.run.metrics import Metric
+    from dpviz.experiments.run.run import Result
 
 _MOST_LOST = 6  # lines about what a table lost on its way
 
@@ -61,7 +61,7 @@ def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]
 
 
 def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
-    from dpviz.experiments.cost import split_cost
+    from dpviz.experiments.studies.cost import split_cost
     from dpviz.mechanisms.attack import strongest_attack
 
     spec, setting = result.spec, result.setup.problem.setting
@@ -98,9 +98,9 @@ def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
 
 def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]:
     """A line for each metric in which the model is no better than the majority label, or loses much to training: what helps."""
-    from dpviz.experiments.cost import in_metric, split_cost
-    from dpviz.experiments.metrics import get_metric
-    from dpviz.experiments.no_better import guessing, lost_to_training
+    from dpviz.experiments.run.metrics import get_metric
+    from dpviz.experiments.studies.cost import in_metric, split_cost
+    from dpviz.experiments.studies.no_better import guessing, lost_to_training
 
     poor = guessing(result, list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)])))
     lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
@@ -115,7 +115,7 @@ def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]
 
 def _rare(result: Result) -> list[tuple[str, str]]:
     """A line where one class is so rare that accuracy says little."""
-    from dpviz.experiments.metrics import default_metric, rarer_share
+    from dpviz.experiments.run.metrics import default_metric, rarer_share
 
     y = result.setup.dataset.y
     if default_metric(y) == "accuracy":

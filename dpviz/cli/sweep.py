@@ -21,9 +21,9 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpviz.experiments.cells import CellStore
-    from dpviz.experiments.metrics import Metric
-    from dpviz.experiments.sweep import SweepSpec
+    from dpviz.experiments.run.metrics import Metric
+    from dpviz.experiments.sweeps.cells import CellStore
+    from dpviz.experiments.sweeps.sweep import SweepSpec
 
 FORMATS = (".csv", ".parquet")
 BACKENDS = ("loky", "threading", "dask")
@@ -83,10 +83,10 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Computes and saves. Returns 0, or 1 where a part could not be computed."""
-    from dpviz.experiments.cells import CellStore, attempts, problems
-    from dpviz.experiments.cluster import ClusterLost
-    from dpviz.experiments.curves import summarise
-    from dpviz.experiments.sweep import in_order
+    from dpviz.experiments.sweeps.cells import CellStore, attempts, problems
+    from dpviz.experiments.sweeps.cluster import ClusterLost
+    from dpviz.experiments.sweeps.curves import summarise
+    from dpviz.experiments.sweeps.sweep import in_order
 
     out = _target(options.out)
     wanted = metrics.chosen(options.metric)
@@ -154,8 +154,8 @@ def _cross_validated(
     wanted: Sequence[Metric],
 ) -> int:
     """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
-    from dpviz.experiments.folds import cross_validate, summarise_splits
-    from dpviz.experiments.metrics import METRICS
+    from dpviz.experiments.run.metrics import METRICS
+    from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 
     table = cross_validate(
         spec, whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000), store=store, n_jobs=jobs, monitor=bar
@@ -184,11 +184,11 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     Raises:
         InvalidInput: for the first bad value, naming it.
     """
-    from dpviz.experiments.curves import grid
-    from dpviz.experiments.resolve import resolve
-    from dpviz.experiments.settings import SETTINGS
-    from dpviz.experiments.spec import RunSpec
-    from dpviz.experiments.sweep import SweepSpec
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.settings import SETTINGS
+    from dpviz.experiments.run.spec import RunSpec
+    from dpviz.experiments.sweeps.curves import grid
+    from dpviz.experiments.sweeps.sweep import SweepSpec
     from dpviz.mechanisms import get_mechanism
 
     first = options.spec
@@ -339,7 +339,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     import logging
 
     from dpviz.common.boundary import Boundary
-    from dpviz.common.fingerprint import engine_version
+    from dpviz.common.version import engine_version
 
     if scheduler is None:
         raise InvalidInput("--scheduler", "is missing", "Start one with `dask scheduler` and give its address, tcp://host:8786.")

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 
 MOST_BYTES = 1_000_000
 
 
-def read(path: str | os.PathLike[str], field: str, fix: Words = "Correct the file.") -> dict[str, Any]:
+def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.") -> dict[str, Any]:
     """The values in a TOML file.
 
     Args:

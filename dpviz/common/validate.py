@@ -15,11 +15,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from dpviz.common.words import Words
-
 _WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_WRITTEN: Words = "Write it with plain digits, for example 12, 0.5 or 1e-5."
+_WRITTEN: str = "Write it with plain digits, for example 12, 0.5 or 1e-5."
 
 
 class InvalidInput(ValueError):
@@ -31,7 +29,7 @@ class InvalidInput(ValueError):
         fix: what to do about it.
     """
 
-    def __init__(self, field: str, cause: Words, fix: Words) -> None:
+    def __init__(self, field: str, cause: str, fix: str) -> None:
         super().__init__(f"{field}: {cause}. {fix}")
         self.field = field
         self.cause = cause
@@ -54,7 +52,7 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def number(field: str, value: object, *, fix: Words = "Give a finite number.") -> float:
+def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:
     """`value` as a finite float; text, booleans, NaN and infinities are refused."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise InvalidInput(field, f"must be a number, got {show(value)}", fix)
@@ -69,7 +67,7 @@ def number(field: str, value: object, *, fix: Words = "Give a finite number.") -
     return result
 
 
-def number_from_text(field: str, text: str, *, fix: Words = _WRITTEN) -> int | float:
+def number_from_text(field: str, text: str, *, fix: str = _WRITTEN) -> int | float:
     """The number that a person typed: an int where only digits stand there, otherwise a finite float.
 
     Spaces around it are allowed, and the minus sign − that the pages write. Digits of other scripts, `1_000`, `1,5`,
@@ -83,7 +81,7 @@ def number_from_text(field: str, text: str, *, fix: Words = _WRITTEN) -> int | f
     return number(field, float(plain), fix=fix)
 
 
-def positive(field: str, value: object, *, fix: Words = "Give a number above 0.") -> float:
+def positive(field: str, value: object, *, fix: str = "Give a number above 0.") -> float:
     """`value` as a finite float above 0."""
     result = number(field, value, fix=fix)
     if result <= 0:
@@ -93,7 +91,7 @@ def positive(field: str, value: object, *, fix: Words = "Give a number above 0."
 
 def in_range(field: str, value: object, low: float, high: float) -> float:
     """`value` as a float with low <= value <= high."""
-    fix: Words = f"Give a number from {low:g} to {high:g}."
+    fix: str = f"Give a number from {low:g} to {high:g}."
     result = number(field, value, fix=fix)
     if not low <= result <= high:
         raise InvalidInput(field, f"must lie between {low:g} and {high:g}, got {result:g}", fix)
@@ -102,7 +100,7 @@ def in_range(field: str, value: object, low: float, high: float) -> float:
 
 def whole(field: str, value: object, low: int, high: int) -> int:
     """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not."""
-    fix: Words = f"Give a whole number from {low} to {high}."
+    fix: str = f"Give a whole number from {low} to {high}."
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         integer = int(value)
     else:

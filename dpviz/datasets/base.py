@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of, show, whole
-from dpviz.common.words import Words
 from dpviz.datasets.table import lengths
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
@@ -65,13 +64,13 @@ class Dataset:
     y: NDArray[np.float64]
     feature_names: tuple[str, ...]
     frame: pd.DataFrame
-    source: Words
+    source: str
     label_names: tuple[str, str]
-    description: Words
+    description: str
     facts: dict[str, float] = field(default_factory=dict)
     plane: tuple[str, str] | None = None
     looked_at: tuple[str, ...] = ()
-    notes: tuple[Words, ...] = ()
+    notes: tuple[str, ...] = ()
     lost: tuple[Lost, ...] = ()
     norms: NDArray[np.float64] | None = None
     scaling: str = "unit"
@@ -118,9 +117,9 @@ class Dataset:
         return not self.looked_at
 
     @property
-    def cautions(self) -> tuple[Words, ...]:
+    def cautions(self) -> tuple[str, ...]:
         """What a person should know wherever a number about these rows is shown, one sentence each."""
-        said: list[Words] = []
+        said: list[str] = []
         rare = int(min((self.y > 0).sum(), (self.y < 0).sum()))
         if rare < FEW:
             name = self.label_names[int((self.y > 0).sum() == rare)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpviz.common.words import Words
 from dpviz.datasets.sources import folder, remote
 from dpviz.datasets.sources.bundled import BUNDLED
 from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT
@@ -25,18 +24,18 @@ class Card:
     """
 
     name: str | None
-    title: Words
-    variant: Words
-    label: Words
-    licence: Words
-    source: Words
+    title: str
+    variant: str
+    label: str
+    licence: str
+    source: str
     rows: int | None
     state: str
     megabytes: int = 0
-    steps: tuple[Words, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
-_UPLOAD: Words = "Upload the file below, or put it into the data folder"
+_UPLOAD: str = "Upload the file below, or put it into the data folder"
 
 _FILES = (
     Card(

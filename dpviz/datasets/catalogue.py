@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
-from dpviz.common.words import Words
 from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.reading import Passing
@@ -192,7 +191,7 @@ def peek(name: str, *, intercept: bool = True) -> Dataset | None:
     return loaded if isinstance(loaded, Dataset) else None
 
 
-def cautions(name: str) -> tuple[Words, ...]:
+def cautions(name: str) -> tuple[str, ...]:
     """`Dataset.cautions` of a set by name; none for sets that the program makes, and for a download that nobody has used yet.
 
     Raises:
@@ -216,7 +215,7 @@ def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
         sets = remote.read_from(name)
         if not sets:
             return error.bare()
-        fix: Words = f"As it was published, this file is the dataset {' or '.join(sets)}: choose that one. {error.fix}"
+        fix: str = f"As it was published, this file is the dataset {' or '.join(sets)}: choose that one. {error.fix}"
         return InvalidInput(error.field, error.cause, fix)
 
 

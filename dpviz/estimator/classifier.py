@@ -18,8 +18,8 @@ from dpviz.common.validate import InvalidInput, show, truth
 from dpviz.estimator.features import LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import Guarantee, PrivacyWarning, share, together
 from dpviz.estimator.search import warn_of_searches
-from dpviz.experiments.measure import train
-from dpviz.experiments.settings import SETTINGS, check_epsilon
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism, list_mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem

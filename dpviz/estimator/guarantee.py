@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.common.words import Words
 from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
 from dpviz.models import Setting
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
@@ -38,13 +37,13 @@ class Guarantee:
     claimed: Budget | None
     proved: Budget | None
     relation: Neighbouring
-    accountant: Words
+    accountant: str
     status: Status
-    conditions: tuple[Words, ...]
+    conditions: tuple[str, ...]
     looked_at: tuple[str, ...]
     models: int
-    composition: Words
-    notes: tuple[Words, ...]
+    composition: str
+    notes: tuple[str, ...]
 
     def __str__(self) -> str:
         said = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
@@ -53,7 +52,7 @@ class Guarantee:
         return said
 
 
-def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, Words]:
+def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, str]:
     """(budget of each of several models, how it was divided).
 
     Where the mechanism declares its releases as Gaussians, those of all models are composed exactly. Otherwise the composition

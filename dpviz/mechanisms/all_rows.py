@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from dpviz.common.threads import MOST_GROUPS, Team, groups, summed
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
@@ -17,7 +16,7 @@ from dpviz.models.row_budget import rule_of_part
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
 _PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own
-FULL_ROUNDING: Words = (
+FULL_ROUNDING: str = (
     "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
     "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
 )
@@ -92,6 +91,6 @@ def _parts_of(problem: Problem, replicas: int) -> int:
     return max(1, min(MOST_GROUPS, problem.n * problem.m * replicas // _PART)) if problem.setting.linear else 1
 
 
-def rounding(setting: Setting) -> tuple[Words, ...]:
+def rounding(setting: Setting) -> tuple[str, ...]:
     """What is to be said about `precision`."""
     return (FULL_ROUNDING,) if precision(setting) is np.float32 else ()

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.random import prob_positive
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import ReleasesGaussians
@@ -47,7 +46,7 @@ class Attack:
     accuracy: float
     accuracy_by_budget: float
     budget: Budget
-    basis: Words
+    basis: str
     reached: Callable[[Floats], Floats] | None = None
 
     @cached_property

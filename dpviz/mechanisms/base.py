@@ -17,7 +17,6 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, knob
@@ -103,19 +102,19 @@ class Mechanism(ABC):
     """
 
     id: ClassVar[str]
-    label: ClassVar[Words]
+    label: ClassVar[str]
     family: ClassVar[str]
-    citation: ClassVar[Words]
-    noise_enters: ClassVar[Words]
+    citation: ClassVar[str]
+    noise_enters: ClassVar[str]
     neighbouring: ClassVar[Neighbouring] = Neighbouring.REPLACE_ONE
-    guarantee: ClassVar[Words]
-    supposes: ClassVar[tuple[Words, ...]] = ()
-    rate: ClassVar[Words] = ""
+    guarantee: ClassVar[str]
+    supposes: ClassVar[tuple[str, ...]] = ()
+    rate: ClassVar[str] = ""
     pure: ClassVar[bool] = False
     needs_strong_convexity: ClassVar[bool] = False
     needs_linear: ClassVar[bool] = False
     needs: ClassVar[frozenset[Ability]] = frozenset()
-    row_rule: ClassVar[Words] = ""
+    row_rule: ClassVar[str] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -157,7 +156,7 @@ class Mechanism(ABC):
         return cls(**params)
 
     @classmethod
-    def refusal(cls, setting: Setting) -> Words | None:
+    def refusal(cls, setting: Setting) -> str | None:
         """Why this mechanism cannot run on this model, or None."""
         if cls.needs_strong_convexity and setting.mu <= 0:
             return (

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
 
-from dpviz.common.words import Words
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 #: what a publication states: the budget asked for, or nothing
@@ -71,18 +70,18 @@ class Calibration:
 
     budget: Budget
     sensitivity: float
-    query: Words
-    sensitivity_source: Words
+    query: str
+    sensitivity_source: str
     noise_scale: float
-    accountant: Words
+    accountant: str
     status: Status
     proved_budget: Budget | None
     claimed_budget: Budget | None
     noise_family: str = "gaussian"
     neighbouring: Neighbouring = Neighbouring.REPLACE_ONE
-    conversion: Words = ""
-    conditions: tuple[Words, ...] = ()
-    notes: tuple[Words, ...] = ()
+    conversion: str = ""
+    conditions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     for_training: TrainingValues | None = None
     mu: float | None = None
     details: dict[str, float] = field(default_factory=dict)
@@ -104,17 +103,17 @@ class Calibration:
         cls,
         budget: Budget,
         *,
-        query: Words,
-        sensitivity_source: Words,
+        query: str,
+        sensitivity_source: str,
         sensitivity: float,
         noise_scale: float,
-        accountant: Words,
+        accountant: str,
         proves: Budget | None = None,
         claims: Budget | Claim = "as asked",
         noise_family: str = "gaussian",
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        conversion: Words = "",
-        notes: tuple[Words, ...] = (),
+        conversion: str = "",
+        notes: tuple[str, ...] = (),
         for_training: TrainingValues | None = None,
         mu: float | None = None,
         details: dict[str, float] | None = None,
@@ -149,14 +148,14 @@ class Calibration:
         cls,
         budget: Budget,
         *,
-        query: Words,
-        sensitivity_source: Words,
+        query: str,
+        sensitivity_source: str,
         noise_scale: float,
-        accountant: Words,
+        accountant: str,
         sensitivity: float = math.nan,
         noise_family: str = "gaussian",
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        notes: tuple[Words, ...] = (),
+        notes: tuple[str, ...] = (),
         for_training: TrainingValues | None = None,
         details: dict[str, float] | None = None,
     ) -> Calibration:
@@ -183,14 +182,14 @@ class Calibration:
         cls,
         budget: Budget,
         *,
-        query: Words,
-        sensitivity_source: Words,
+        query: str,
+        sensitivity_source: str,
         noise_scale: float,
-        accountant: Words,
+        accountant: str,
         sensitivity: float = math.nan,
         noise_family: str = "gaussian",
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        notes: tuple[Words, ...] = (),
+        notes: tuple[str, ...] = (),
         for_training: TrainingValues | None = None,
         details: dict[str, float] | None = None,
     ) -> Calibration:
@@ -222,7 +221,7 @@ class Calibration:
             raise TypeError(f"a calibration with {kind.__name__} is needed, got {self.for_training!r}")
         return self.for_training
 
-    def conditional(self, *conditions: Words) -> Calibration:
+    def conditional(self, *conditions: str) -> Calibration:
         """The same, proved only where all of `conditions` hold."""
         return dataclasses.replace(self, status=Status.PROVED_IF, conditions=conditions)
 

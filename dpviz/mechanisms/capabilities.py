@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Mechanism, Streams
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.results import Floats, NoiseRecord, RuleView
@@ -115,7 +114,7 @@ class NoisesRows(Mechanism):
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
         """(n, d) training rows as one replica sees them after its noise; None where this form reports something else."""
 
-    def rows_in_words(self, setting: Setting) -> Words:
+    def rows_in_words(self, setting: Setting) -> str:
         """What `noisy_rows` shows, or what was released where it shows nothing; "" where it is the row itself."""
         return ""
 

@@ -5,8 +5,6 @@ A mechanism lists those that its proof needs in `Mechanism.supposes`; its `guara
 
 from __future__ import annotations
 
-from dpviz.common.words import Words
-
 __all__ = [
     "ACCURATE_MINIMUM",
     "BOUNDED_LABELS",
@@ -24,22 +22,22 @@ __all__ = [
     "with_conditions",
 ]
 
-BOUNDED_ROWS: Words = "rows in the unit ball"
-CLIPPED_OR_BOUNDED: Words = "gradients clipped, or bounded by rows in the unit ball"
-BOUNDED_LABELS: Words = "labels of -1 and +1"
-CONVEX: Words = "convex objective"
-STRONGLY_CONVEX: Words = "strongly convex objective"
-EXACT_MINIMUM: Words = "exact minimum"
-ACCURATE_MINIMUM: Words = "minimum of stated accuracy"
-PUBLIC_N: Words = "public number of rows"
-PUBLIC_N_IF_SHUFFLED: Words = "public number of rows if reports are shuffled"
-PUBLIC_RANGES: Words = "public ranges and categories"
-REAL_NOISE: Words = "real-valued noise (training draws floating-point numbers)"
-SINGLE_PRECISION: Words = "exact arithmetic (parts run in single precision)"
-SMOOTH: Words = "smooth loss"
+BOUNDED_ROWS: str = "rows in the unit ball"
+CLIPPED_OR_BOUNDED: str = "gradients clipped, or bounded by rows in the unit ball"
+BOUNDED_LABELS: str = "labels of -1 and +1"
+CONVEX: str = "convex objective"
+STRONGLY_CONVEX: str = "strongly convex objective"
+EXACT_MINIMUM: str = "exact minimum"
+ACCURATE_MINIMUM: str = "minimum of stated accuracy"
+PUBLIC_N: str = "public number of rows"
+PUBLIC_N_IF_SHUFFLED: str = "public number of rows if reports are shuffled"
+PUBLIC_RANGES: str = "public ranges and categories"
+REAL_NOISE: str = "real-valued noise (training draws floating-point numbers)"
+SINGLE_PRECISION: str = "exact arithmetic (parts run in single precision)"
+SMOOTH: str = "smooth loss"
 
 
-def with_conditions(guarantee: Words, supposes: tuple[Words, ...]) -> Words:
+def with_conditions(guarantee: str, supposes: tuple[str, ...]) -> str:
     """The guarantee followed by its conditions; those of every noisy method come last. As it is where `supposes` is empty."""
     if not supposes:
         return guarantee

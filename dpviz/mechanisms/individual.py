@@ -8,7 +8,6 @@ import numpy as np
 
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import THREADS_FROM, map_streams
-from dpviz.common.words import Words
 from dpviz.influence import influence_of
 from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
 from dpviz.models import derivatives_of
@@ -29,7 +28,7 @@ _PATH_BYTES = 1 << 24  # iterates kept of a run
 _NORMS = 40_000_000  # rows x steps x seeds that are looked at; at least one seed is
 _MOST_NORMS = 300_000_000  # rows x steps beyond which nobody would wait
 _BLOCK = 1 << 18  # rows x steps worked on at once
-_ODOMETER: Words = (
+_ODOMETER: str = (
     "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "
     "read after the run the number is an odometer's reading, without that proof."
 )

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
-from dpviz.common.words import Words
 
 #: what stands for a mechanism's own rule in an address or on the command line
 AUTOMATIC = "automatic"
@@ -92,11 +91,11 @@ class Knob(ABC):
             mechanism's `automatic` gives the value.
     """
 
-    label: Words
-    help: Words
+    label: str
+    help: str
     unit: str = ""
     log: bool = False
-    automatic: Words = ""
+    automatic: str = ""
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
@@ -256,7 +255,7 @@ class Choice(Knob):
     """
 
     options: tuple[str, ...]
-    names: Mapping[str, Words] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def check(self, name: str, value: object) -> Any:
         return one_of(name, value, self.options)
@@ -313,15 +312,15 @@ def declare(default: Any, kind: Knob) -> Any:
 
 def knob(
     default: Any,
-    label: Words,
-    help: Words,
+    label: str,
+    help: str,
     *,
     low: float = 0.0,
     high: float = 0.0,
     log: bool = False,
     unit: str = "",
     options: Sequence[str] = (),
-    automatic: Words = "",
+    automatic: str = "",
 ) -> Any:
     """A dataclass field that is a knob; its type follows from the default's: bool, int, float or str."""
     if isinstance(default, bool):
@@ -335,5 +334,5 @@ def knob(
 
 def clip_norm_knob() -> Any:
     """The clip norm of methods that clip each row's gradient."""
-    words: Words = "Longest gradient a row may contribute; 1 clips nothing for linear models."
+    words: str = "Longest gradient a row may contribute; 1 clips nothing for linear models."
     return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import knob
 from dpviz.models import Setting
 
@@ -33,7 +32,7 @@ def nominal_gradient_bound(setting: Setting, nominal: float) -> float:
     return setting.G if np.isfinite(setting.G) else nominal
 
 
-def unbounded_note(setting: Setting, nominal: float) -> tuple[Words, ...]:
+def unbounded_note(setting: Setting, nominal: float) -> tuple[str, ...]:
     """Said where the model has no bound on its gradients."""
     if np.isfinite(setting.G):
         return ()

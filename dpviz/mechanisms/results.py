@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.words import Words
-
 Floats = NDArray[np.float64]
 
 
@@ -59,8 +57,8 @@ class NoiseRecord:
         timeline_counts: what the timeline counts, in words.
     """
 
-    where: Words
-    timeline_counts: Words = "rows that received noise"
+    where: str
+    timeline_counts: str = "rows that received noise"
     visits: NDArray[Any] | None = None
     times_noised: NDArray[Any] | None = None
     noise_norm: NDArray[Any] | None = None
@@ -98,16 +96,16 @@ class RuleView:
     """
 
     name: str
-    words: Words
-    formula: Words
-    statistic_label: Words
+    words: str
+    formula: str
+    statistic_label: str
     statistic: Floats
     low: float
     high: float
     passes: NDArray[np.bool_]
     used: bool
     log10_pass: Floats | None = None
-    notes: tuple[Words, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

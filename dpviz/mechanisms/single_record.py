@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.random import generator, substreams
-from dpviz.common.words import Words
 from dpviz.influence import influence_of, row_gradients
 from dpviz.mechanisms.base import Floats, NoiseRecord, Streams
 from dpviz.mechanisms.capabilities import ChoosesStart, CountsSteps, HasRule, HasWorstPair
@@ -23,7 +22,7 @@ from dpviz.models.problem import Problem
 
 Solve = Callable[[Floats], Floats]
 
-NOT_PRIVATE_START: Words = (
+NOT_PRIVATE_START: str = (
     "Training starts at the non-private minimiser and only a few single rows are read from there, so most of what the result "
     "knows was learned without any protection; no budget covers the start."
 )

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import Each, summed
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
 from dpviz.models.many_batches import ManyBatches
@@ -99,9 +98,9 @@ class Model(ABC):
     """
 
     id: str
-    label: Words
+    label: str
     loss: Loss
-    formula: Words
+    formula: str
     convex: bool
     width: int | None = None
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import MOST_GROUPS, Each, map_streams, one_by_one, summed
-from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.compiled.rows import aligned, loss_of
@@ -32,9 +31,9 @@ class LinearModel(Model):
     """Score <theta, x> under a convex margin loss with rows in the unit ball."""
 
     id: str
-    label: Words
+    label: str
     loss: Loss
-    formula: Words = r"\langle\theta,x\rangle"
+    formula: str = r"\langle\theta,x\rangle"
     convex: bool = True
 
     def setting(self, n: int, d: int, lam: float) -> Setting:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
-from dpviz.common.words import Words
 from dpviz.models.base import Floats, Model, Rule, Setting, regulariser, right
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.hidden_layer import HiddenLayer
@@ -47,10 +46,10 @@ class Network(Model):
     """
 
     id: str = "mlp"
-    label: Words = "Neural network (one hidden layer)"
+    label: str = "Neural network (one hidden layer)"
     width: int = 0
     loss: Loss = field(default_factory=Logistic)
-    formula: Words = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
+    formula: str = r"\langle a,\tanh(W(x,1))\rangle+c,\quad\theta=(W,a,c)"
     convex: bool = False
     start: int | None = None
 

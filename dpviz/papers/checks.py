@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from dpviz.experiments.curves import QUANTITIES
+from dpviz.experiments.sweeps.curves import QUANTITIES
 from dpviz.models import get_model
 from dpviz.papers.numbers import Floats, Interval, Missing, difference, draws, log_ratio, paired, places, there
 from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, summary

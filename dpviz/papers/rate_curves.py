@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.experiments.curves import loglog_slope
-from dpviz.experiments.excess_risk import Axis, Excess
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import setting_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.excess_risk import Axis, Excess
+from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.mechanisms import CountsSteps
 from dpviz.models import get_model
 from dpviz.papers import rates

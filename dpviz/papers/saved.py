@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.common import files
-from dpviz.common.fingerprint import OF_VERDICTS, engine_version
+from dpviz.common.version import OF_VERDICTS, engine_version
 from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, command, list_claims
 from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.privacy.budget import Budget
@@ -29,7 +29,7 @@ _TEXTS = ("because", "rule", "condition", "seeds")
 
 
 def version() -> str:
-    """Version and fingerprint of all code that a verdict depends on: the engine, the audits and the papers' rules."""
+    """Version of all code that a verdict depends on: the engine, the audits and the papers' rules."""
     return engine_version(*OF_VERDICTS)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.datasets import canonical_name, rows_of
 from dpviz.datasets.sources import folder
 
@@ -23,7 +22,7 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
-def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, list[Words]]:
+def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, list[str]]:
     """(dataset, the person's own file that it is or "", why other own files were not taken).
 
     The first of `names` that is on this machine: as an upload, in the catalogue, or as a table in the data folder whose file has
@@ -33,7 +32,7 @@ def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, 
         names: catalogue names, the wanted one first; the last one is always there.
         uploads: names of uploads with the names of their files.
     """
-    problems: list[Words] = []
+    problems: list[str] = []
     own = dict(uploads) | {name: name for name in folder.names()}
     for wanted in names[:-1]:
         mine = uploaded(wanted, own)

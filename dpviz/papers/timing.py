@@ -12,7 +12,6 @@ import pandas as pd
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import one_blas_thread
-from dpviz.common.words import Words
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
 from dpviz.models import Rows, get_model
@@ -38,7 +37,7 @@ class Measured:
     """
 
     dataset: str
-    notes: tuple[Words, ...]
+    notes: tuple[str, ...]
     sizes: tuple[int, ...]
     table: pd.DataFrame
 
@@ -100,7 +99,7 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
         monitor: told of progress.
     """
     name, own, problems = sets.choose((figure.dataset, figure.instead), uploads or {})
-    reading: Words = f"Reading {own or repr(name)}. A large file takes up to a minute."
+    reading: str = f"Reading {own or repr(name)}. A large file takes up to a minute."
     table = pd.DataFrame(columns=list(COLUMNS))
     yield Measured(name, (*problems, reading), (), table)
     dataset = load_dataset(name)
@@ -131,9 +130,9 @@ def drawn(figure: Times, dataset: Dataset, size: int) -> Problem:
     return Problem(Rows(dataset.X[chosen], dataset.y[chosen]), get_model("logistic"), figure.lam)
 
 
-def _notes(figure: Times, name: str, own: str, n: int, d: int, sizes: tuple[int, ...]) -> list[Words]:
+def _notes(figure: Times, name: str, own: str, n: int, d: int, sizes: tuple[int, ...]) -> list[str]:
     if own:
-        which: Words = f"Measured on {own}: {n:,} rows, {d} features."
+        which: str = f"Measured on {own}: {n:,} rows, {d} features."
     elif name == figure.dataset:
         which = f"Measured on the paper's set, {name!r}: {n:,} rows, {d} features."
     else:

@@ -17,14 +17,13 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
 from dpviz.common.validate import InvalidInput, in_range, positive
-from dpviz.common.words import Words
 from dpviz.privacy.accounting.events import Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
 
 Floats = NDArray[np.float64]
 
-DIAGNOSTIC: Words = (
+DIAGNOSTIC: str = (
     "Diagnostic for whoever owns the data: individual ε is computed from private rows, reveals data itself and is not "
     "covered by the run's guarantee."
 )
@@ -53,11 +52,11 @@ class IndividualEpsilon:
 
     epsilon: Floats
     delta: float
-    method: Words
+    method: str
     replace: Floats | None = None
     publishable: Floats | None = None
-    conditions: tuple[Words, ...] = ()
-    caveat: Words = DIAGNOSTIC
+    conditions: tuple[str, ...] = ()
+    caveat: str = DIAGNOSTIC
     gaussian: bool = False
 
 

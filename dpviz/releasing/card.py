@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 
 from dpviz.auditing import AuditResult
-from dpviz.common.fingerprint import __version__
-from dpviz.common.words import Words
+from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
 
-HARDENED: Words = (
+HARDENED: str = (
     "Every draw of noise is the sum of four from the operating system's randomness (Holohan and Braghin 2021), which resists the "
     "known attacks on floating-point noise (Mironov 2012). It is no proof for arithmetic with rounding."
 )
-NOT_HARDENED: Words = (
+NOT_HARDENED: str = (
     "This method draws its noise inside training, in double or single precision, from a generator seeded by the operating "
     "system. The sampler is not hardened: attacks on floating-point noise (Mironov 2012) are not ruled out."
 )

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.validate import InvalidInput, number, show, truth
-from dpviz.common.words import Words
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.encoding import add_intercept
@@ -24,7 +23,7 @@ Floats = NDArray[np.float64]
 FORMAT = "dpviz model 1"
 FILE, CARD = "model.json", "card.md"
 _MOST = 200_000_000  # bytes of a file that is read
-_DAMAGED: Words = "The file is damaged or was not written by dpviz release; take another copy."
+_DAMAGED: str = "The file is damaged or was not written by dpviz release; take another copy."
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class ReleasedModel:
     encoder: Encoder
     privacy: dict[str, Any] = field(default_factory=dict)
 
-    def scores(self, data: pd.DataFrame | ArrayLike, said: list[Words] | None = None) -> Floats:
+    def scores(self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None) -> Floats:
         """(n,) decision values; at 0 and above the second class is predicted.
 
         Args:
@@ -65,7 +64,7 @@ class ReleasedModel:
         rows = Rows(add_intercept(x) if self.intercept else x, np.ones(len(x)))
         return np.asarray(get_model(self.model).scores(self.theta[None], rows)[:, 0])
 
-    def predict(self, data: pd.DataFrame | ArrayLike, said: list[Words] | None = None) -> NDArray[Any]:
+    def predict(self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None) -> NDArray[Any]:
         """(n,) predicted labels in words; see `scores`."""
         return np.array(self.classes, dtype=object)[(self.scores(data, said) >= 0).astype(int)]
 

@@ -12,15 +12,15 @@ import numpy as np
 from dpviz.auditing import AuditResult, audit
 from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
-from dpviz.common.fingerprint import __version__
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
+from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import Encoder
-from dpviz.experiments.measure import train
-from dpviz.experiments.resolve import ResolvedRun, resolve
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import ResolvedRun, resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem

@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from dpviz.datasets.sources import own, uploads
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
 def python_call(spec: RunSpec, metric: str = "accuracy") -> str:

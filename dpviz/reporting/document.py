@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 from jinja2 import Environment
 
-from dpviz.common.fingerprint import __version__
-from dpviz.common.words import Words
+from dpviz.common.version import __version__
 from dpviz.figures import offline, still
 from dpviz.figures.lightened import lightened
 
@@ -28,7 +27,7 @@ _TEXT, _LONG = re.compile(r">[^<]+<"), re.compile(r"([^\s&;<>]{24})(?=[^\s&;<>])
 class Text:
     """A heading or a paragraph, shown as it is."""
 
-    text: Words
+    text: str
     heading: bool = False
 
 
@@ -36,7 +35,7 @@ class Text:
 class Table:
     """A table with its caption."""
 
-    caption: Words
+    caption: str
     frame: pd.DataFrame
 
 
@@ -51,7 +50,7 @@ class Chart:
     """
 
     figure: Any
-    words: Words
+    words: str
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
 
     @property
@@ -78,9 +77,9 @@ class Document:
         reveals: whether real rows, or numbers computed from them without noise, are shown.
     """
 
-    question: Words
-    sentence: Words
-    badges: Sequence[Words] = ()
+    question: str
+    sentence: str
+    badges: Sequence[str] = ()
     parts: Sequence[Part] = ()
     repeat: Sequence[tuple[str, str]] = ()
     settings: Sequence[tuple[str, object]] = ()

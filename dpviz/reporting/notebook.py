@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import address, python_call
 from dpviz.reporting.run import QUESTION
 

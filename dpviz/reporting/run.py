@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.experiments.cost import Cost, in_metric, split_cost
-from dpviz.experiments.metrics import Metric, default_metric, get_metric, rarer_share
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.run import Result, run
-from dpviz.experiments.setup import setting_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import Metric, default_metric, get_metric, rarer_share
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import Result, run
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import LIGHT, Look, look

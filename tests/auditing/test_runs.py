@@ -14,7 +14,7 @@ from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import Surveyed, survey, table
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 

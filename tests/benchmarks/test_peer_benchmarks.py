@@ -16,8 +16,8 @@ from benchmarks.peers.rows import track
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.privacy.budget import Budget, default_delta
 

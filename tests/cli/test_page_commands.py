@@ -161,7 +161,7 @@ def test_bad_usage_is_one_line(arguments: list[str], capsys: pytest.CaptureFixtu
 def test_what_cannot_be_computed_is_one_line_and_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpviz.experiments import inspected
+    from dpviz.experiments.studies import inspected
 
     def fails(*_: object) -> None:
         raise FloatingPointError("Outputs are not finite.")

@@ -64,7 +64,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("module", ["dpviz.cli.main", "numpy", "pandas", "dpviz.experiments.cells", "joblib"])
+@pytest.mark.parametrize("module", ["dpviz.cli.main", "numpy", "pandas", "dpviz.experiments.sweeps.cells", "joblib"])
 def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code: int, environment: dict[str, str]) -> None:
     if number == signal.SIGTERM and module != "numpy":
         pytest.skip("one moment is enough to see that both are handled alike")

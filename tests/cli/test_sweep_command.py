@@ -18,8 +18,8 @@ from dpviz.cli import sweep as sweep_command
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.cells import Cell, CellStore
-from dpviz.experiments.sweep import SweepSpec, run_sweep
+from dpviz.experiments.sweeps.cells import Cell, CellStore
+from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=4)
 FLAGS = "--dataset teaching --mechanisms dp-gd,cms-output --set dp-gd.steps=5 --epsilons 0.3,3 --seeds 4"
@@ -245,7 +245,7 @@ def cluster() -> Iterator[str]:
 def test_two_dask_workers_give_the_same_numbers(
     cluster: str, tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpviz.experiments.cell.run_epsilons", None)  # here nothing can be computed, there it can
+    monkeypatch.setattr("dpviz.experiments.sweeps.cell.run_epsilons", None)  # here nothing can be computed, there it can
     arguments = f"{FLAGS} --backend dask --scheduler {cluster} --out {tmp_path}/a.parquet"
     assert sweep(arguments) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)

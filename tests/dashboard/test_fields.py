@@ -30,9 +30,9 @@ from dpviz.dashboard.shell import address, pinned, sidebar
 from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
 from dpviz.datasets import list_datasets
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.settings import LEAST_DELTA, SETTINGS, DatasetName, Delta, MechanismName, ModelName
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import LEAST_DELTA, SETTINGS, DatasetName, Delta, MechanismName, ModelName
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
 from dpviz.models import MODELS, get_model

@@ -10,7 +10,7 @@ import sys
 from dpviz.dashboard.one_run import compare, details, playing, presenter, settings, views
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import cached_runs
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 cached_runs.outcome(RunSpec())
 print(*sorted({"numba", "scipy.optimize", "scipy.stats", "sklearn.linear_model", "sklearn.model_selection"} & set(sys.modules)))

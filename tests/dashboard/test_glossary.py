@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.dashboard.kit import glossary
-from dpviz.experiments.settings import SETTINGS
+from dpviz.experiments.run.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]

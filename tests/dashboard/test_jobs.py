@@ -22,8 +22,8 @@ from dpviz.dashboard.work.job import NICE, State
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.dashboard.work.tasks import Task
 from dpviz.datasets.sources import uploads
-from dpviz.experiments.cells import Cell, CellStore
-from dpviz.experiments.sweep import SweepSpec, in_order, run_sweep
+from dpviz.experiments.sweeps.cells import Cell, CellStore
+from dpviz.experiments.sweeps.sweep import SweepSpec, in_order, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.3, 3.0], seeds=12)
 

@@ -13,7 +13,7 @@ from dpviz.dashboard.work import cached_runs, look_ahead
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.look_ahead import LookAhead
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 SPEC = RunSpec(dataset="breast-cancer", mechanism="dp-gd", epsilon=1.0, seeds=2)
 EPSILONS = [2.0, 3.0, 4.0, 5.0]

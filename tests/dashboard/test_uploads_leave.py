@@ -21,10 +21,10 @@ from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments import inspected
-from dpviz.experiments.releases import releases
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.releases import releases
+from dpviz.experiments.sweeps.sweep import SweepSpec
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1013  # numbers of rows that nothing else has: all, training, test

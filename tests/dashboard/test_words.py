@@ -24,9 +24,9 @@ from dpviz.cli.one_run import run_spec
 from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv, harmless
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.cost import Cost
-from dpviz.experiments.curves import Needed
-from dpviz.experiments.metrics import METRICS
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.studies.cost import Cost
+from dpviz.experiments.sweeps.curves import Needed
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status

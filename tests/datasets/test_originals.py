@@ -23,9 +23,9 @@ from dpviz.datasets.sources import originals, remote
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.folds import splits
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.sweeps.folds import splits
+from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from dpviz.datasets.table.lengths import MOST
 from dpviz.datasets.table.lost import Lost
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.datasets.table.units import Units
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
 
 
 def raw(dataset: Dataset) -> np.ndarray:

@@ -23,8 +23,8 @@ from dpviz.datasets.sources import folder, uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.sweep import CellStore, sweep
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.sweeps.sweep import CellStore, sweep
 
 
 def csv(rows: int = 60, seed: int = 0, label: str = "label") -> bytes:

@@ -26,10 +26,10 @@ from joblib import parallel_config
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments import cell, cells
-from dpviz.experiments.cells import Cell, CellStore, attempts, crew_for, problems, run_cells, seconds
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.sweeps import cell, cells
+from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, crew_for, problems, run_cells, seconds
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3)

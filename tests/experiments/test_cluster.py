@@ -19,8 +19,8 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.progress import silent
-from dpviz.experiments import cluster
-from dpviz.experiments.cells import Cell, CellStore, attempts, problems
+from dpviz.experiments.sweeps import cluster
+from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
 CELLS = [Cell(dpviz.RunSpec("teaching", mechanism="majority", seeds=4), (1.0,), range(k, k + 2)) for k in (0, 2)]
@@ -130,7 +130,8 @@ def test_no_worker_is_left(patient: list[int], monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_failed_part_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "dpviz.experiments.cells._compute", lambda cells, *rest: ((cell, cluster.failed(cell, "x"), False) for cell in cells)
+        "dpviz.experiments.sweeps.cells._compute",
+        lambda cells, *rest: ((cell, cluster.failed(cell, "x"), False) for cell in cells),
     )
     store = CellStore(tmp_path)
     assert all(problems(table) for table in attempts(CELLS, store=store))

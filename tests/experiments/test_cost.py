@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 import dpviz
 from benchmarks.cost import parts
 from benchmarks.defaults import methods
-from dpviz.experiments import curves
-from dpviz.experiments.cost import in_metric, split_cost, train_without_noise
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies.cost import in_metric, split_cost, train_without_noise
+from dpviz.experiments.sweeps import curves
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
 

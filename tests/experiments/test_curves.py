@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.experiments import curves
-from dpviz.experiments.sweep import SweepSpec, run_sweep
+from dpviz.experiments.sweeps import curves
+from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.1, 1.0, 10.0], seeds=12)
 

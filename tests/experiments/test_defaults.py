@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from benchmarks.defaults import measured, methods
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
 
 EPSILONS, SEEDS = (0.3, 1.0, 3.0, 10.0), 5
 REAL = Path(os.environ.get("DPVIZ_REAL_DATA", "."))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.experiments.falling import falls
+from dpviz.experiments.studies.falling import falls
 
 EPSILONS = (0.1, 1.0, 10.0)
 

@@ -11,9 +11,9 @@ import pytest
 import dpviz
 from dpviz.cli.main import main
 from dpviz.datasets.base import train_size
-from dpviz.experiments.folds import cross_validate, splits, summarise_splits
-from dpviz.experiments.setup import setup_for
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.sweeps.folds import cross_validate, splits, summarise_splits
+from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5, 10])

@@ -9,7 +9,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 import dpviz
-from dpviz.experiments import grid
+from dpviz.experiments.sweeps import grid
 from dpviz.privacy.accounting.selection import composed, random_search
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)

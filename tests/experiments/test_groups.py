@@ -13,9 +13,9 @@ from support import mostly_long
 
 import dpviz
 from dpviz.datasets import Dataset
-from dpviz.experiments.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, by_group, columns, group, report
-from dpviz.experiments.releases import releases
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, by_group, columns, group, report
+from dpviz.experiments.studies.releases import releases
 
 SPEC = dpviz.RunSpec("census-2000", mechanism="dp-gd", seeds=2)
 REFEREES = {"accuracy": accuracy_score, "recall": true_positive_rate, "false_positive_rate": false_positive_rate}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments import guarantees
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import guarantees
 from dpviz.privacy.budget import Status
 
 

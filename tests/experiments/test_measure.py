@@ -9,7 +9,7 @@ import pytest
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.experiments.measure import train
+from dpviz.experiments.run.measure import train
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, get_mechanism
 from dpviz.models import Setting
 

@@ -11,9 +11,17 @@ from sklearn import metrics as referee
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments import metrics
-from dpviz.experiments.metrics import METRICS, default_metric, get_metric, levels_of, measure, measure_models, metric_of_column
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.metrics import (
+    METRICS,
+    default_metric,
+    get_metric,
+    levels_of,
+    measure,
+    measure_models,
+    metric_of_column,
+)
+from dpviz.experiments.run import metrics
+from dpviz.experiments.run.setup import setup_for
 
 
 def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:

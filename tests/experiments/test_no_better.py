@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.experiments.cost import Cost
-from dpviz.experiments.no_better import Cause, guessing, looks_no_better, lost_to_training, no_better, no_better_methods
+from dpviz.experiments.studies.cost import Cost
+from dpviz.experiments.studies.no_better import Cause, guessing, looks_no_better, lost_to_training, no_better, no_better_methods
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
 

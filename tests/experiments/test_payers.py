@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.experiments.groups import Grouping
-from dpviz.experiments.payers import CLIPPED, HARD, SMALL, Payers, who_pays
+from dpviz.experiments.studies.groups import Grouping
+from dpviz.experiments.studies.payers import CLIPPED, HARD, SMALL, Payers, who_pays
 
 SPEC = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dpviz
-from dpviz.experiments.releases import releases
+from dpviz.experiments.studies.releases import releases
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
 

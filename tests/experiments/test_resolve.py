@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments.cell import Cell
+from dpviz.experiments.sweeps.cell import Cell
 from dpviz.privacy.budget import default_delta
 
 NOT_THERE = [

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 import dpviz
 from dpviz.common.random import generator, spawn
-from dpviz.experiments.metrics import METRICS
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.run.setup import setup_for
 
 SPEC = dpviz.RunSpec(dataset="breast-cancer", mechanism="dp-gd", seeds=4, epsilon=2.0, params={"steps": 50, "step_size": 1.0})
 

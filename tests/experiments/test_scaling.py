@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments import excess_risk, noise_comparison, observed, scaling
-from dpviz.experiments.setup import setting_of, setup_for
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.studies import excess_risk, noise_comparison, observed, scaling
 from dpviz.papers import rate_curves
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", seeds=2)

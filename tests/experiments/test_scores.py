@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as referee
 
 import dpviz
-from dpviz.experiments.scores import BINS, GRID, Scores, scores
+from dpviz.experiments.studies.scores import BINS, GRID, Scores, scores
 
 SPEC = dpviz.RunSpec("census-1000", mechanism="dp-gd", seeds=3, epsilon=0.5)
 

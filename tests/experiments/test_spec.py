@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.experiments.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
+from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Whole
 from dpviz.models import get_model

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.experiments.sweep import CellStore, SweepSpec, run_cells, run_sweep, sweep
+from dpviz.experiments.sweeps.sweep import CellStore, SweepSpec, run_cells, run_sweep, sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[3.0, 0.3], seeds=25)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import dpviz
-from dpviz.experiments.setup import calibration_of, setup_for
-from dpviz.experiments.trajectory import trajectory
+from dpviz.experiments.run.setup import calibration_of, setup_for
+from dpviz.experiments.run.trajectory import trajectory
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, epsilon=0.5, params={"steps": 12, "step_size": 1.0})
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dpviz.experiments.inspected import principal_plane
+from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
 from dpviz.figures.noised import noise_timeline, pictures, row_before_after
 from dpviz.figures.rules import rule_histogram

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import dpviz
 from dpviz.common.random import spawn, standard_gamma_sphere
-from dpviz.experiments.setup import calibration_of, setting_of
+from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.mechanisms.attack import Attack, allowed_accuracy, attack_on_person, strongest_attack
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off

@@ -7,7 +7,7 @@ import pytest
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.privacy.budget import Budget

@@ -151,7 +151,7 @@ class Power(Knob):
 
 def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from dpviz.cli.main import main
-    from dpviz.experiments import grid
+    from dpviz.experiments.sweeps import grid
     from dpviz.mechanisms import registry
     from dpviz.mechanisms.gradient.dp_gd import DPGD
 

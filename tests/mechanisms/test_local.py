@@ -14,7 +14,7 @@ from dpviz.common.random import single_normals, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
-from dpviz.mechanisms.local.shared import LocalMechanism
+from dpviz.mechanisms.local.local_reports import LocalMechanism
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu

@@ -218,7 +218,7 @@ def test_no_stream_of_random_numbers_serves_two_purposes(
 
 def test_a_stream_that_serves_two_purposes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: permutations drawn from the noise's own stream."""
-    shared = importlib.import_module("dpviz.mechanisms.output.shared")
+    permuted_sgd = importlib.import_module("dpviz.mechanisms.output.permuted_sgd")
 
     def careless(streams: list[np.random.SeedSequence], n: int) -> np.ndarray:
         return np.stack([shared_generator(stream).permutation(n) for stream in streams])
@@ -226,7 +226,7 @@ def test_a_stream_that_serves_two_purposes_is_noticed(monkeypatch: pytest.Monkey
     def shared_generator(stream: np.random.SeedSequence) -> np.random.Generator:
         return random.generator(stream)
 
-    monkeypatch.setattr(shared, "permutations", careless)
+    monkeypatch.setattr(permuted_sgd, "permutations", careless)
     made = generators_used("rsgd", {}, "logistic", monkeypatch)
     assert len({generator.key for generator in made}) < len(made)
 

@@ -16,7 +16,7 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.mechanisms.objective.amp import split
-from dpviz.mechanisms.objective.shared import at_most
+from dpviz.mechanisms.objective.perturbed_objective import at_most
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.lbfgs import Batch

@@ -14,12 +14,12 @@ from support import make_problem, neighbour
 import dpviz
 from dpviz.common.random import spawn, standard_gaussian
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.run import calibrate
+from dpviz.experiments.run.run import calibrate
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import BoundsSensitivity
 from dpviz.mechanisms.knobs import Choice, Switch
-from dpviz.mechanisms.output.shared import proved_by_gaussian
+from dpviz.mechanisms.output.minimiser_noise import proved_by_gaussian
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE

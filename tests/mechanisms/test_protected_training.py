@@ -15,7 +15,7 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import DeclaresEvent, ProtectsQuery, Training
 from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
 from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
-from dpviz.mechanisms.output.shared import Permuted
+from dpviz.mechanisms.output.permuted_sgd import Permuted
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Step, steps_of

@@ -83,7 +83,7 @@ def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path, t
     done = run(
         tmp_path,
         "import dpviz, json\n"
-        "from dpviz.experiments.resolve import resolve\n"
+        "from dpviz.experiments.run.resolve import resolve\n"
         "spec = dpviz.RunSpec.from_query('?dataset=iris&mechanism=rounded&rounded.digits=1&seeds=2')\n"
         "result = dpviz.run(spec)\n"
         "print(json.dumps([list(dpviz.list_mechanisms()), spec.to_query(), result.theta.tolist(), resolve(spec).key()]))",

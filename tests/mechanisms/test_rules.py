@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments.run import run_epsilons
+from dpviz.experiments.run.run import run_epsilons
 from dpviz.mechanisms import rules
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget

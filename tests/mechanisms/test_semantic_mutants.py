@@ -39,7 +39,7 @@ from dpviz.mechanisms.gradient.dp_svrg import DPSVRG
 from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.mechanisms.output.bolt_on_psgd import BoltOnPSGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
-from dpviz.mechanisms.output.shared import Permuted
+from dpviz.mechanisms.output.permuted_sgd import Permuted
 from dpviz.mechanisms.single_record import SingleRecord
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch

@@ -28,7 +28,7 @@ MECHANISMS, MODELS = "dpviz.mechanisms.", "dpviz.models."
 SIZES: list[tuple[str, str, int]] = [
     (MECHANISMS + "gradient.bassily_sgd", "_CHUNK", 7),
     (MECHANISMS + "gradient.dp_agd", "_WORK", 1),
-    (MECHANISMS + "local.shared", "_BLOCK", 40),
+    (MECHANISMS + "local.local_reports", "_BLOCK", 40),
     (MODELS + "rows", "BLOCK_ROWS", 1),  # 256 at least
     (MODELS + "linear", "_LINE_ELEMENTS", 1),
     (MODELS + "solvers.minibatch", "_BLOCK_ROWS", 5),

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import dpviz
 from dpviz.common.progress import Monitor, silent
-from dpviz.experiments.observed import observed_sensitivity
+from dpviz.experiments.studies.observed import observed_sensitivity
 from dpviz.models import MODELS, Ability, Derivatives, LinearModel, Model, Rows, Setting, derivatives_of
 from dpviz.models.losses import Loss
 from dpviz.models.problem import Problem

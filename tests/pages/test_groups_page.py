@@ -8,8 +8,8 @@ from support_pages import opened, text
 import dpviz
 from dpviz.dashboard.groups import settings
 from dpviz.dashboard.groups.over_epsilon import EPSILONS
-from dpviz.experiments.groups import Grouping, report
-from dpviz.experiments.releases import releases
+from dpviz.experiments.studies.groups import Grouping, report
+from dpviz.experiments.studies.releases import releases
 
 PAGE = "Groups_and_scores"
 

@@ -6,7 +6,7 @@ import pytest
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.experiments import guarantees
+from dpviz.experiments.studies import guarantees
 from dpviz.papers import saved
 
 _FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")

@@ -7,7 +7,7 @@ from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.experiments import guarantees
+from dpviz.experiments.studies import guarantees
 
 _NOISY = {"dataset": "breast-cancer", "mechanism": "cms-output", "epsilon": "0.01", "seed": "4", "seeds": "3"}
 _OTHERS = ("Groups_and_scores", "Sensitivity_and_rates", "Privacy_accounting")

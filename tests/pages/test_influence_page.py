@@ -16,8 +16,8 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.rows import selection
-from dpviz.experiments import inspected
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule
 from dpviz.models import get_model
 

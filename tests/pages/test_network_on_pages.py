@@ -16,8 +16,8 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text, with_o
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.dashboard.work import cached_runs
-from dpviz.experiments import inspected
-from dpviz.experiments.setup import setup_for
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies import inspected
 from dpviz.models import get_model
 
 APP = Path(__file__).parents[2] / "app.py"

@@ -14,7 +14,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import pool
-from dpviz.experiments import scaling
+from dpviz.experiments.studies import scaling
 from dpviz.mechanisms import ReleasesGaussians
 from dpviz.models import get_model
 from dpviz.privacy.accounting import side_by_side, tables
@@ -61,7 +61,7 @@ def test_accounting_shows_the_noise_of_the_run() -> None:
     assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
     accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    from dpviz.experiments.noise_comparison import metrics_by_noise
+    from dpviz.experiments.studies.noise_comparison import metrics_by_noise
 
     again = metrics_by_noise(spec, spec.build(), cal, [cal.noise_scale])
     assert (again["accuracy"][0] == accuracy).all()

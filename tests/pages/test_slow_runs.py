@@ -14,7 +14,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import views
 from dpviz.dashboard.work import cached_runs, in_front, pool
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 APP = Path(__file__).parents[2] / "app.py"
 

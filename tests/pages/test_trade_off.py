@@ -19,9 +19,9 @@ from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.tasks import Task
-from dpviz.experiments.cells import Cell
-from dpviz.experiments.grid import grid
-from dpviz.experiments.sweep import run_sweep
+from dpviz.experiments.sweeps.cells import Cell
+from dpviz.experiments.sweeps.grid import grid
+from dpviz.experiments.sweeps.sweep import run_sweep
 from dpviz.papers.figures import base
 from dpviz.papers.timing import Measured
 
@@ -329,7 +329,7 @@ def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kep
         import streamlit as st
 
         from dpviz.dashboard.trade_off import tuning
-        from dpviz.experiments.spec import RunSpec
+        from dpviz.experiments.run.spec import RunSpec
 
         st.session_state["own.tune0"], st.session_state["own.tune1"] = "epochs", "batch_size"
         tuning._pair(RunSpec(mechanism="rsgd"), shown)

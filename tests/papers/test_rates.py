@@ -10,8 +10,8 @@ import pytest
 from support import make_problem
 
 import dpviz
-from dpviz.experiments import excess_risk, observed
-from dpviz.experiments.curves import loglog_slope
+from dpviz.experiments.studies import excess_risk, observed
+from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.mechanisms import BoundsSensitivity, HasTrace, ReleasesGaussians
 from dpviz.models import get_model
 from dpviz.papers import rates

@@ -13,7 +13,7 @@ import dpviz
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.models import MODELS
 from dpviz.papers import checks, sets
 from dpviz.papers.checks import Check

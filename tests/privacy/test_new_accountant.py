@@ -93,7 +93,7 @@ def test_mechanisms_on_poisson_batches_take_it(tmp_path: Path) -> None:
         "from dpviz.privacy.accounting import accountants\n"
         f"accountants.__path__.append({str(tmp_path / 'more')!r})\n"
         "import dpviz\n"
-        "from dpviz.experiments.setup import calibration_of\n"
+        "from dpviz.experiments.run.setup import calibration_of\n"
         "spec = dpviz.RunSpec(mechanism='dp-sgd', params={'accountant': 'chernoff'}, dataset='teaching')\n"
         "print(dpviz.list_mechanisms()['dp-sgd'].knobs()['accountant'].options, calibration_of(spec).accountant)\n"
     )

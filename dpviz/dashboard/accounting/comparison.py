@@ -15,11 +15,11 @@ from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import in_front, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments import noise_comparison
-from dpviz.experiments.metrics import Metric, levels_of
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import setting_of, setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import Metric, levels_of
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import noise_comparison
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
@@ -176,7 +176,7 @@ def how(spec: RunSpec, mechanism: Mechanism, accountants: Sequence[Option]) -> N
         repeat.python_of(
             spec,
             f"found = accounted(spec, {mechanism.id!r})\nside_by_side.options(found.released, found.calibration.budget)",
-            "from dpviz.experiments.noise_comparison import accounted",
+            "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import side_by_side",
         )
         repeat.shell(shell_call(spec, "accounting"))

@@ -9,8 +9,8 @@ import streamlit as st
 from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.odds import best_attack
 from dpviz.figures.style import Look, Theme, sibling
@@ -58,7 +58,7 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
             spec,
             f"found = accounted(spec, {mechanism.id!r})\n"
             "tables.renyi_curve(found.released, found.calibration.budget.delta).table",
-            "from dpviz.experiments.noise_comparison import accounted",
+            "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import tables",
         )
 

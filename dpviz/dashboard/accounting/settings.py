@@ -6,7 +6,7 @@ from typing import Any
 
 from dpviz.dashboard.accounting import comparison, curves
 from dpviz.dashboard.shell.fields import Field
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:

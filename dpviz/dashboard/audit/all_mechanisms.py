@@ -12,8 +12,8 @@ from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveye
 from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
 from dpviz.models import get_model

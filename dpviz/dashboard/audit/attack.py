@@ -21,8 +21,8 @@ from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power

@@ -14,8 +14,8 @@ from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import with_spec
 
 COUNTS = {"": "None", "100": "100", "300": "300", "1000": "1,000"}

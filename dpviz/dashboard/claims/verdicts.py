@@ -9,15 +9,15 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor
+from dpviz.common.version import engine_version
 from dpviz.dashboard.claims import KEYS
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.papers.claims import PAPERS, Claim, Finding, check, concerning, list_claims

@@ -46,8 +46,7 @@ def origin(shown: Sequence[Shown]) -> str:
     kept, again = saved.load(), sum(s.again for s in shown)
     text = ""
     if again < len(shown) and kept.day is not None:
-        by = "by this version" if kept.current else "for an earlier version; test them again below"
-        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} by version {kept.version.partition('+')[0]}."
     return f"{text} {again} tested again in this session.".strip() if again else text
 
 

@@ -17,8 +17,8 @@ from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
 from dpviz.datasets.table.encoding import SCALINGS
-from dpviz.experiments.resolve import dataset_of, resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
 from dpviz.reporting.calls import dataset_call

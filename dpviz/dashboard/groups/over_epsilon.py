@@ -16,9 +16,9 @@ from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, in_front
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
-from dpviz.experiments.releases import Release, Releases, releases
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
+from dpviz.experiments.studies.releases import Release, Releases, releases
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, group_look
 from dpviz.reporting.calls import shell_call
@@ -242,7 +242,7 @@ def how(spec: RunSpec, chosen: Grouping) -> None:
             spec,
             f"made = releases(spec, [spec.epsilon])\ngroups.report(made, groups.Grouping({chosen.column!r}{cuts})).curves()",
             "from dpviz.experiments import groups",
-            "from dpviz.experiments.releases import releases",
+            "from dpviz.experiments.studies.releases import releases",
         )
         flags = [f"--group={chosen.column}", *([f"--cuts={','.join(map(str, chosen.cuts))}"] if chosen.cuts else [])]
         repeat.shell(f"{shell_call(spec, 'groups')} {shlex.join(flags)}")

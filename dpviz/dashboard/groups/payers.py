@@ -10,9 +10,9 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.shell.fields import Field
-from dpviz.experiments.groups import Grouping
-from dpviz.experiments.payers import CLIPPED, HARD, SMALL, Payers, who_pays
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.groups import Grouping
+from dpviz.experiments.studies.payers import CLIPPED, HARD, SMALL, Payers, who_pays
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme
 

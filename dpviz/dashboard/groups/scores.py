@@ -10,7 +10,7 @@ from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
-from dpviz.experiments.scores import NON_PRIVATE, PRIVATE, Scores, scores
+from dpviz.experiments.studies.scores import NON_PRIVATE, PRIVATE, Scores, scores
 from dpviz.figures import scores as pictures
 from dpviz.figures.style import Theme
 

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.shell.fields import Field
 from dpviz.datasets import Dataset, load_dataset
-from dpviz.experiments.groups import MEASURES, columns, suggested
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.groups import MEASURES, columns, suggested
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch
 from dpviz.models import get_model
 

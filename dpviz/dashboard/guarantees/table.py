@@ -19,10 +19,10 @@ from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.guarantees import Guaranteed, Measured, watch
-from dpviz.experiments.metrics import Metric, levels_of
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import Metric, levels_of
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
 from dpviz.figures import guarantees as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.common.words import Words
 from dpviz.dashboard.kit import folds, recorder, words
 
 
-def headline(*sentences: Words, badge: Words = "", without_rows: Words | None = None) -> None:
+def headline(*sentences: str, badge: str = "", without_rows: str | None = None) -> None:
     """The page's answer in large type, a line for each sentence; reports open with it.
 
     Args:
@@ -32,7 +31,7 @@ def title(text: str) -> None:
         st.header(text, anchor=False)
 
 
-def note(text: Words) -> None:
+def note(text: str) -> None:
     """A remark in small type."""
     if not folds.closed():
         st.caption(words.markdown(text))

@@ -11,8 +11,8 @@ import streamlit as st
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 
 T = TypeVar("T")
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.common.words import Words
 from dpviz.dashboard.kit import words
-from dpviz.experiments.setup import calibration_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.reporting import Document, Text, address, python_call, render, shell_call
 from dpviz.reporting.document import Part
@@ -23,7 +22,7 @@ from dpviz.reporting.run import settings_of
 
 _KEY = "dpviz.recorder"
 WITH_ROWS = "dpviz.report-rows"
-_LEFT_OUT: Words = "Pictures and tables of single real rows are left out of this report; it holds them where they are asked for."
+_LEFT_OUT: str = "Pictures and tables of single real rows are left out of this report; it holds them where they are asked for."
 _LANGUAGES = {"python": "Python", "bash": "Shell"}
 
 
@@ -42,11 +41,11 @@ class Recorder:
         run: the run that its controls stand for, and what people call its dataset; None before they are drawn.
     """
 
-    title: Words
-    answers: tuple[Words, Words] | None = None
+    title: str
+    answers: tuple[str, str] | None = None
     parts: dict[str, Part | Callable[[], Part]] = field(default_factory=dict)
     of_rows: set[str] = field(default_factory=set)
-    badges: list[Words] = field(default_factory=list)
+    badges: list[str] = field(default_factory=list)
     closed: bool = False
     code: list[tuple[str, str]] = field(default_factory=list)
     run: tuple[RunSpec, str] | None = None
@@ -106,7 +105,7 @@ def recorded(state: Any) -> Recorder:
     return recorder
 
 
-def answer(said: Words, without_rows: Words) -> None:
+def answer(said: str, without_rows: str) -> None:
     """Remembers the page's answer; nothing happens outside a page."""
     recorder = _found()
     if recorder is not None and not recorder.closed:
@@ -127,7 +126,7 @@ def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False) -> N
             recorder.of_rows.add(name)
 
 
-def close(why: Words) -> None:
+def close(why: str) -> None:
     """Takes nothing more of this page, which shows another run than its controls say; a report says why it is empty."""
     recorder = _found()
     if recorder is not None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, recorder, words
-from dpviz.experiments.metrics import METRICS
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import address, python_call, shell_call, with_spec
 
 

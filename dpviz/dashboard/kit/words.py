@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.experiments.cost import Cost
-from dpviz.experiments.curves import Needed
-from dpviz.experiments.metrics import METRICS, Metric
+from dpviz.experiments.run.metrics import METRICS, Metric
+from dpviz.experiments.studies.cost import Cost
+from dpviz.experiments.sweeps.curves import Needed
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from dpviz.experiments import answers
-from dpviz.experiments.answers import Answer
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import answers
+from dpviz.experiments.studies.answers import Answer
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dpviz.dashboard.kit import charts, glossary, panels, progress, tables, word
 from dpviz.dashboard.lessons.entries import LESSONS, Lesson
 from dpviz.dashboard.shell import fields, links
 from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.experiments.answers import Answer
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
 

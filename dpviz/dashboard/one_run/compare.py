@@ -7,8 +7,8 @@ import streamlit as st
 from dpviz.dashboard.kit import tables, words
 from dpviz.dashboard.shell.pinned import title
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.settings import SETTINGS
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 
 

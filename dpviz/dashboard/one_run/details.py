@@ -7,7 +7,7 @@ import pandas as pd
 
 from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.resolve import dataset_of
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import Theme

@@ -12,10 +12,10 @@ from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
 from dpviz.dashboard.shell import pinned, sidebar
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments import planes
-from dpviz.experiments.metrics import Metric
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.trajectory import Trajectory, trajectory
+from dpviz.experiments.run.metrics import Metric
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.run.trajectory import Trajectory, trajectory
+from dpviz.experiments.studies import planes
 from dpviz.figures import plane
 from dpviz.figures.style import Theme, enlarged
 

@@ -8,7 +8,7 @@ from typing import Any
 from dpviz.common.validate import one_of
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.shell.pinned import PINNED
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Switch
 
 

@@ -17,8 +17,8 @@ from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
 from dpviz.dashboard.work import cached_runs, in_front, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments import planes
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import planes
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged

@@ -12,8 +12,8 @@ from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.units import Units
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence

@@ -11,7 +11,7 @@ from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.dashboard.rows.selection import Condition
-from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 
 

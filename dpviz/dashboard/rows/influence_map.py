@@ -13,12 +13,12 @@ from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import guessing, metric, pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
-from dpviz.experiments.no_better import looks_no_better
-from dpviz.experiments.resolve import dataset_of as resolved_rows
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import dataset_of as resolved_rows
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
+from dpviz.experiments.studies.no_better import looks_no_better
 from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence

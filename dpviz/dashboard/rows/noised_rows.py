@@ -13,8 +13,8 @@ from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.noised import noise_timeline
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.style import Theme

@@ -13,8 +13,8 @@ from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell.fields import Group
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model

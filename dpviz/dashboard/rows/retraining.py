@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpviz.dashboard.kit import charts, progress, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.influence import against_truth
 from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound

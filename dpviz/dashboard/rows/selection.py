@@ -18,10 +18,10 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.datasets import Dataset
-from dpviz.experiments import inspected
-from dpviz.experiments.inspected import Inspected
-from dpviz.experiments.resolve import dataset_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies.inspected import Inspected
 from dpviz.mechanisms import HasRule, NoisesRows, NoisesShare, list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Number
 

@@ -11,12 +11,12 @@ from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
-from dpviz.experiments import excess_risk
-from dpviz.experiments.curves import loglog_slope
-from dpviz.experiments.excess_risk import Axis, Excess
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import setting_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import excess_risk
+from dpviz.experiments.studies.excess_risk import Axis, Excess
+from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
 from dpviz.mechanisms import CountsSteps, HasExcessTheory

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import fields
-from dpviz.experiments.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers import rates
 from dpviz.papers.rate_curves import facts_of, speaks_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS

@@ -14,10 +14,10 @@ from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell import fields, links, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
-from dpviz.experiments import observed, scaling
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import calibration_of, setting_of, setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import observed, scaling
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms
@@ -264,8 +264,8 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
             spec,
             "problem, budget = dpviz.setup_for(spec).problem, resolve(spec).budget\n"
             "observed_sensitivity(problem, spec.build().settled(problem.setting, budget), 8).largest()",
-            "from dpviz.experiments.observed import observed_sensitivity",
-            "from dpviz.experiments.resolve import resolve",
+            "from dpviz.experiments.studies.observed import observed_sensitivity",
+            "from dpviz.experiments.run.resolve import resolve",
         )
         repeat.shell(shell_call(spec, "calibrate"))
 
@@ -278,6 +278,6 @@ def _formula(spec: RunSpec, latex: str, source: str) -> None:
             spec,
             "setting = setting_of(spec)\n"
             "spec.build().settled(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
-            "from dpviz.experiments.resolve import resolve",
-            "from dpviz.experiments.setup import setting_of",
+            "from dpviz.experiments.run.resolve import resolve",
+            "from dpviz.experiments.run.setup import setting_of",
         )

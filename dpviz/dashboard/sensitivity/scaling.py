@@ -13,11 +13,11 @@ from dpviz.dashboard.sensitivity import excess_risk
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
-from dpviz.experiments import observed, scaling
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.scaling import Axis
-from dpviz.experiments.setup import setting_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import observed, scaling
+from dpviz.experiments.studies.scaling import Axis
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, sibling
 

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.dashboard.sensitivity import excess_risk, rates, recursion, scaling
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 PARTS = {
     "none": "The answer alone",

@@ -16,9 +16,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.settings import SETTINGS
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 
 FIELDS = tuple(SETTINGS)

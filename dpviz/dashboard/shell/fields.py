@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.shell.widgets import Tags, control
-from dpviz.experiments.resolve import dataset_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Whole
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import metric
 from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.no_better import lost_to_training, no_better
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.no_better import lost_to_training, no_better
 
 _SOON = 0.3  # seconds: a run that is done by then needs no second look
 

@@ -12,7 +12,7 @@ from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.shell.fields import Field
 from dpviz.datasets import load_dataset
-from dpviz.experiments.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
+from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
 from dpviz.mechanisms.knobs import Choice, Form, Pick
 
 KEY = "metric"

@@ -14,9 +14,9 @@ from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.metrics import Metric
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import Metric
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Form, Knob, Line
 

@@ -90,7 +90,7 @@ def _in_a_line(record: logging.LogRecord) -> bool:
 def _warm() -> None:
     """Loads the libraries and trains the first page's model while the server and the browser start."""
     from dpviz.dashboard.work import cached_runs
-    from dpviz.experiments.spec import RunSpec
+    from dpviz.experiments.run.spec import RunSpec
 
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):

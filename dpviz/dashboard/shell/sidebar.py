@@ -20,9 +20,9 @@ from dpviz.datasets.catalogue import cautions
 from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Whole
 from dpviz.models import MOST_UNITS, get_model

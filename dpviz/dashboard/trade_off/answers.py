@@ -10,9 +10,9 @@ import streamlit as st
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.trade_off import running
-from dpviz.experiments import curves
-from dpviz.experiments.falling import falls
-from dpviz.experiments.no_better import LEAST, no_better_methods
+from dpviz.experiments.studies.falling import falls
+from dpviz.experiments.studies.no_better import LEAST, no_better_methods
+from dpviz.experiments.sweeps import curves
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
 

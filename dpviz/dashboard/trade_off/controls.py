@@ -6,8 +6,8 @@ import streamlit as st
 
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.trade_off import settings
-from dpviz.experiments.metrics import Metric
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.metrics import Metric
+from dpviz.experiments.run.spec import RunSpec
 
 
 def wanted(measure: Metric) -> None:

@@ -16,8 +16,8 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
-from dpviz.experiments import curves
-from dpviz.experiments.resolve import resolve
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, Status, attack_accuracy

@@ -8,8 +8,8 @@ from dpviz.dashboard.kit import repeat, tables, words
 from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import at_budget, labels, least_for, no_value
-from dpviz.experiments import curves
-from dpviz.experiments.resolve import resolve
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.sweeps import curves
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
 from dpviz.reporting.calls import sweep_call, sweep_shell_call

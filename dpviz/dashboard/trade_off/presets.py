@@ -15,7 +15,7 @@ from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
 from dpviz.dashboard.work.tasks import Task
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
 from dpviz.papers import sets, timing

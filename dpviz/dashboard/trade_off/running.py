@@ -18,11 +18,11 @@ from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
-from dpviz.experiments import curves
-from dpviz.experiments.cells import Cell, CellStore
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec, in_order
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps import curves
+from dpviz.experiments.sweeps.cells import Cell, CellStore
+from dpviz.experiments.sweeps.sweep import SweepSpec, in_order
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 

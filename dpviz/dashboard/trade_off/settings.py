@@ -11,12 +11,12 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.dashboard.shell import address, fields, metric
 from dpviz.dashboard.shell.fields import Field, Group, Several
-from dpviz.experiments import curves
-from dpviz.experiments import grid as tuning
-from dpviz.experiments.metrics import METRICS, Metric, levels_of, metric_of_column
-from dpviz.experiments.settings import LEAST_EPSILON, MOST_EPSILON
-from dpviz.experiments.spec import RunSpec
-from dpviz.experiments.sweep import SweepSpec
+from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
+from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps import curves
+from dpviz.experiments.sweeps import grid as tuning
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Pick, Switch, Whole
 from dpviz.models import get_model

@@ -13,11 +13,11 @@ from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
-from dpviz.experiments import grid as tuning
-from dpviz.experiments.cells import CellStore
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import calibration_of
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps import grid as tuning
+from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.figures import curves, heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms

@@ -14,10 +14,10 @@ import dpviz
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.dashboard.work import front
-from dpviz.experiments.cost import Cost, in_metric, split_cost
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import Baseline
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import Baseline
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack, strongest_attack
 

@@ -17,8 +17,8 @@ from dpviz.dashboard.kit import panels, progress, recorder
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.dashboard.work.pool import pool
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 
 PATIENCE = 0.35  # seconds that a page waits for a run before it is drawn without it
 ALMOST = 0.55  # the same for a run that should be there by then

@@ -15,7 +15,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import cached_runs, watching
 from dpviz.dashboard.work.job import Job, State, Status
 from dpviz.dashboard.work.pool import pool
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec
 
 #: seconds of a run: below the first a slider does not stutter, above the second computing ahead would take minutes
 FROM, TO = 0.06, 3.0

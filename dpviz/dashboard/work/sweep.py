@@ -15,7 +15,7 @@ from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
-from dpviz.experiments.cells import Cell, CellStore, crew_for, problems, seconds
+from dpviz.experiments.sweeps.cells import Cell, CellStore, crew_for, problems, seconds
 
 T = TypeVar("T")
 

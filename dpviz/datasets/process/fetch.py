@@ -20,12 +20,11 @@ import pandas as pd
 from dpviz.common import files
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.datasets.process.reading import Ended, run_child
 
 #: replaces scheme and host of every download, for a mirror
 MIRROR = "DPVIZ_MIRROR"
-_OTHERWISE: Words = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
+_OTHERWISE: str = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
 _running: set[str] = set()
 _lock = threading.Lock()
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoder import of_numbers
@@ -29,8 +28,8 @@ class Bundled:
     rows: int
     positive: tuple[int, ...]
     label_names: tuple[str, str]
-    description: Words
-    source: Words
+    description: str
+    source: str
 
     def load(self, name: str, intercept: bool) -> Dataset:
         import sklearn.datasets  # slow to import, and not needed to start
@@ -57,7 +56,7 @@ class Bundled:
         )
 
 
-UCI: Words = "UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn"
+UCI: str = "UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn"
 
 BUNDLED = {
     "breast-cancer": Bundled(

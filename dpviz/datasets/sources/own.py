@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, number, positive, show
-from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
@@ -56,7 +55,7 @@ class Content:
     spec: TableSpec
     data_norm: float | None
     source: str
-    notes: tuple[Words, ...] = ()
+    notes: tuple[str, ...] = ()
     file: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
 
@@ -174,7 +173,7 @@ def from_values(
     target: str | None = None,
     data_norm: float | None = None,
     source: str = "your own rows, held in this process",
-    notes: tuple[Words, ...] = (),
+    notes: tuple[str, ...] = (),
     **how: Any,
 ) -> Content:
     """Rows and labels as `dpviz.dataset` takes them; see there."""

@@ -13,7 +13,6 @@ import pandas as pd
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.sources import folder, originals
@@ -22,7 +21,7 @@ from dpviz.datasets.sources.originals import BANK_NAMES
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec
 
-UCI: Words = "UCI Machine Learning Repository, CC BY 4.0"
+UCI: str = "UCI Machine Learning Repository, CC BY 4.0"
 SAMPLE_SEED = 20240101
 
 
@@ -41,21 +40,21 @@ class Remote:
         note: one sentence on what `derive` does.
     """
 
-    title: Words
-    variant: Words
+    title: str
+    variant: str
     file: str
     file_rows: int
     rows: int
     megabytes: int
     spec: TableSpec
     label_names: tuple[str, str]
-    description: Words
-    licence: Words
+    description: str
+    licence: str
     derive: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
-    note: Words = ""
+    note: str = ""
 
     @property
-    def source(self) -> Words:
+    def source(self) -> str:
         """Where it comes from, with licence."""
         where = "scikit-learn's fetch_kddcup99" if self.file == "kddcup99" else f"OpenML {self.file.removeprefix('openml-')}"
         return f"{self.title}, {self.variant}; {where}; {self.licence}"

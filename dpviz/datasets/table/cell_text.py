@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.written import plain
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
-ASK_TEXT: Words = "Save the table as CSV in UTF-8 and upload that."
+ASK_TEXT: str = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
 _GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
 _GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$"
@@ -59,7 +58,7 @@ def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
         raise InvalidInput("file", f"cannot be read as a table: {error}", ASK_TEXT) from error
 
 
-def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[Words]) -> tuple[pd.Series, int]:
+def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> tuple[pd.Series, int]:
     """(numbers or categories with gaps marked, number of cells trimmed)."""
     cells = pc.utf8_trim_whitespace(raw)
     trimmed = pc.sum(pc.not_equal(cells, raw)).as_py() or 0
@@ -92,7 +91,7 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[Words]) -
     return pd.Series(numbers), trimmed
 
 
-def _texts(name: str, cells: pa.ChunkedArray, notes: list[Words]) -> pd.Series:
+def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
     """Categories in order; one text is one category, however its accents are encoded."""
     if not pc.all(pc.string_is_ascii(cells)).as_py():
         normal = pc.utf8_normalize(cells, form="NFC")
@@ -140,7 +139,7 @@ def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
     return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _decimal_points(name: str, cells: pa.ChunkedArray, notes: list[Words]) -> pa.ChunkedArray:
+def _decimal_points(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
     """Decimal commas as points, where every value is a number that way and in no other."""
     with_point = cells.filter(pc.fill_null(pc.match_substring(cells, "."), False))
     if len(with_point) and pc.all(pc.match_substring_regex(with_point, _GROUPED_BY_POINTS)).as_py():

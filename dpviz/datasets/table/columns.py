@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.encoding import OneHot
 from dpviz.datasets.table.lost import Lost
@@ -125,7 +124,7 @@ def classes(series: pd.Series) -> dict[str, int]:
 
 
 def positives(
-    series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[Words]
+    series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[str]
 ) -> tuple[NDArray[np.float64], tuple[str, str]]:
     """(labels in {-1, +1}, words for them) of a column without gaps."""
     if above is not None:
@@ -180,7 +179,7 @@ def number_block(
             raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
         outside = int(((values < low) | (values > high)).sum())
         if outside:
-            said: Words = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
+            said: str = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
             lost.append(Lost("values", column, outside, said))
         values = np.clip(values, low, high)
     else:
@@ -189,7 +188,7 @@ def number_block(
         raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
     span = high - low
     if span == 0:
-        constant: Words = f"{column} has the same value in every row that is left, so it tells nothing apart."
+        constant: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
         lost.append(Lost("column", column, len(values), constant, looked=True))
     return ((values - low) / (span if span > 0 else 1.0))[:, None], declared is None
 
@@ -200,7 +199,7 @@ def categorical_block(
     declared: Sequence[str] | None,
     default: object,
     most: int,
-    notes: list[Words],
+    notes: list[str],
     lost: list[Lost],
 ) -> tuple[OneHot, list[str], bool]:
     """(one-hot columns in narrow form, their names, whether the categories were read off the data)."""
@@ -213,7 +212,7 @@ def categorical_block(
             raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
         unknown = int((~text.isin(levels)).sum())
         if unknown:
-            said: Words = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
+            said: str = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
             lost.append(Lost("values", column, unknown, said))
     else:
         levels = sorted(map(str, pd.unique(text)))
@@ -225,7 +224,7 @@ def categorical_block(
         if len({level.casefold() for level in levels}) < len(levels):
             notes.append(f"Values of {column} that differ only in upper and lower case count as different.")
         if len(levels) == 1:
-            constant: Words = f"{column} has the same value in every row that is left, so it tells nothing apart."
+            constant: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
             lost.append(Lost("column", column, len(text), constant, looked=True))
     if len(levels) > most:
         raise InvalidInput(

@@ -19,7 +19,6 @@ import pandas as pd
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.arff import as_csv, is_arff
 from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, typed
 from dpviz.datasets.table.decode import decode
@@ -57,7 +56,7 @@ class Table:
     """
 
     frame: pd.DataFrame
-    notes: tuple[Words, ...]
+    notes: tuple[str, ...]
     reading: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -85,7 +84,7 @@ def read_csv(
     limits = limits or Limits.from_environment()
     if delimiter is not None and delimiter not in DELIMITERS:
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", f"Choose one of: {', '.join(DELIMITERS.values())}.")
-    notes: list[Words] = []
+    notes: list[str] = []
     text = decode(unpack(content, limits), encoding, notes)
     if is_arff(text):
         notes.append("The file is an ARFF file: its @attribute lines name the columns.")
@@ -94,7 +93,7 @@ def read_csv(
     return read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
 
 
-def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: Limits, notes: list[Words]) -> Table:
+def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: Limits, notes: list[str]) -> Table:
     """`read_csv` from the text of the file; `notes` is what was found before."""
     text, of_excel = without_excel_line(text, notes)
     text = without_remarks(text, delimiter or of_excel, notes)
@@ -139,7 +138,7 @@ def unpack(content: bytes, limits: Limits) -> bytes:
         InvalidInput: it is empty, too large, damaged, or of a kind that is not text.
     """
     most = limits.megabytes * 1_000_000
-    fix: Words = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
+    fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
     if len(content) > most:
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
     if content[:2] == b"\x1f\x8b":
@@ -167,7 +166,7 @@ def _no_markup(text: str) -> None:
         if pattern.match(start):
             raise InvalidInput("file", f"is {kind}, not a table", ASK_TEXT)
     if _SPARSE.match(text):
-        fix: Words = "Write every value; in Python, sklearn.datasets.load_svmlight_file and to_csv do it."
+        fix: str = "Write every value; in Python, sklearn.datasets.load_svmlight_file and to_csv do it."
         raise InvalidInput("file", "is in the sparse format of LIBSVM (label 1:value 2:value), not a table", fix)
     if not start.strip() and not text.strip("\ufeff \t\n"):
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
@@ -219,7 +218,7 @@ class _Shape:
     short: int | None
 
 
-def _check(text: str, delimiter: str, header: bool | None, limits: Limits, notes: list[Words]) -> _Shape:
+def _check(text: str, delimiter: str, header: bool | None, limits: Limits, notes: list[str]) -> _Shape:
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)

@@ -8,11 +8,10 @@ import unicodedata
 import charset_normalizer
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import ASK_TEXT
 
 #: encodings that can be chosen, in words
-ENCODINGS: dict[str, Words] = {
+ENCODINGS: dict[str, str] = {
     "utf-8": "UTF-8",
     "utf-16": "UTF-16 (Excel's Unicode text)",
     "cp1252": "Western European (Windows-1252, Latin-1)",
@@ -31,7 +30,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
-SAY_ENCODING: Words = (
+SAY_ENCODING: str = (
     'Say its encoding: --encoding utf-16 on the command line, encoding = "utf-16" in the TOML file beside the table, or “The '
     f"text is in” on the page Data. {ASK_TEXT}"
 )
@@ -39,7 +38,7 @@ _UNMARKED = ("utf-16-le", "utf-16-be")
 _SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
 
 
-def decode(content: bytes, encoding: str | None, notes: list[Words]) -> str:
+def decode(content: bytes, encoding: str | None, notes: list[str]) -> str:
     """The text of a file, line breaks as "\\n".
 
     Args:
@@ -65,7 +64,7 @@ def decode(content: bytes, encoding: str | None, notes: list[Words]) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _found(content: bytes, notes: list[Words]) -> str:
+def _found(content: bytes, notes: list[str]) -> str:
     for mark, encoding, name in _MARKS:
         if content.startswith(mark):
             try:
@@ -109,7 +108,7 @@ def _is_text(content: bytes, codec: str) -> bool:
     return not odd and ("\n" in text or "\r" in text)
 
 
-def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[Words]) -> str:
+def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> str:
     """The text in the most likely encoding. A file that is UTF-8 but for a few bytes is damaged, and is refused."""
     line = content.count(b"\n", 0, error.start) + 1
     refused = InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT)

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, one_of, positive, show, truth
-from dpviz.common.words import Words
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoding import SCALINGS, into_ball, row_factors
 
@@ -65,7 +64,7 @@ class Encoder:
             name for c in self.columns for name in ([c.name] if c.kind == NUMBER else [f"{c.name}={v}" for v in c.levels])
         )
 
-    def rows(self, frame: pd.DataFrame, said: list[Words] | None = None) -> NDArray[np.float64]:
+    def rows(self, frame: pd.DataFrame, said: list[str] | None = None) -> NDArray[np.float64]:
         """(n, d) features in the unit ball, without the constant feature.
 
         Args:
@@ -75,14 +74,14 @@ class Encoder:
         Raises:
             InvalidInput: a column is missing, holds text in the place of numbers, or has gaps without a default.
         """
-        notes: list[Words] = [] if said is None else said
+        notes: list[str] = [] if said is None else said
         blocks = [self._block(column, frame, notes) for column in self.columns]
         x = np.hstack(blocks)
         if self.scaling == "largest":
             return into_ball(x / self.largest)
         return x * row_factors(np.linalg.norm(x, axis=1), self.scaling, len(self.columns))[:, None]
 
-    def _block(self, column: Column, frame: pd.DataFrame, said: list[Words]) -> NDArray[np.float64]:
+    def _block(self, column: Column, frame: pd.DataFrame, said: list[str]) -> NDArray[np.float64]:
         if column.name not in frame:
             raise InvalidInput(
                 column.name, "is missing", f"The rows need the columns: {', '.join(c.name for c in self.columns)}."

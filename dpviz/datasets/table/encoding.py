@@ -12,12 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 
 INTERCEPT = "(intercept)"
 _ROWS = 4096  # at once, so that what is made on the way is small
 #: ways into the unit ball, in words; the papers ask for |x| <= 1 only
-SCALINGS: dict[str, Words] = {
+SCALINGS: dict[str, str] = {
     "unit": "unit length: each row divided by its own norm",
     "clip": "clip: rows longer than 1 shortened to 1",
     "bound": "largest possible norm: all rows divided by √k for k columns",

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.csv import Table, read_csv, read_text
 from dpviz.datasets.table.names import check_names
@@ -49,7 +48,7 @@ def read_file(
     limits = limits or Limits.from_environment()
     most = limits.megabytes * 1_000_000
     if len(content) > most:
-        fix: Words = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
+        fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
     if content.startswith(_PARQUET):
         return _parquet(content, limits)
@@ -67,7 +66,7 @@ def _parquet(content: bytes, limits: Limits) -> Table:
         table = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput("file", f"is a damaged Parquet file ({str(error)[:200]})", "Make or download it again.") from error
-    notes: list[Words] = []
+    notes: list[str] = []
     columns: dict[str, pd.Series] = {}
     for name, column in zip(names, table.columns, strict=True):
         values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
@@ -83,7 +82,7 @@ def _parquet(content: bytes, limits: Limits) -> Table:
 
 def _check_size(columns: int, rows: int, limits: Limits) -> None:
     if columns > limits.columns:
-        fix: Words = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
+        fix: str = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
         raise InvalidInput("file", f"has {columns:,} columns", fix)
     if columns < 2:
         raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
@@ -115,7 +114,7 @@ def _workbook(content: bytes, header: bool | None, limits: Limits) -> Table:
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
-        fix: Words = f"Install the extra: pip install 'dpviz[excel]'. Or: {ASK_TEXT}"
+        fix: str = f"Install the extra: pip install 'dpviz[excel]'. Or: {ASK_TEXT}"
         raise InvalidInput("file", "is a workbook, and no reader of workbooks is installed", fix) from error
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
@@ -127,7 +126,7 @@ def _workbook(content: bytes, header: bool | None, limits: Limits) -> Table:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput("file", f"is a workbook that cannot be read ({str(error)[:200]})", ASK_TEXT) from error
-    notes: list[Words] = [f"The sheet {show(names[0])} of the workbook was read."]
+    notes: list[str] = [f"The sheet {show(names[0])} of the workbook was read."]
     if len(names) > 1:
         notes.append(f"The other {len(names) - 1} sheets were not: {', '.join(show(name) for name in names[1:])}.")
     return read_text(text, header=header, delimiter=",", limits=limits, notes=notes)

@@ -6,14 +6,13 @@ import csv
 import re
 
 from dpviz.common.validate import show
-from dpviz.common.words import Words
 from dpviz.datasets.table.delimiters import WHITE_SPACE, find_delimiter, tabs
 
 _EXCEL = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 
 
-def without_excel_line(text: str, notes: list[Words]) -> tuple[str, str | None]:
+def without_excel_line(text: str, notes: list[str]) -> tuple[str, str | None]:
     """(text whose first line is blank where it named the separator for Excel, that separator)."""
     line = _EXCEL.match(text)
     if line is None:
@@ -22,7 +21,7 @@ def without_excel_line(text: str, notes: list[Words]) -> tuple[str, str | None]:
     return text[line.end() - 1 :], line[1]  # the line break stays, so that later lines keep their numbers
 
 
-def without_remarks(text: str, delimiter: str | None, notes: list[Words]) -> str:
+def without_remarks(text: str, delimiter: str | None, notes: list[str]) -> str:
     """The text with blank lines for remarks above the table, so that later lines keep their numbers.
 
     Remarks begin with "#", "%" or, as the first line of adult.test, with a "|" that is the only one. Names may begin with "#"

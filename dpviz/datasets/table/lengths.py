@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.words import Words
 from dpviz.datasets.table.lost import Lost
 
 KIND = "lengths"
@@ -47,15 +46,15 @@ def lengths_lost(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: 
         return ()
     how = "each row is divided by its own norm" if scaling == "unit" else "rows longer than 1 are shortened to 1"
     constant = scaling == "unit" and x.shape[1] == 1
-    what: Words = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
-    of: Words = "" if constant else " of the variance of the features"
-    sentence: Words = (
+    what: str = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
+    of: str = "" if constant else " of the variance of the features"
+    sentence: str = (
         f"Lengths of rows: {how}, so {what}{of}. Row scaling “bound” (Advanced, or --row-scaling bound) keeps all of it "
         "and reads nothing from the rows."
     )
     return (Lost(KIND, "", len(x), sentence, share=share),)
 
 
-def caution(lost: tuple[Lost, ...]) -> tuple[Words, ...]:
+def caution(lost: tuple[Lost, ...]) -> tuple[str, ...]:
     """The sentence where most is lost."""
     return tuple(one.sentence for one in lost if one.kind == KIND and one.share >= MOST)

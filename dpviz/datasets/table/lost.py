@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.common.words import Words
-
 
 @dataclass(frozen=True)
 class Lost:
@@ -23,6 +21,6 @@ class Lost:
     kind: str
     what: str
     count: int
-    sentence: Words
+    sentence: str
     looked: bool = False
     share: float = 0.0

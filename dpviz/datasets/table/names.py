@@ -7,17 +7,16 @@ import unicodedata
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.common.words import Words
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.encoding import INTERCEPT
 
 MAX_NAME = 120
 UNNAMED = "unnamed column 1"
-_SAY_HEADER: Words = (
+_SAY_HEADER: str = (
     "Say whether the first line holds names or data: --header data on the command line, header = false in the TOML file beside "
     "the table, or “The first line holds” on the page Data."
 )
-_NO_NAMES: Words = "If the first line holds data, say that there are no names; otherwise correct the name."
+_NO_NAMES: str = "If the first line holds data, say that there are no names; otherwise correct the name."
 
 
 def check_names(names: list[str], sure: bool) -> None:
@@ -68,7 +67,7 @@ def no_data_in_header(columns: dict[str, pd.Series]) -> None:
         )
 
 
-def named(names: list[str], notes: list[Words]) -> list[str]:
+def named(names: list[str], notes: list[str]) -> list[str]:
     """Names of columns, with one for a first column that has none, as pandas and R write the numbers of rows."""
     if len(names) < 2 or names[0] or not all(names[1:]):
         return names

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number, one_of, show
-from dpviz.common.words import Words
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, number_block, positives, why_not, word
@@ -45,7 +44,7 @@ def prepare(
     source: str,
     intercept: bool = True,
     limits: Limits | None = None,
-    notes: tuple[Words, ...] = (),
+    notes: tuple[str, ...] = (),
     every_column: bool = False,
     test_rows: int = 0,
     room: Callable[[int, int], None] = lambda rows, features: None,
@@ -68,7 +67,7 @@ def prepare(
     limits = limits or Limits.from_environment()
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     features, left_out = _features(frame, spec, every_column)
-    said, lost = list[Words](notes), list[Lost](_columns_lost(frame, spec, left_out))
+    said, lost = list[str](notes), list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", usual)
@@ -98,7 +97,7 @@ def prepare(
     return Prepared(dataset, left_out, int((~kept).sum()))
 
 
-def _repeats(used: pd.DataFrame) -> list[Words]:
+def _repeats(used: pd.DataFrame) -> list[str]:
     repeats = int(used.duplicated().sum())
     if repeats == 0:
         return []
@@ -117,7 +116,7 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
     lost = []
     for column, reason in left_out.items():
         chosen = column in spec.drop or spec.columns is not None
-        sentence: Words = f"{column} is not used: {reason}."
+        sentence: str = f"{column} is not used: {reason}."
         lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
     return lost
 
@@ -131,7 +130,7 @@ def _label_column(features: Sequence[str], target: str) -> str:
 
 
 def _blocks(
-    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[Words], lost: list[Lost]
+    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[str], lost: list[Lost]
 ) -> tuple[list[Block], list[str], list[Column], list[str]]:
     """(values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
     blocks: list[Block] = []
@@ -256,7 +255,7 @@ def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str) -> int:
 
 
 def _without_gaps(
-    used: pd.DataFrame, target: str, spec: TableSpec, notes: list[Words], lost: list[Lost]
+    used: pd.DataFrame, target: str, spec: TableSpec, notes: list[str], lost: list[Lost]
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     """The rows without a gap, numbered anew, and (rows of the table,) which they are."""
     one_of("missing", spec.missing, ("drop", "default"))
@@ -291,7 +290,7 @@ def _without_gaps(
     if dropped:
         counts = gaps.sum().sort_values(ascending=False, kind="stable")
         columns = ", ".join(f"{column} ({int(count):,})" for column, count in counts.items() if count)
-        said: Words = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
+        said: str = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
         lost.append(Lost("rows", "", dropped, said))
         used = used[complete].reset_index(drop=True)
     return used, complete.to_numpy()

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpviz.common.words import Words
-
 _SIGN = "[-+]?"
 #: pattern, what is kept of it, what is removed
-_UNITS: tuple[tuple[str, str, Words], ...] = (
+_UNITS: tuple[tuple[str, str, str], ...] = (
     (r"^([-+]?[0-9].*[0-9]|[-+]?[0-9])\s?%$", r"\1", "Percent signs"),
     (r"^([-+]?)\s?[$€£]\s?([-+]?[0-9].*)$", r"\1\2", "Currency signs"),
     (r"^([-+]?[0-9].*[0-9]|[-+]?[0-9])\s?[$€£]$", r"\1", "Currency signs"),
@@ -33,7 +31,7 @@ class _Style:
         point: what stands for the decimal point.
     """
 
-    said: Words
+    said: str
     every: str
     sure: str
     removed: str = ""
@@ -45,7 +43,7 @@ def _thousands(mark: str, point: str) -> tuple[str, str]:
     return rf"^{_SIGN}({groups}+|[0-9]{{1,3}}){point}?$", rf"^{_SIGN}({groups}+{point}|{groups}{{2,}})$"
 
 
-_THOUSANDS: Words = "read without thousands separators"
+_THOUSANDS: str = "read without thousands separators"
 _SPACE = r"[ '’\x{00A0}\x{202F}]"
 _STYLES = (
     _Style(_THOUSANDS, *_thousands(",", _POINT), removed=","),
@@ -55,7 +53,7 @@ _STYLES = (
 )
 
 
-def plain(name: str, cells: pa.ChunkedArray, notes: list[Words]) -> pa.ChunkedArray:
+def plain(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
     """The cells of a column with digits and a decimal point only, where all of them can be read so; else as they are.
 
     Args:
@@ -63,7 +61,7 @@ def plain(name: str, cells: pa.ChunkedArray, notes: list[Words]) -> pa.ChunkedAr
         notes: what was removed is added, with an example.
     """
     before = cells
-    said: list[Words] = []
+    said: list[str] = []
     for pattern, kept, what in _UNITS:
         if _all(cells, pattern):
             said.append(f"{what} in {name}, as in {_first(cells, pattern)}, were removed.")

@@ -19,7 +19,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount
+from dpviz.mechanisms.gradient.clip_count import ClipCount
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem

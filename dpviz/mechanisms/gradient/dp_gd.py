@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
 from dpviz.common.threads import THREADS_FROM, map_streams
-from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -26,7 +25,7 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
@@ -123,7 +122,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         sensitivity = self.sensitivity_bounds(setting)[0].value
         steps, exact, sigma, proved = self.step_count(setting), self._exact(setting, budget), self._sigma(setting, budget), budget
         step_size = self._step_size(setting, sigma)
-        notes: tuple[Words, ...] = rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps)
+        notes: tuple[str, ...] = rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps)
         if self.noise == "published":
             reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(steps) / sigma))
             # within rounding of the exact noise the budget is met exactly

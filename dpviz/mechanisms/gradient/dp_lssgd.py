@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import circulant
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import Plan
@@ -63,7 +62,7 @@ class DPLSSGD(EqualSteps):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)
         kept = self._noise_power_kept(setting)
-        notes: tuple[Words, ...] = (
+        notes: tuple[str, ...] = (
             "Noise scale and sensitivity are those before smoothing.",
             "Smoothing averages neighbouring coordinates, so the result depends on the order of the features.",
         )

@@ -13,14 +13,13 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import Batches, Drawn, generator, in_step, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.common.threads import groups as parts_of_seeds
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Floats, Training
-from dpviz.mechanisms.gradient.shared import ClipCount
+from dpviz.mechanisms.gradient.clip_count import ClipCount
 from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
-ROUNDING: Words = (
+ROUNDING: str = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dpviz.common.words import Words
 from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Floats, RuleView
@@ -19,7 +18,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.published_noise import pidp_passes
 
-INTENDED: tuple[Words, ...] = (
+INTENDED: tuple[str, ...] = (
     "This is the publication's idea and not its algorithm: no noise is spent on the decision, and rows that pass move the "
     "model by their exact gradient. It protects nobody: a model that only one dataset can reach gives that dataset away.",
 )

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
-from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.shared import ClipCount, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting, count
@@ -141,7 +140,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             self.step_count(setting),
         )
         step_size = self._step_size(setting, sigma)
-        notes: tuple[Words, ...] = (
+        notes: tuple[str, ...] = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
             f"{steps} steps at the price of {paid}. Rows that leave are the ones that the model "
             "gets wrong, so long runs forget the hard rows: watch how many are left, and stretch less where they go.",

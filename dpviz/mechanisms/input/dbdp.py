@@ -11,14 +11,13 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.input.shared import (
+from dpviz.mechanisms.input.row_noise import (
     AT_ONCE,
     BY_NOISE,
     LABELS,
@@ -44,7 +43,7 @@ _ENTRIES = 1 << 25  # of noise that may be held at once, where that is more than
 _LAST = 2.0  # times the longest stable step that a step may be where iterates are averaged
 #: mean curvature times the longest step, by trials on Adult, KDDCup99, synthetic censuses and the bundled sets
 _CURVED = 0.95
-_STEP: Words = f"{BY_NOISE}; twice that where iterates are averaged"
+_STEP: str = f"{BY_NOISE}; twice that where iterates are averaged"
 _AT_BUDGET = Budget(2.0, 1e-5)  # for which a number of steps is shown where no budget is known
 
 

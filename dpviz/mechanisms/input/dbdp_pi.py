@@ -21,7 +21,7 @@ from dpviz.mechanisms.base import (
 )
 from dpviz.mechanisms.capabilities import NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
-from dpviz.mechanisms.input.shared import LABELS
+from dpviz.mechanisms.input.row_noise import LABELS
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Rows, Setting, feature_noise_of
 from dpviz.models.problem import Problem

@@ -10,11 +10,10 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.input.shared import AT_ONCE, row_draws
+from dpviz.mechanisms.input.row_noise import AT_ONCE, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
@@ -56,7 +55,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     needs_linear = True
 
     @classmethod
-    def refusal(cls, setting: Setting) -> Words | None:
+    def refusal(cls, setting: Setting) -> str | None:
         refused = super().refusal(setting)
         if refused is None and (setting.quadratic is None or setting.quadratic[0] ** 2 < 2 * setting.quadratic[1] ** 2):
             return (

@@ -10,14 +10,13 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.input.shared import (
+from dpviz.mechanisms.input.row_noise import (
     AT_ONCE,
     LABELS,
     ONCE,
@@ -140,7 +139,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             "strong_convexity": setting.mu if convex else float("nan"),
             "steps": float(self.step_count(setting)),
         }
-        notes: list[Words] = [ONCE]
+        notes: list[str] = [ONCE]
         if self.sharing == "shared":
             notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")
         else:

@@ -11,11 +11,10 @@ from scipy.special import expit, gammaln
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Normals, generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
-from dpviz.mechanisms.local.shared import ROOT2, SHUFFLED, LocalMechanism, row_blocks
+from dpviz.mechanisms.local.local_reports import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon, Shuffled
@@ -81,7 +80,7 @@ class LDPDuchi(LocalMechanism):
         size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
         length = stretch * report_length(local, size)
         guarantee = budget if self.central else Budget(budget.epsilon)
-        notes: list[Words] = [
+        notes: list[str] = [
             f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
             f"{stretch * report_length(math.inf, size):.3g} long.",
             f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "

@@ -10,10 +10,9 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
-from dpviz.mechanisms.local.shared import SHUFFLED, LocalMechanism, row_blocks
+from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Shuffled
@@ -59,7 +58,7 @@ class LDPGaussian(LocalMechanism):
         shuffled = shuffled_gaussian(mu, setting.n, budget.delta)
         size = setting.d if setting.linear else setting.d + 1
         off = s * math.sqrt(size / setting.n)
-        notes: list[Words] = [
+        notes: list[str] = [
             f"One report is (ε = {local:.3g}, δ = {budget.delta:.3g})-LDP. All {setting.n} reports, shuffled, are "
             f"(ε = {shuffled.epsilon:.3g}, δ = {budget.delta:.3g})-DP"
             + (

@@ -10,10 +10,9 @@ import numpy as np
 
 from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import (
+from dpviz.mechanisms.objective.perturbed_objective import (
     QUERY,
     ObjectivePerturbation,
     Regularised,
@@ -96,7 +95,7 @@ class AMP(ObjectivePerturbation):
             reached = objective_epsilon(for_objective.delta, sigma, G=G, beta=beta, Lam=total, bound="one-sided")
             reached += float(gaussian_epsilon(for_output.delta, moved / sigma_output))
             proved, details = at_most(budget, reached), {"certified_epsilon": reached, "eps3": eps3}
-        notes: tuple[Words, ...] = (
+        notes: tuple[str, ...] = (
             "The publication's output noise covers one approximation error; two neighbours' errors differ by up to twice as "
             "much, and the noise here is for that.",
             *kink_notes(setting),

@@ -6,10 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import EXACT, QUERY, ObjectivePerturbation, Regularised, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.perturbed_objective import (
+    EXACT,
+    QUERY,
+    ObjectivePerturbation,
+    Regularised,
+    gradient_bound,
+    kink_notes,
+)
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term
@@ -49,7 +55,7 @@ class CMSObjective(ObjectivePerturbation):
         total = n * (lam + delta)
         beta = remaining / (2 * G)  # CMS11 Algorithm 2: eps'/2 for G = 1
         published = remaining + 2 * curvature_term(c, total)
-        notes: tuple[Words, ...] = kink_notes(setting)
+        notes: tuple[str, ...] = kink_notes(setting)
         if self.slack != "published":
             notes += (f"The publication's two log terms would say ε = {published:.4g} for this noise.",)
         if remaining < eps / 2:

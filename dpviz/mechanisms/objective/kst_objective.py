@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import EXACT, QUERY, GaussianObjective, Regularised, at_most, gradient_bound, kink_notes
+from dpviz.mechanisms.objective.perturbed_objective import (
+    EXACT,
+    QUERY,
+    GaussianObjective,
+    Regularised,
+    at_most,
+    gradient_bound,
+    kink_notes,
+)
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, objective_epsilon

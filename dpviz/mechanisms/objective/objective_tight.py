@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.objective.shared import (
+from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
     QUERY,
     GaussianObjective,
@@ -54,7 +53,7 @@ class ObjectiveTight(GaussianObjective):
         total = regularisation(setting, budget.epsilon, self.curvature_share)
         sigma = objective_sigma(budget, G=setting.G, beta=setting.beta, Lam=total, relation=relation, bound=self.bound)
         extra = total - setting.n * setting.lam
-        notes: tuple[Words, ...] = kink_notes(setting)
+        notes: tuple[str, ...] = kink_notes(setting)
         if extra > 0:
             notes += (
                 f"ε is small beside the curvature of one row: the regularisation is raised to λ = {total / setting.n:.3g}.",

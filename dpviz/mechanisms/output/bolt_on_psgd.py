@@ -12,7 +12,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
-from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations

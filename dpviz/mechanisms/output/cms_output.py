@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
-from dpviz.mechanisms.output.shared import minimiser_bounds, minimiser_sensitivity, release
+from dpviz.mechanisms.output.minimiser_noise import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon
@@ -20,7 +19,7 @@ from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
-REFINED: Words = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
+REFINED: str = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from dpviz.mechanisms.base import Calibration, Floats, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import ROUNDING, WORST_POSITION, MiniBatch
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING
+from dpviz.mechanisms.output.permuted_sgd import WORST_POSITION, MiniBatch
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian

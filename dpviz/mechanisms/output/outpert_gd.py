@@ -13,7 +13,7 @@ from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Traini
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import ROUNDING, check_finite, proved_by_gaussian, release
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent

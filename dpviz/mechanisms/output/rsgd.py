@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import Permuted
+from dpviz.mechanisms.output.permuted_sgd import Permuted
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.shared import FIRST_STEP, Permuted
+from dpviz.mechanisms.output.permuted_sgd import FIRST_STEP, Permuted
 
 
 @dataclass(frozen=True)

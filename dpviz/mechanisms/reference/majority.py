@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.random import generator
-from dpviz.common.words import Words
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, ProtectsQuery
 from dpviz.mechanisms.conditions import BOUNDED_LABELS
@@ -33,8 +32,8 @@ class Majority(ProtectsQuery, DeclaresEvent):
     private: bool = knob(False, "Private count", "Add Laplace noise to the difference of the label counts, for pure ε-DP.")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        query: Words = "number of +1 labels minus number of -1 labels"
-        source: Words = "one replaced label moves the difference of counts by 2"  # [ours]
+        query: str = "number of +1 labels minus number of -1 labels"
+        source: str = "one replaced label moves the difference of counts by 2"  # [ours]
         if not self.private:
             return Calibration.unprotected(
                 budget,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from dpviz.common.fingerprint import engine_version
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import one_of, whole
+from dpviz.common.version import engine_version
 from dpviz.papers.claims.catalogue import CLAIMS
 from dpviz.papers.claims.context import Claim, Context
 from dpviz.papers.sources import PAPERS

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.random import spawn
-from dpviz.experiments.groups import SMALL, Grouping, by_group, columns, group
-from dpviz.experiments.measure import train
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns, group
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Claim, Context

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
-from dpviz.common.words import Words
-from dpviz.experiments.measure import train
-from dpviz.experiments.resolve import resolve
-from dpviz.experiments.setup import Setup, setup_for
-from dpviz.experiments.spec import RunSpec
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import Setup, setup_for
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
@@ -209,9 +208,9 @@ class Claim:
 
     id: str
     paper: str
-    place: Words
-    meaning: Words
-    matters: Words
+    place: str
+    meaning: str
+    matters: str
     mechanisms: tuple[str, ...]
     test: Test
     check: Check | TimeCheck | None = None

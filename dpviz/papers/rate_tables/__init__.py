@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpviz.papers.rate_tables.dbdp import DBDP
+from dpviz.papers.rate_tables.formulas import NOT_PROVED
 from dpviz.papers.rate_tables.input import INPUT
 from dpviz.papers.rate_tables.pidp import PIDP
-from dpviz.papers.rate_tables.shared import NOT_PROVED
 from dpviz.papers.rates import Row
 
 __all__ = ["NOT_PROVED", "ROWS"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.papers.rate_tables.shared import (
+from dpviz.papers.rate_tables.formulas import (
     EXCESS_M,
     GD_EXCESS,
     GD_NOISE,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from dpviz.common.validate import InvalidInput, in_range, positive
-from dpviz.common.words import Words
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -53,7 +52,7 @@ def refuse(step: Step, method: Method) -> None:
     """Raises `CannotAccount`, with cause and fix, where the method has no proof for this kind of release."""
     accountant, replace_one = get_accountant(method.accountant), method.relation is Neighbouring.REPLACE_ONE
 
-    def stop(cause: Words, fix: Words) -> None:
+    def stop(cause: str, fix: str) -> None:
         raise CannotAccount("accountant", cause, fix)
 
     if not isinstance(step.event, accountant.kinds):

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
-from dpviz.common.words import Words
 
 Floats = NDArray[np.float64]
 
@@ -210,7 +209,7 @@ class Step:
         return self.sensitivity * math.sqrt(self.count)
 
     @property
-    def formula(self) -> Words:
+    def formula(self) -> str:
         """`total` in LaTeX."""
         return r"\sqrt T\,\Delta" if self.count > 1 else r"\Delta"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.common.validate import one_of
-from dpviz.common.words import Words
 from dpviz.privacy.accounting.accountants.base import ROUTES
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, steps_of
@@ -38,7 +37,7 @@ class Method:
         one_of("conversion", self.conversion, CONVERSIONS)
 
     @property
-    def words(self) -> Words:
+    def words(self) -> str:
         """The method for people."""
         relation = "two hops of add/remove" if self.route == "two-hop" else self.relation.value
         return f"{get_accountant(self.accountant).words}, {relation}"

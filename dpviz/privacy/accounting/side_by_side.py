@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dpviz.common.words import Words
 from dpviz.privacy.accounting.account import noise_for
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import (
@@ -38,12 +37,12 @@ class Option:
         note: why there is no number, why it is not proved, or what it equals; "" for none.
     """
 
-    name: Words
+    name: str
     sigma: float
     status: Status
-    formula: Words
-    source: Words
-    note: Words = ""
+    formula: str
+    source: str
+    note: str = ""
 
 
 def options(event: Event, budget: Budget) -> list[Option]:

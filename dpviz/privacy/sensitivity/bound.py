@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.common.words import Words
-
 
 @dataclass(frozen=True)
 class Bound:
@@ -19,8 +17,8 @@ class Bound:
         proved: False where the published bound was stated for another step size or rests on more than is checked.
     """
 
-    label: Words
+    label: str
     value: float
-    formula: Words
-    source: Words
+    formula: str
+    source: str
     proved: bool = True

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dpviz.common.words import Words
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 #: how replace-one follows for Poisson batches, see `methods.Method`
 ROUTES = ("none", "two-hop", "opposite")
 
-_UNCOVERED: dict[str, tuple[Words, Words]] = {
+_UNCOVERED: dict[str, tuple[str, str]] = {
     "fixed": (
         "has no bound for shuffled fixed batches; the bound for Poisson batches is not one",
         "Sample Poisson batches, or account for the pass as full batches.",
@@ -43,12 +42,12 @@ class Line:
             smallest at which `Accountant.log_delta` meets the budget.
     """
 
-    name: Words
-    formula: Words
-    source: Words
+    name: str
+    formula: str
+    source: str
     route: str = "none"
     conversion: str = "cks"
-    note: Words = ""
+    note: str = ""
     status: Status = Status.PROVED
     sigma: Callable[[Budget], float] | None = None
 
@@ -71,15 +70,15 @@ class Accountant(ABC):
     """
 
     name: ClassVar[str]
-    words: ClassVar[Words]
-    label: ClassVar[Words]
-    formula: ClassVar[Words] = ""
-    conversion_words: ClassVar[Words]
+    words: ClassVar[str]
+    label: ClassVar[str]
+    formula: ClassVar[str] = ""
+    conversion_words: ClassVar[str]
     place: ClassVar[int]
     kinds: ClassVar[tuple[type, ...]] = (Gaussian,)
     samplings: ClassVar[tuple[str, ...]] = ("full",)
     opposite: ClassVar[bool] = False
-    columns: ClassVar[tuple[tuple[Words, str], ...]] = ()
+    columns: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def refuse(self, step: Step, method: Method) -> None:
         """Raises `CannotAccount`, with cause and fix, where there is no proof for this sampling under this relation."""

@@ -1,0 +1,142 @@
+"""Train and measure: a mechanism at several budgets, its accuracy and objective for every replica, and divergence in words.
+
+The one place where a mechanism is trained to be looked at. Runs, sweeps, comparisons of accountants, excess risk and the
+tests of the papers' claims all come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.random import prob_positive
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.metrics import METRICS, measure_models
+from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
+from dpviz.models import Rows
+from dpviz.models.problem import Problem, accuracy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """E budgets x S seeds of a mechanism. What is measured of them is computed when first asked for.
+
+    Attributes:
+        problem: what was trained on.
+        fit: what the mechanism gave; a replica that diverged is a model of zeros.
+        diverged: (E, S) whether training left the range of numbers.
+    """
+
+    problem: Problem
+    fit: Fit
+    diverged: NDArray[np.bool_]
+
+    def first(self, budgets: int) -> Trained:
+        """Those of the first budgets."""
+        return Trained(self.problem, self.fit.first(budgets), self.diverged[:budgets])
+
+    @cached_property
+    def _on_training_rows(self) -> tuple[Floats, Floats]:
+        objective, right = self.problem.measure(self._flat)
+        shape = self.diverged.shape
+        return objective.reshape(shape), right.reshape(shape)
+
+    @property
+    def _flat(self) -> Floats:
+        return self.fit.theta.reshape(-1, self.fit.theta.shape[2])
+
+    @property
+    def objective(self) -> Floats:
+        """(E, S) training objectives."""
+        return self._on_training_rows[0]
+
+    @property
+    def optimality_gap(self) -> Floats:
+        """(E, S) objective minus that of the non-private optimum; infinite for replicas that diverged."""
+        return np.where(self.diverged, np.inf, self.objective - self.problem.optimal_value)
+
+    @property
+    def train_accuracy(self) -> Floats:
+        """(E, S) shares of the training rows predicted right, in [0, 1]."""
+        return self._on_training_rows[1] if self.fit.constant_label is None else self._of_the_label(self.problem.rows)
+
+    def accuracy(self, rows: Rows) -> Floats:
+        """(E, S) shares of these rows predicted right, in [0, 1]."""
+        if self.fit.constant_label is not None:
+            return self._of_the_label(rows)
+        return accuracy(self.problem.model, self._flat, rows).reshape(self.diverged.shape)
+
+    def metrics(self, rows: Rows, names: Sequence[str] = tuple(METRICS)) -> dict[str, Floats]:
+        """Column of each metric (`Metric.column`) -> (E, S) values on these rows; NaN where it has none."""
+        labels = None if self.fit.constant_label is None else self.fit.constant_label.ravel()
+        table = measure_models(self.problem.model, self._flat, rows, labels, names)
+        return {str(name): table[name].to_numpy(float).reshape(self.diverged.shape) for name in table}
+
+    def expected_accuracy(self, rows: Rows) -> Floats | None:
+        """(E, S) accuracies averaged over all noise in closed form, given each seed's training randomness.
+
+        The mean over rows of P(score has the label's sign). (E, 1) where all seeds train alike; None where the
+        distribution of the released parameters is not known.
+        """
+        return self.expected_accuracies(rows)[0]
+
+    def expected_accuracies(self, rows: Rows) -> tuple[Floats | None, Floats | None]:
+        """`expected_accuracy`, and the same for balanced accuracy: the mean of the shares of each class that is there."""
+        noise, problem = self.fit.distribution, self.problem
+        if noise is None or not problem.setting.linear:
+            return None, None
+        classes = [rows.y == label for label in (-1.0, 1.0) if (rows.y == label).any()]
+        balanced = np.sum([one / (one.sum() * len(classes)) for one in classes], axis=0)
+        chances = chances_right(problem, noise, rows, np.stack([np.full(len(rows), 1 / len(rows)), balanced]))
+        return chances[:, :, 0], chances[:, :, 1]
+
+    def _of_the_label(self, rows: Rows) -> Floats:
+        """(E, S) shares of rows with the label that was released in the place of a model."""
+        assert self.fit.constant_label is not None
+        negative, positive = (np.count_nonzero(rows.y == label) / len(rows) for label in (-1.0, 1.0))
+        return np.where(self.fit.constant_label > 0, positive, negative)
+
+
+def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Floats) -> Floats:
+    """(E, S, G) weighted means over rows of P(score has the label's sign), for parameters of a known distribution.
+
+    (E, 1, G) where all seeds train alike. The score must be linear in the parameters.
+
+    Args:
+        weights: (G, n), each weighting adds up to 1.
+    """
+    chances, positive = [], (rows.y > 0)[:, None]
+    scores = None if noise.apart else problem.model.scores(np.atleast_2d(noise.centre), rows)
+    for e, scale in enumerate(noise.scale):
+        own = problem.model.scores(np.atleast_2d(noise.at(e).centre), rows) if scores is None else scores
+        p = prob_positive(noise.family, float(scale), problem.m, own, np.broadcast_to(rows.norms[:, None], own.shape))
+        chances.append((weights @ np.where(positive, p, 1 - p)).T)
+    return np.stack(chances)
+
+
+def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = False) -> Trained:
+    """Trains all replicas of `training`.
+
+    Args:
+        keep_diverged: take a model of zeros for a replica that diverges, which is what one would use instead; otherwise
+            one that diverges raises.
+
+    Raises:
+        InvalidInput: training diverged.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported in words below
+        fit = mechanism.fit(training)
+    diverged = np.asarray(~np.isfinite(fit.theta).all(axis=2))
+    if diverged.any():
+        if not keep_diverged:
+            raise InvalidInput(
+                "mechanism", f"{mechanism.id} diverged with these settings: its parameters overflow", "Use a smaller step size."
+            )
+        fit = replace(fit, theta=np.where(diverged[:, :, None], 0.0, fit.theta))
+    return Trained(training.problem, fit, diverged)

@@ -1,0 +1,122 @@
+"""Resolving a run: `RunSpec` checked against the data, models and mechanisms that are there, with every default filled in.
+
+A `RunSpec` is a plain value that can be made anywhere. Whether its dataset exists, how many rows that has and which delta
+means something for them is known only here. All that trains a run, or stores what it gave, resolves it first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpviz.common.validate import InvalidInput
+from dpviz.common.version import engine_version, foreign_code
+from dpviz.datasets import Dataset, canonical_name, load_dataset, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget, check_delta, row_budget
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A run whose dataset is there, and whose budget and mechanism fit it.
+
+    Attributes:
+        spec: the run, its dataset under the catalogue's one spelling; an automatic delta is still None.
+        n_train: training rows, public: of the rows that are left when gaps are dealt with, 80 %, all folds but one, or what the
+            publisher did not set aside.
+        budget: (epsilon, delta), an automatic delta filled in.
+    """
+
+    spec: RunSpec
+    n_train: int
+    budget: Budget
+
+    def at(self, epsilon: float) -> ResolvedRun:
+        """This run at another value of epsilon, which changes its budget alone."""
+        spec = replace(self.spec, epsilon=epsilon)
+        return ResolvedRun(spec, self.n_train, row_budget(spec.epsilon, spec.delta, self.n_train))
+
+    def key(self) -> str:
+        """Canonical JSON of all that decides the result: the spec with every knob, the data's hash, the engine.
+
+        Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
+        """
+        return self.keys_over((self.spec.epsilon,))[0]
+
+    def keys_over(self, epsilons: Sequence[float]) -> list[str]:
+        """The keys of this run at other values of epsilon, on which nothing else in a key depends."""
+        built = self.spec.build()
+        values = self.spec.to_dict() | {
+            "delta": self.budget.delta,
+            "params": {name: getattr(built, name) for name in built.knobs()},
+            "sha256": dataset_of(self.spec).sha256,
+            "engine": engine_version() + foreign_code(type(built)),
+        }
+        encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
+
+
+def dataset_of(spec: RunSpec) -> Dataset:
+    """The rows of a run, with the constant feature and in the scaling that it asks for.
+
+    Raises:
+        InvalidInput: they are not there or cannot be read.
+    """
+    return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.row_scaling)
+
+
+def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:
+    """The run with its defaults filled in, checked against what is there.
+
+    Args:
+        spec: any run.
+        problems: where given, what does not fit is reported here and replaced: the dataset, the split, the mechanism and the
+            model by the defaults of `RunSpec`, delta by the automatic one. Otherwise the first problem raises.
+
+    Raises:
+        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, or the
+            mechanism refuses the model.
+    """
+
+    def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
+        if problems is None:
+            raise problem
+        problems.append(problem.bare())
+        return replace(spec, **defaults)
+
+    try:
+        spec, n = _with_rows(spec)
+    except InvalidInput as problem:
+        spec, n = _with_rows(instead(problem, dataset=RunSpec.dataset))
+    if spec.published_split:
+        try:
+            n = _published_rows(spec)
+        except InvalidInput as problem:
+            spec = instead(problem, published_split=False)
+    try:
+        check_delta(spec.delta, n)
+    except InvalidInput as problem:
+        spec = instead(problem, delta=None)
+    for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
+        refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam))
+        if refusal:
+            refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+            spec = instead(refused, **defaults)
+    return ResolvedRun(spec, n, row_budget(spec.epsilon, spec.delta, n))
+
+
+def _published_rows(spec: RunSpec) -> int:
+    """Training rows of the published split."""
+    if spec.folds:
+        raise InvalidInput("published_split", "cannot go with folds", "Give 0 folds, or leave the published split off.")
+    return len(load_dataset(spec.dataset).split(published=True).train)
+
+
+def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
+    """The run with its dataset's canonical name, and its number of training rows."""
+    name = canonical_name(spec.dataset)
+    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name), spec.folds)

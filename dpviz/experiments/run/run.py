@@ -1,0 +1,365 @@
+"""From specs to results: trains and measures a run, and compares it with the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.measure import Trained, train
+from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import Baseline, Setup, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, get_mechanism
+from dpviz.mechanisms.base import NoiseRecord
+from dpviz.models import MODELS, Setting, get_model, margins
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.individual import IndividualEpsilon
+
+Floats = NDArray[np.float64]
+
+_REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """What training without noise gave.
+
+    Attributes:
+        theta: (S, m) parameters.
+        labels: (S,) labels where a label is released in the place of a model, else None.
+    """
+
+    theta: Floats
+    labels: Floats | None
+
+    @classmethod
+    def of(cls, fit: Fit, e: int) -> Twin:
+        """The replicas of budget e."""
+        return cls(fit.theta[e], None if fit.constant_label is None else fit.constant_label[e])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run gives. S seeds, m parameters.
+
+    Attributes:
+        spec: the run, its dataset under its canonical name.
+        budget: the requested (epsilon, delta), an automatic delta filled in.
+        theta: (S, m) released parameters.
+        accuracy: (S,) test accuracies in [0, 1].
+        train_accuracy: (S,) training accuracies in [0, 1].
+        objective: (S,) training objectives.
+        optimality_gap: (S,) objective minus that of `non_private`. Where the objective is convex this is the minimum
+            and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
+        expected_accuracies: (S,) test accuracy averaged over all noise draws in closed form, given the seed's training
+            randomness; None where there is no closed form.
+        expected_balanced_accuracies: the same for balanced accuracy.
+        calibration: how the noise was set, and what is guaranteed.
+        instances: training rows by row id: label, visits, times_noised, noise_norm, passed, clipped (share of its gradients
+            that were shortened to the clip norm, NaN where that is not recorded), rule_margin (means over the seeds), margin
+            of the private models (mean) and of the non-private one, and correct (share of seeds that predict the row right).
+            Not private: it shows data.
+        non_private: the minimiser without privacy; for a network the best of three long trainings.
+        majority: the most frequent label.
+        setup: data, split and problem.
+        replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
+        timeline: (S, rounds) rows that received noise per round, None where noise is not put on rows.
+        record: what happened to each row, per seed; None where `instances` was switched off.
+        labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
+        distribution: of the released parameters, where it is known in closed form; its scale has one entry.
+        twin: the same training without noise, where it was asked for.
+    """
+
+    spec: RunSpec
+    budget: Budget
+    theta: Floats
+    accuracy: Floats
+    train_accuracy: Floats
+    objective: Floats
+    optimality_gap: Floats
+    expected_accuracies: Floats | None
+    expected_balanced_accuracies: Floats | None
+    calibration: Calibration
+    instances: pd.DataFrame
+    non_private: Baseline
+    majority: Baseline
+    setup: Setup
+    replicas: range
+    timeline: NDArray[Any] | None = None
+    record: NoiseRecord | None = None
+    labels: Floats | None = None
+    distribution: OutputNoise | None = None
+    twin: Twin | None = None
+
+    @property
+    def expected_accuracy(self) -> float | None:
+        """The mean of `expected_accuracies`."""
+        return None if self.expected_accuracies is None else float(self.expected_accuracies.mean())
+
+    @property
+    def expected_balanced_accuracy(self) -> float | None:
+        """The mean of `expected_balanced_accuracies`."""
+        return None if self.expected_balanced_accuracies is None else float(self.expected_balanced_accuracies.mean())
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """(S rows) every metric on the test rows, one column each (`Metric.column`); computed when first asked for.
+
+        NaN where a metric has no value: measures of ranks and probabilities for a released label, measures of
+        probabilities for models without. Computed from private rows and outside every epsilon.
+        """
+        return self.metrics_in(tuple(METRICS))
+
+    def metrics_in(self, metrics: Sequence[str]) -> pd.DataFrame:
+        """`metrics` in these measures only, which may have levels of their own (`get_metric`)."""
+        return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels, metrics)
+
+    def expected(self, metric: str) -> float | None:
+        """The mean of a metric (its id) over all noise draws in closed form; None where there is none."""
+        return {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}.get(metric)
+
+    @cached_property
+    def train_metrics(self) -> pd.DataFrame:
+        """`metrics` on the training rows."""
+        return measure_models(self.setup.problem.model, self.theta, self.setup.problem.rows, self.labels)
+
+    @cached_property
+    def individual(self) -> IndividualEpsilon | None:
+        """Individual epsilon of each training row, in the order of `instances`; None where the mechanism has none.
+
+        A diagnostic that reveals data; computed when first asked for.
+        """
+        if self.record is None:
+            return None
+        mechanism = self.spec.build()
+        if not isinstance(mechanism, IndividualBudget):
+            return None
+        return mechanism.individual(self.setup.problem, self.calibration, self.theta, self.record)
+
+
+def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
+    """Trains the spec's replicas and measures them."""
+    return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
+
+
+def run_epsilons(
+    spec: RunSpec,
+    epsilons: Sequence[float],
+    *,
+    instances: bool = True,
+    replicas: range | None = None,
+    twins: bool = False,
+    monitor: Monitor = silent,
+) -> list[Result]:
+    """The same run at several epsilons, trained as one matrix computation.
+
+    Args:
+        spec: its own epsilon is not used.
+        epsilons: budgets.
+        instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
+        replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
+            up to the rounding of the matrix products.
+        twins: whether to train each without noise as well, on the same batches and in the same passes.
+        monitor: told of progress; raises to cancel.
+    """
+    found = resolve(spec)
+    runs = [found.at(epsilon) for epsilon in epsilons]
+    shared = setup_for(spec)
+    problem = shared.problem
+    mechanism = spec.build()
+    calibrations = [calibrated(mechanism, problem.setting, r.budget) for r in runs]
+    chosen = range(spec.seeds) if replicas is None else replicas
+    streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
+    noiseless = [calibration.noiseless() for calibration in calibrations] if twins else []
+    together = _train(mechanism, Training(problem, calibrations + noiseless, streams, record=instances, monitor=monitor))
+    trained = together.first(len(runs))
+    fit, accuracy = trained.fit, trained.accuracy(shared.test)
+    expected, balanced = trained.expected_accuracies(shared.test)
+    return [
+        Result(
+            spec=r.spec,
+            budget=r.budget,
+            theta=fit.theta[e],
+            accuracy=accuracy[e],
+            train_accuracy=trained.train_accuracy[e],
+            objective=trained.objective[e],
+            optimality_gap=trained.optimality_gap[e],
+            expected_accuracies=None if expected is None else np.broadcast_to(expected[e], len(chosen)),
+            expected_balanced_accuracies=None if balanced is None else np.broadcast_to(balanced[e], len(chosen)),
+            calibration=calibrations[e],
+            instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
+            non_private=shared.non_private,
+            majority=shared.majority,
+            setup=shared,
+            replicas=chosen,
+            timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
+            record=fit.record.at(e) if instances else None,
+            labels=None if fit.constant_label is None else fit.constant_label[e],
+            distribution=None if fit.distribution is None else fit.distribution.at(e),
+            twin=Twin.of(together.fit, len(runs) + e) if twins else None,
+        )
+        for e, r in enumerate(runs)
+    ]
+
+
+@lru_cache(maxsize=512)
+def calibrated(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
+    """`Mechanism.calibrate`, kept: cells of one sweep ask for the same budgets for other seeds."""
+    return mechanism.calibrate(setting, budget)
+
+
+def _train(mechanism: Mechanism, training: Training) -> Trained:
+    """Trains after the optimum was found, and listens to both."""
+    problem, monitor = training.problem, training.monitor
+    first = 0.0 if problem.model.convex or problem.solved else 0.5  # share of the progress that the optimum takes
+    problem.find_optimum(lambda share: monitor(first * share))
+    return train(mechanism, replace(training, monitor=lambda share: monitor(first + (1 - first) * share)))
+
+
+def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per seed of each result, with the columns of `dpviz.sweep`; results of one setup, measured in one pass.
+
+    Args:
+        metrics: ids of further metrics, with levels of their own.
+    """
+    first = results[0]
+    labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
+    theta = np.concatenate([r.theta for r in results])
+    measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
+    beside = [str(name) for name in measured if name != METRICS["accuracy"].column]
+    base = first.setup.baselines
+    if metrics:
+        base = pd.concat([base, first.setup.baselines_in(metrics)], axis=1)
+    seeds = [len(r.theta) for r in results]
+
+    def each(value: Callable[[Result], str | float | None]) -> list[str | float]:
+        """What a result's seeds share; NaN for None."""
+        values = [value(r) for r in results]
+        return [float("nan") if v is None else v for v, count in zip(values, seeds, strict=True) for _ in range(count)]
+
+    def single(value: Callable[[Result], Floats | None]) -> Floats:
+        """What each seed has; NaN for None."""
+        values = [value(r) for r in results]
+        return np.concatenate([np.full(count, np.nan) if v is None else v for v, count in zip(values, seeds, strict=True)])
+
+    def bounds(budget: Callable[[Calibration], Budget | None]) -> list[str | float]:
+        return each(lambda r: None if (found := budget(r.calibration)) is None else found.epsilon)
+
+    return pd.DataFrame(
+        {
+            "dataset": each(lambda r: r.spec.dataset),
+            "model": each(lambda r: r.spec.model),
+            "mechanism": each(lambda r: r.spec.mechanism),
+            "epsilon": each(lambda r: r.spec.epsilon),
+            "delta": each(lambda r: r.budget.delta),
+            "lam": each(lambda r: r.spec.lam),
+            "seed": single(lambda r: np.array(r.replicas)),
+            "accuracy": single(lambda r: r.accuracy),
+            "train_accuracy": single(lambda r: r.train_accuracy),
+            "objective": single(lambda r: r.objective),
+            "optimality_gap": single(lambda r: r.optimality_gap),
+            "expected_accuracy": single(lambda r: r.expected_accuracies),
+            "sensitivity": each(lambda r: r.calibration.sensitivity),
+            "noise_scale": each(lambda r: r.calibration.noise_scale),
+            "claimed_epsilon": bounds(lambda c: c.claimed_budget),
+            "proved_epsilon": bounds(lambda c: c.proved_budget),
+            "status": each(lambda r: r.calibration.status.value),
+            "neighbouring": each(lambda r: r.calibration.neighbouring.value),
+            "non_private_accuracy": each(lambda r: r.non_private.accuracy),
+            "majority_accuracy": each(lambda r: r.majority.accuracy),
+            "expected_balanced_accuracy": single(lambda r: r.expected_balanced_accuracies),
+        }
+        | {name: measured[name].to_numpy() for name in beside}
+        | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
+        | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
+    )
+
+
+def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
+    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
+    return values[e if values.shape[0] > 1 else 0]
+
+
+def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
+    problem, record, theta = shared.problem, fit.record, fit.theta[e]
+    n, s = problem.n, len(theta)
+
+    def mean(values: NDArray[Any] | None, missing: float) -> Floats:
+        if values is None:
+            return np.full(n, missing)
+        per_seed = _at(values, e)
+        return np.broadcast_to(per_seed.mean(axis=0, dtype=float), (n,)).copy()
+
+    margin, correct = np.zeros(n), np.zeros(n)
+    size = max(1, _REPLICA_BLOCK // n)
+    for i in range(0, s, size):
+        scores = problem.model.scores(theta[i : i + size], problem.rows)
+        margin += (problem.rows.y[:, None] * scores).sum(axis=1) / s
+        correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
+    return pd.DataFrame(
+        {
+            "label": problem.rows.y.astype(int),
+            "visits": mean(record.visits, float("nan")),
+            "times_noised": mean(record.times_noised, 0.0),
+            "noise_norm": mean(record.noise_norm, 0.0),
+            "passed": mean(record.passed, 0.0),
+            "clipped": _known_mean(record.clipped, e, n),
+            "rule_margin": mean(record.rule_margin, float("nan")),
+            "margin": margin,
+            "margin_non_private": margins(problem.model, problem.optimum[None], problem.rows)[:, 0],
+            "correct": correct,
+        },
+        index=pd.Index(shared.split.train, name="row_id"),
+    )
+
+
+def _known_mean(values: NDArray[Any] | None, e: int, n: int) -> Floats:
+    """(n,) means over the seeds that have a value; NaN where none has."""
+    if values is None:
+        return np.full(n, np.nan)
+    per_seed = _at(values, e)
+    there = np.isfinite(per_seed)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
+    return np.broadcast_to(mean, (n,)).copy()
+
+
+def calibrate(
+    mechanism: str,
+    *,
+    n: int,
+    d: int,
+    epsilon: float,
+    delta: float | None = None,
+    lam: float = 1e-3,
+    model: str = "logistic",
+    **params: Any,
+) -> Calibration:
+    """A mechanism's calibration for given public facts, without any data.
+
+    Args:
+        n: training rows.
+        d: features, the intercept included.
+        params: knobs of the mechanism.
+    """
+    setting = get_model(model).setting(n, d, lam)
+    built = get_mechanism(mechanism).from_params(params)
+    refusal = built.refusal(setting)
+    if refusal:
+        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
+
+
+def list_models() -> dict[str, str]:
+    """Labels of all models by id."""
+    return {name: model.label for name, model in MODELS.items()}

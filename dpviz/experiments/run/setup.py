@@ -1,0 +1,182 @@
+"""Data cut in two and made ready for one model: what all mechanisms of a comparison share, and what they are set beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from dpviz.common.memory import Cache
+from dpviz.common.progress import Monitor
+from dpviz.datasets import Dataset, Split
+from dpviz.datasets.table.encoding import encode
+from dpviz.experiments.run.metrics import METRICS, measure, measure_models
+from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Calibration
+from dpviz.models import Rows, Setting, get_model
+from dpviz.models.losses import Logistic
+from dpviz.models.problem import Problem, accuracy
+
+Floats = NDArray[np.float64]
+
+_MOST_ENTRIES = 5_000_000  # of a standardised table that is fitted while somebody waits
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A result without noise to compare with.
+
+    Attributes:
+        accuracy: test accuracy in [0, 1].
+        train_accuracy: training accuracy in [0, 1].
+        objective: training objective; NaN where there is no model.
+        theta: (m,) parameters, None where there is no model.
+    """
+
+    accuracy: float
+    train_accuracy: float
+    objective: float
+    theta: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A dataset cut in two and made ready for one model: what all mechanisms of a comparison share.
+
+    Attributes:
+        dataset: the rows.
+        split: row ids of training and test rows.
+        problem: the training problem.
+        test: the test rows.
+    """
+
+    dataset: Dataset
+    split: Split
+    problem: Problem
+    test: Rows
+
+    @cached_property
+    def non_private(self) -> Baseline:
+        """The minimiser without privacy; for a network the best of three long trainings."""
+        theta = self.problem.optimum
+        return Baseline(
+            float(accuracy(self.problem.model, theta[None], self.test)[0]),
+            float(self.problem.measure(theta[None])[1][0]),
+            self.problem.optimal_value,
+            theta,
+        )
+
+    @cached_property
+    def majority(self) -> Baseline:
+        """The most frequent training label for everyone; a tie goes to +1."""
+        label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
+        return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
+
+    @cached_property
+    def baselines(self) -> pd.DataFrame:
+        """Every metric on the test rows: rows "non-private" and "majority", columns as in `Result.metrics`."""
+        return self._baselines(self.test)
+
+    def baselines_in(self, metrics: Sequence[str]) -> pd.DataFrame:
+        """`baselines` in these metrics, which may have levels of their own."""
+        return self._baselines(self.test, metrics)
+
+    @cached_property
+    def training_baselines(self) -> pd.DataFrame:
+        """`baselines` on the training rows."""
+        return self._baselines(self.problem.rows)
+
+    def _baselines(self, rows: Rows, metrics: Sequence[str] = tuple(METRICS)) -> pd.DataFrame:
+        model, theta = self.problem.model, self.problem.optimum[None]
+        label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
+        tables = [measure_models(model, theta, rows, None, metrics), measure_models(model, theta, rows, label, metrics)]
+        return pd.concat(tables).set_axis(["non-private", "majority"])
+
+    @property
+    def ordinary_accuracy(self) -> float | None:
+        """Test accuracy of scikit-learn's logistic regression; see `ordinary_scores`."""
+        scores = self.ordinary_scores
+        return None if scores is None else float(measure(scores[None], self.test.y, ["accuracy"])["accuracy"][0])
+
+    @cached_property
+    def ordinary_scores(self) -> Floats | None:
+        """(test rows,) scores of an ordinary logistic regression on standardised columns of the same split.
+
+        None for tables that are large, that have missing values, or whose features are not among the readable columns.
+        """
+        names = self.dataset.feature_names
+        readable = self.dataset.frame.iloc[:, :-1]
+        used = [c for c in readable if any(name == str(c) or name.startswith(f"{c}=") for name in names)]
+        frame = readable[used]
+        widths = [1 if pd.api.types.is_numeric_dtype(frame[c]) else frame[c].nunique() for c in frame]
+        if not used or len(frame) * sum(widths) > _MOST_ENTRIES or frame.isna().any(axis=None):
+            return None
+        x, _ = encode(frame)
+        train, test = self.split.train, self.split.test
+        centre, spread = x[train].mean(axis=0), x[train].std(axis=0)
+        z = (x - centre) / np.where(spread > 0, spread, 1.0)
+        weights, intercept = _ordinary(z[train], self.dataset.y[train])
+        return np.asarray(z[test] @ weights + intercept, float)
+
+
+def _ordinary(z: Floats, y: Floats) -> tuple[Floats, float]:
+    """Weights and intercept of the model that scikit-learn's `LogisticRegression` is as it comes.
+
+    It minimises the sum of logistic losses + |w|^2/2, the intercept free, by the same L-BFGS. The class itself takes a third of
+    a second to import, on the first page.
+    """
+    rows, loss = np.column_stack([z, np.ones(len(z))]) * y[:, None], Logistic()
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        margin, size = rows @ theta, np.append(theta[:-1], 0.0)
+        value, gradient = loss.value(margin).sum() + size @ size / 2, size + rows.T @ loss.slope(margin)
+        return value / len(rows), gradient / len(rows)
+
+    theta = minimize(
+        objective, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-6, "ftol": 1e-15}
+    ).x
+    return theta[:-1], float(theta[-1])
+
+
+_BYTES = 1 << 30
+# what is derived from the rows counts with them; the last one stays however large it is
+_setups: Cache[Setup] = Cache("training problems", _BYTES, lambda made: min(3 * made.dataset.X.nbytes + 1, _BYTES))
+
+
+def setup_for(spec: RunSpec) -> Setup:
+    """The data and the training problem of a spec; the last ones used stay in memory, up to 1 GiB.
+
+    Raises:
+        InvalidInput: the run does not fit what is there; see `dpviz.resolve`.
+    """
+    spec = resolve(spec).spec
+    dataset = dataset_of(spec)
+    cut = (spec.split_seed, spec.folds, spec.published_split)
+    key = (dataset.sha256, spec.dataset, spec.intercept, spec.row_scaling, *cut, spec.model, spec.lam)
+
+    def make(_: Monitor) -> Setup:
+        split = dataset.split(*cut)
+        # the rows, and what is derived from them, are shared by all models and regularisations
+        for other in _setups.values():
+            if other.dataset is dataset and np.array_equal(other.split.train, split.train):
+                return replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
+        train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
+        return Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+
+    return _setups.compute(key, make, owner=spec.dataset)
+
+
+def setting_of(spec: RunSpec) -> Setting:
+    """Public facts about a run (rows, features, bounds of the loss), without training anything."""
+    return setup_for(spec).problem.setting
+
+
+def calibration_of(spec: RunSpec) -> Calibration:
+    """How a run's noise is set and what is guaranteed, without training anything."""
+    return spec.build().calibrate(setting_of(spec), resolve(spec).budget)

@@ -1,0 +1,139 @@
+"""A run as a value: everything that decides a result, with a URL form. It is plain: making one reads no data.
+
+`dpviz.experiments.run.resolve` checks a run against the data that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import parse_qsl
+
+from dpviz.common.validate import InvalidInput, show
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.mechanisms import Mechanism, get_mechanism
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
+
+    Attributes:
+        dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`. A
+            `Dataset` is taken for its name.
+        model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
+        mechanism: mechanism id.
+        epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
+        delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
+            training rows, and takes `default_delta(n)` for None.
+        lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`.
+        seeds: number of noise draws, 1 to 10,000.
+        split_seed: seed of the 80/20 split.
+        seed: seed of the noise; replica s uses its s-th child stream.
+        params: knobs of the mechanism; what is left out is at its default.
+        intercept: whether the data has the constant feature.
+        row_scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
+        folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
+        published_split: whether the test part is the one that the rows were published with, such as adult.test.
+
+    Raises:
+        InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
+    """
+
+    dataset: str = "teaching"
+    model: str = "logistic"
+    mechanism: str = "dp-gd"
+    epsilon: float = 1.0
+    delta: float | None = None
+    lam: float = 1e-3
+    seeds: int = 10
+    split_seed: int = 0
+    seed: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    intercept: bool = True
+    row_scaling: str = "unit"
+    folds: int = 0
+    published_split: bool = False
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        for name, knob in SETTINGS.items():
+            put(name, knob.check(name, getattr(self, name)))
+        if self.folds == 1:
+            raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
+        if not isinstance(self.params, Mapping):
+            raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
+        built = self.build()
+        put("params", MappingProxyType({k: getattr(built, k) for k in sorted(self.params)}))
+
+    def build(self) -> Mechanism:
+        """The mechanism with its knobs set."""
+        return get_mechanism(self.mechanism).from_params(dict(self.params))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain values; `RunSpec(**spec.to_dict()) == spec`."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {"params": dict(self.params)}
+
+    def to_query(self) -> dict[str, str]:
+        """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "params"}
+        query = {name: SETTINGS[name].text(value) for name, value in values.items() if value != getattr(RunSpec, name)}
+        declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
+        return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
+
+    @classmethod
+    def from_query(cls, query: str | Mapping[str, Any], problems: list[InvalidInput] | None = None) -> RunSpec:
+        """A spec from a URL's query; `dpviz.resolve` then checks it against the data.
+
+        Args:
+            query: "a=1&b=2" (a leading "?" is allowed) or a mapping to text or lists of text. Unknown keys are
+                ignored.
+            problems: where given, bad values are reported here and replaced by their default; otherwise the
+                first one raises.
+        """
+        texts = _as_text(query)
+        bad: list[InvalidInput] = []
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            if f.name in texts and f.name != "params":
+                try:
+                    value = SETTINGS[f.name].parse(f.name, texts[f.name])
+                    cls(**{f.name: value})  # one field at a time against the defaults, so that each bad one is named
+                    values[f.name] = value
+                except InvalidInput as problem:
+                    bad.append(problem.bare())
+        mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
+        params: dict[str, Any] = {}
+        for name, declared in mechanism.knobs().items():
+            text = texts.get(f"{mechanism.id}.{name}")
+            if text is not None:
+                try:
+                    params[name] = declared.parse(name, text)
+                except InvalidInput as problem:
+                    bad.append(problem.bare())
+        if bad and problems is None:
+            raise bad[0]
+        if problems is not None:
+            problems.extend(bad)
+        return cls(**values, params=params)
+
+    def __hash__(self) -> int:
+        return hash((self.dataset, self.model, self.mechanism, self.epsilon, tuple(self.params.items()), self.seed))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.to_dict(),)
+
+
+def _rebuild(values: dict[str, Any]) -> RunSpec:
+    return RunSpec(**values)
+
+
+def _as_text(query: str | Mapping[str, Any]) -> dict[str, str]:
+    if isinstance(query, str):
+        return dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
+    return {str(k): str(v[-1] if isinstance(v, list | tuple) and v else v) for k, v in query.items()}

@@ -1,0 +1,181 @@
+"""What a private model's accuracy, or another metric, is lost to: noise, training, and preparation of the rows.
+
+Three reference models stand between a private model and an ordinary one: the same training without noise (same seeds,
+batches and starting point), the non-private optimum on the same rows, and an ordinary logistic regression on
+standardised columns. Each difference between neighbours has one cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import spawn
+from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure, measure_models
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import Twin
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Calibration, Fit
+from dpviz.mechanisms.base import Training
+from dpviz.models.problem import accuracy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """Values of one metric on the test rows that a run's values are compared with. S seeds; NaN where it has no value.
+
+    Attributes:
+        private: (S,) of the private models.
+        noiseless: (S,) of the same training without noise.
+        non_private: of the non-private optimum on the same rows.
+        ordinary: of an ordinary logistic regression on standardised columns; None where it was not computed.
+        majority: of the majority label for everyone.
+        metric: what is measured.
+        twin: the trained models without noise, for other metrics.
+        expected: mean of the private models' values over all noise draws in closed form; None where there is none.
+    """
+
+    private: Floats
+    noiseless: Floats
+    non_private: float
+    ordinary: float | None
+    majority: float = float("nan")
+    metric: Metric = METRICS["accuracy"]
+    twin: Twin | None = None
+    expected: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """The private value that pages and curves show: in closed form where there is one, else over the seeds."""
+        return float(self.private.mean()) if self.expected is None else self.expected
+
+    @property
+    def _better(self) -> int:
+        return 1 if self.metric.higher_is_better else -1
+
+    @property
+    def there(self) -> bool:
+        """Whether the metric has a value for this method and model."""
+        return bool(np.isfinite([*self.private, *self.noiseless, self.non_private]).all())
+
+    @property
+    def noise(self) -> float:
+        """What is lost to the noise alone; below 0 where noise helped by chance."""
+        return self._better * float(self.noiseless.mean() - self.mean)
+
+    @property
+    def noise_error(self) -> float:
+        """Standard error of `noise`; NaN for one seed."""
+        s = len(self.private)
+        return float(np.std(self.noiseless - self.private, ddof=1) / s**0.5) if s > 1 else float("nan")
+
+    @property
+    def training(self) -> float:
+        """What is lost to what the method does beside noise: few or short steps, clipping, added regularisation."""
+        return self._better * float(self.non_private - self.noiseless.mean())
+
+    @property
+    def preparation(self) -> float | None:
+        """What is lost to scaling the rows into the unit ball and to the regularised constant feature."""
+        return None if self.ordinary is None else self._better * (self.ordinary - self.non_private)
+
+    def table(self) -> pd.DataFrame:
+        """One row for each part; private + noise + training + preparation is the ordinary model's accuracy.
+
+        For losses, which are better where they are lower, the parts are taken away instead.
+        """
+        rows = [("private", self.mean), ("noise", self.noise), ("training", self.training)]
+        if self.preparation is not None:
+            rows.append(("preparation", self.preparation))
+        return pd.DataFrame(rows, columns=["part", self.metric.column])
+
+
+def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monitor = silent) -> Fit:
+    """A run's replicas trained with the same seeds, batches and starting points, but without noise.
+
+    Args:
+        calibration: of the run; its noise scale is set to 0.
+    """
+    problem = setup_for(spec).problem
+    streams = spawn(spec.seed, spec.seeds)
+    return spec.build().fit(Training(problem, [calibration.noiseless()], streams, record=False, monitor=monitor))
+
+
+def split_cost(
+    spec: RunSpec,
+    private: Floats,
+    calibration: Calibration | None = None,
+    monitor: Monitor = silent,
+    *,
+    expected: float | None = None,
+    twin: Twin | None = None,
+) -> Cost:
+    """Splits the cost of a run into noise, training and preparation.
+
+    Args:
+        spec: the run.
+        private: (S,) its test accuracies (`Result.accuracy`).
+        calibration: of the run, where it is known: finding it again takes long for composed releases.
+        expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
+        twin: its training without noise, where that is there (`Result.twin`).
+    """
+    run, setup = resolve(spec), setup_for(spec)
+    if twin is None:
+        if calibration is None:
+            calibration = spec.build().calibrate(setup.problem.setting, run.budget)
+        twin = Twin.of(train_without_noise(run.spec, calibration, monitor), 0)
+    if twin.labels is not None:
+        noiseless = (setup.test.y[:, None] == twin.labels).mean(axis=0)
+    else:
+        noiseless = accuracy(setup.problem.model, twin.theta, setup.test)
+    return Cost(
+        np.asarray(private, float),
+        noiseless,
+        setup.non_private.accuracy,
+        setup.ordinary_accuracy,
+        setup.majority.accuracy,
+        twin=twin,
+        expected=expected,
+    )
+
+
+def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
+    """A run's cost in another metric, from models that are trained already.
+
+    Args:
+        spec: the run.
+        cost: from `split_cost`, with its twin.
+        theta: (S, m) released parameters.
+        labels: (S,) labels where a label was released in the place of a model.
+        metric: an id (`get_metric`).
+    """
+    wanted = get_metric(metric)
+    if cost.metric == wanted or cost.twin is None:
+        return cost
+    setup = setup_for(spec)
+    model, test = setup.problem.model, setup.test
+
+    def of(theta: Floats, labels: Floats | None = None) -> Floats:
+        return measure_models(model, theta, test, labels, [wanted.id])[wanted.column].to_numpy(float)
+
+    ordinary = None
+    if cost.ordinary is not None and setup.ordinary_scores is not None:
+        ordinary = float(measure(setup.ordinary_scores[None], test.y, [wanted.id])[wanted.id][0])
+    label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
+    optimum = setup.problem.optimum[None]
+    return Cost(
+        private=of(theta, labels),
+        noiseless=of(cost.twin.theta, cost.twin.labels),
+        non_private=float(of(optimum)[0]),
+        ordinary=ordinary,
+        majority=float(of(optimum, label)[0]),
+        metric=wanted,
+        twin=cost.twin,
+    )

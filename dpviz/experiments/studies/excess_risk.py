@@ -1,0 +1,180 @@
+"""Observed excess empirical risk of private models over epsilon, over the number of rows and over the dimension.
+
+It is measured on the training rows without noise: a diagnostic for whoever holds the data, never something to publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.base import train_size
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.observed import census_name
+from dpviz.mechanisms import HasExcessTheory, Mechanism, Training
+from dpviz.models import Rows, derivatives_of, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, default_delta
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """Observed excess empirical risk of private models at one setting.
+
+    Attributes:
+        n, d, epsilon, delta: the setting.
+        gap: (S,) objective above its minimum.
+        noise_scale: of the calibration.
+        eigenvalues: (d,) of the Hessian at the minimum; none for a network, where nothing follows from them.
+        start: objective at 0 above its minimum.
+    """
+
+    n: int
+    d: int
+    epsilon: float
+    delta: float
+    gap: Floats
+    noise_scale: float
+    eigenvalues: Floats
+    start: float
+
+    @property
+    def mean(self) -> float:
+        """Mean over the noise draws."""
+        return float(self.gap.mean())
+
+
+def excess_risk(
+    problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = silent
+) -> list[Excess]:
+    """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
+    calibrations = [mechanism.calibrate(problem.setting, b) for b in budgets]
+    trained = train(mechanism, Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
+    values: Floats = np.empty(0)
+    if problem.model.convex:
+        hessian = derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam)
+        values = np.linalg.eigvalsh(hessian).astype(float)
+    start = float(problem.objective(np.zeros((1, problem.m)))[0]) - problem.optimal_value
+    return [
+        Excess(problem.n, problem.m, b.epsilon, b.delta, gap, cal.noise_scale, values, start)
+        for b, cal, gap in zip(budgets, calibrations, trained.optimality_gap, strict=True)
+    ]
+
+
+def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
+    """On the spec's own data, at its own delta."""
+    budgets = [Budget(e, resolve(spec).budget.delta) for e in epsilons]
+    return excess_risk(setup_for(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
+
+
+def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
+    """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
+    out, total, start = [], float(sum(sizes)), 0.0
+    budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
+    for size in sizes:
+        here = replace(spec, dataset=census_name(size), delta=None)
+        inside = part(monitor, start / total, size / total)
+        out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
+        start += size
+    return out
+
+
+def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
+    """On the spec's rows with further features that are 0 in every row: the data stays, only the noise gets more room.
+
+    Raises:
+        InvalidInput: fewer dimensions than the data has.
+    """
+    problem, out = setup_for(spec).problem, []
+    width = problem.rows.X.shape[1]
+    if min(dims) < width:
+        raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")
+    for k, d in enumerate(dims):
+        rows = Rows(np.pad(problem.rows.X, ((0, 0), (0, d - width))), problem.rows.y)
+        wide = Problem(rows, problem.model, problem.lam)
+        inside = part(monitor, k / len(dims), 1 / len(dims))
+        out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)
+    return out
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantity that excess risk is drawn over.
+
+    Attributes:
+        key: "epsilon", "n" or "d".
+        title: of the axis.
+        data: what is trained on, in words.
+        measure: (spec, grid, monitor) -> excess risk at every value of the grid.
+        of: the value on the axis that an `Excess` belongs to.
+    """
+
+    key: str
+    title: str
+    data: str
+    measure: Callable[..., list[Excess]]
+    of: Callable[[Excess], float]
+
+
+#: what excess risk may be drawn over
+AXES = {
+    "epsilon": Axis("epsilon", "ε", "this dataset", excess_over_epsilon, lambda e: e.epsilon),
+    "n": Axis("n", "training rows n", "synthetic censuses", excess_over_n, lambda e: e.n),
+    "d": Axis("d", "parameters d", "the same rows with features that are 0 for everybody", excess_over_d, lambda e: e.d),
+}
+
+
+def theory(spec: RunSpec, measured: Sequence[Excess]) -> list[dict[str, float]]:
+    """`HasExcessTheory.excess_theory` at every measured setting; empty for models without a proved minimum."""
+    mechanism = spec.build()
+    here, model = setting_of(spec), get_model(spec.model)
+    out: list[dict[str, float]] = []
+    for e in measured:
+        if not isinstance(mechanism, HasExcessTheory) or not model.convex or e.noise_scale <= 0:
+            out.append({})
+            continue
+        setting = model.setting(e.n, e.d if here.m == here.d else here.d, spec.lam)
+        out.append(mechanism.excess_theory(setting, e.noise_scale, e.start, e.eigenvalues))
+    return out
+
+
+def table(measured: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> pd.DataFrame:
+    """One row per setting: n, d, epsilon, delta, noise_scale, mean, standard_error, and what `theory` gives."""
+    return pd.DataFrame(
+        [
+            {
+                "n": e.n,
+                "d": e.d,
+                "epsilon": e.epsilon,
+                "delta": e.delta,
+                "noise_scale": e.noise_scale,
+                "mean": e.mean,
+                "standard_error": e.gap.std(ddof=1) / np.sqrt(len(e.gap)) if len(e.gap) > 1 else np.nan,
+                **formula,
+            }
+            for e, formula in zip(measured, formulas, strict=True)
+        ]
+    )
+
+
+def share_of_the_start(formulas: Sequence[dict[str, float]]) -> float | None:
+    """Largest share of the bound that is the start which training has not yet forgotten; None where no bound says.
+
+    This part does not fall with n or epsilon, so a rate's slope shows only where it is small.
+    """
+    key = "of the bound, start not yet forgotten"
+    if not any(key in f for f in formulas):
+        return None
+    return max((f[key] / f["bound"] for f in formulas if f.get("bound")), default=None)

@@ -1,0 +1,103 @@
+"""Guarantees of all mechanisms side by side: how far each is proved, and how useful it leaves the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.metrics import METRICS, with_all
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import run_epsilons
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.no_better import NoBetter, guessing
+from dpviz.mechanisms import Calibration, list_mechanisms
+
+
+@dataclass(frozen=True, eq=False)
+class Guaranteed:
+    """One mechanism's guarantee.
+
+    Attributes:
+        spec: the run that it belongs to: the mechanism's default hyperparameters, or those asked for.
+        calibration: None where the budget cannot be met.
+        problem: why it cannot, "" where it can.
+    """
+
+    spec: RunSpec
+    calibration: Calibration | None
+    problem: str = ""
+
+
+def guarantees(spec: RunSpec) -> list[Guaranteed]:
+    """Calibrates every mechanism that protects something and fits the model; looks at public facts only.
+
+    Args:
+        spec: its data, model, budget and seeds; its own mechanism keeps its hyperparameters, the others have their defaults.
+    """
+    setting = setup_for(spec).problem.setting
+    rows = []
+    for name, cls in list_mechanisms().items():
+        if cls.family == "reference" or cls.refusal(setting) is not None:
+            continue
+        own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
+        try:
+            rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
+        except InvalidInput as problem:
+            rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Guarantees with measures of usefulness on the test rows.
+
+    Attributes:
+        found: all guarantees.
+        metrics: mechanism id -> every metric of its noise draws, as `Result.metrics`; none where training failed.
+        baselines: every metric of "non-private" and "majority", as `Setup.baselines`.
+        expected: mechanism id -> metric id -> mean over all noise draws in closed form; what is missing has none.
+        poor: mechanism id -> metric id -> why it is no better than the majority label, of those that are not.
+    """
+
+    found: Sequence[Guaranteed]
+    metrics: Mapping[str, pd.DataFrame]
+    baselines: pd.DataFrame
+    expected: Mapping[str, Mapping[str, float]]
+    poor: Mapping[str, Mapping[str, NoBetter]] = field(default_factory=dict)
+
+
+def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ()) -> Iterator[Measured]:
+    """The guarantees of all mechanisms, then the metrics of one mechanism after the other; yields what is known so far.
+
+    Args:
+        spec: as for `guarantees`.
+        monitor: told of progress; raises to cancel.
+        metrics: ids of further metrics than all standard ones, with levels of their own.
+    """
+    promises, shared = guarantees(spec), setup_for(spec)
+    tables: dict[str, pd.DataFrame] = {}
+    exact: dict[str, dict[str, float]] = {}
+    poor: dict[str, dict[str, NoBetter]] = {}
+    wanted = with_all(metrics)
+    baselines = shared.baselines_in(wanted) if metrics else shared.baselines
+    yield Measured(promises, tables, baselines, exact)
+    for k, one in enumerate(promises):
+        if one.calibration is None:
+            continue
+        inside = part(monitor, k / len(promises), 1 / len(promises))
+        try:
+            (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
+        except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
+            continue
+        tables = tables | {one.spec.mechanism: result.metrics_in(wanted)}
+        means = {name: result.expected(name) for name in METRICS}
+        exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
+        why = guessing(result, tuple(METRICS))
+        if why:
+            poor = poor | {one.spec.mechanism: why}
+        yield Measured(promises, tables, baselines, exact, poor)

@@ -1,0 +1,33 @@
+"""Influence of every training row, asked of a problem, a run or a dataset."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz import influence
+from dpviz.datasets import Dataset
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.models.problem import Problem
+
+
+def influence_of(
+    of: Problem | RunSpec | Dataset | str, theta: NDArray[np.float64] | None = None, *, solver: str = "auto"
+) -> influence.Influence:
+    """Influence of every training row; see `dpviz.influence.influence_of`.
+
+    Args:
+        of: a problem, a run, whose training rows, model and regularisation are taken, or a dataset or its name, for a run
+            with the defaults.
+        theta: (m,) the parameters at which to look; the non-private minimiser by default.
+        solver: "auto", "dense", "cg" or "factored".
+
+    Raises:
+        InvalidInput: the run does not fit what is there, or theta or the solver does not fit the problem.
+    """
+    if isinstance(of, Dataset | str):
+        of = RunSpec(of)  # type: ignore[arg-type]  # it takes a dataset for its name
+    if isinstance(of, RunSpec):
+        of = setup_for(of).problem
+    return influence.influence_of(of, theta, solver=solver)

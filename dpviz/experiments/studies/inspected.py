@@ -1,0 +1,374 @@
+"""One run row by row: influence, noise, rules, individual epsilon, and a plane to draw the rows in.
+
+What is computed is kept within bounds, under `RunSpec.key()`. The influence belongs to the non-private fit, so one entry
+serves every mechanism and every epsilon. All of it is read off private rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.common.memory import Cache
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import STANDARD, spawn
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import run
+from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.influence import Influence, Retrained, influence_of
+from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms
+from dpviz.mechanisms.attack import Attack, strongest_attack
+from dpviz.mechanisms.base import RuleView
+from dpviz.privacy.individual import IndividualEpsilon
+
+Floats = NDArray[np.float64]
+Plane = tuple[NDArray[np.float32], tuple[float, float]]  # (n, 2) points, share of the variance on each axis
+
+MAX_BYTES = 256 << 20
+#: rows x rows x parameters up to which every row is retrained without being asked for
+EXACT_WORK = 1e8
+#: rows retrained on larger sets
+SAMPLE = 200
+#: the same for networks, whose every row is a training run: rows of a sample, rows x parameters of one person's run and
+#: rows x rows x parameters of a sample's that are retrained without being asked for
+NETWORK_SAMPLE, NETWORK_PERSON, NETWORK_WORK = 40, 1e7, 5e7
+#: gradients to which a network is retrained, relative to the row's own: its influence is no closer than that
+NETWORK_TOLERANCE = 1e-4
+#: rows x parameters up to which the rule is looked at for other budgets too
+RULE_WORK = 4e6
+
+
+@dataclass(frozen=True, eq=False)
+class Inspected:
+    """One run, row by row. n training rows, S seeds; arrays go by position in the training rows.
+
+    Attributes:
+        spec, calibration: the run.
+        parameters: m, the number of the model's parameters.
+        theta: (S, m) released parameters.
+        accuracy: (S,) test accuracies.
+        majority, non_private: test accuracies to compare with.
+        row_ids: (n,) ids of the training rows, ascending.
+        rows: `Result.instances`.
+        where: where the noise went, in words.
+        noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
+        ever: (n,) whether that happened in any seed; None likewise.
+        first: (n,) the first seed in which it happened, -1 where in none; None likewise.
+        timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
+        views: the rules that decide which rows receive noise, the one in use first; None where there is none.
+        individual: individual epsilon, or None.
+        attack: the best possible attack on anybody; None where nothing is proved.
+    """
+
+    spec: RunSpec
+    calibration: Calibration
+    parameters: int
+    theta: Floats
+    accuracy: Floats
+    majority: float
+    non_private: float
+    row_ids: NDArray[np.intp]
+    rows: pd.DataFrame
+    where: str
+    noised: Floats | None
+    ever: NDArray[np.bool_] | None
+    first: NDArray[np.intp] | None
+    timeline: NDArray[Any] | None
+    timeline_counts: str
+    views: tuple[RuleView, ...] | None
+    individual: IndividualEpsilon | None
+    attack: Attack | None
+
+    @cached_property
+    def epsilon(self) -> Floats | None:
+        """(n,) individual epsilon, mean over the seeds."""
+        return None if self.individual is None else self.individual.epsilon.mean(axis=0)
+
+    def at(self, row_id: int) -> int:
+        """Position of a training row's id."""
+        return int(np.searchsorted(self.row_ids, row_id))
+
+    @property
+    def size(self) -> int:
+        """Bytes, roughly."""
+        total = float(self.rows.memory_usage().sum() + self.theta.nbytes)
+        if self.individual is not None:
+            kept = (self.individual.epsilon, self.individual.replace, self.individual.publishable)
+            total += sum(a.nbytes for a in kept if a is not None)
+        total += sum(3 * v.statistic.nbytes for v in self.views or ())
+        return int(total) + (0 if self.timeline is None else self.timeline.nbytes) + 65536
+
+
+def _influence_size(made: Influence) -> int:
+    return 12 * 8 * made.problem.n + 16 * len(made.theta) ** 2 + made.problem.rows.X.nbytes
+
+
+_runs: Cache[Inspected] = Cache("runs row by row", MAX_BYTES, lambda made: made.size)
+_influences: Cache[Influence] = Cache("influence", MAX_BYTES, _influence_size)
+_retrained: Cache[Retrained] = Cache("retraining without a row", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
+_noisy: Cache[Floats] = Cache("rows with noise", MAX_BYTES, lambda made: made.nbytes + 64)
+_planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
+    "principal planes", 64 << 20, lambda made: made[0].nbytes + 64
+)
+_counts: Cache[tuple[float, int | None]] = Cache("noise at other budgets", 1 << 20, lambda made: 256)
+
+
+def clear() -> None:
+    """Forgets everything."""
+    for store in (_runs, _influences, _retrained, _noisy, _planes, _counts):
+        store.clear()
+
+
+def fit_key(spec: RunSpec) -> str:
+    """Key of what depends on the non-private fit alone: no mechanism, budget or noise seed."""
+    fit = RunSpec(
+        dataset=spec.dataset,
+        model=spec.model,
+        lam=spec.lam,
+        split_seed=spec.split_seed,
+        intercept=spec.intercept,
+        row_scaling=spec.row_scaling,
+        folds=spec.folds,
+        published_split=spec.published_split,
+        seeds=1,
+    )
+    return resolve(fit).key()
+
+
+def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
+    """The run with what happened to every row, from memory where it is there."""
+    return _runs.compute(resolve(spec).key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
+
+
+def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
+    result = run(spec, monitor=lambda share: monitor(0.9 * share))
+    record, n = result.record, result.setup.problem.n
+    assert record is not None
+    met = record.times_noised
+    # methods that know no noise on rows say None; those that could put it there but did not say 0
+    noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
+    ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
+    first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
+    mechanism = spec.build()
+    return Inspected(
+        spec=spec,
+        calibration=result.calibration,
+        parameters=result.setup.problem.m,
+        theta=result.theta,
+        accuracy=result.accuracy,
+        majority=result.majority.accuracy,
+        non_private=result.non_private.accuracy,
+        row_ids=result.setup.split.train,
+        rows=result.instances,
+        where=record.where,
+        noised=noised,
+        ever=ever,
+        first=first,
+        timeline=result.timeline,
+        timeline_counts=record.timeline_counts,
+        individual=result.individual,
+        attack=strongest_attack(mechanism, result.setup.problem.setting, result.calibration),
+        views=mechanism.rule_views(result.setup.problem, result.calibration) if isinstance(mechanism, HasRule) else None,
+    )
+
+
+def row_influence(spec: RunSpec) -> Influence:
+    """Influence of every training row on the non-private model."""
+
+    def make(listen: Monitor) -> Influence:
+        made = influence_of(setup_for(spec).problem)
+        _ = made.newton_norm, made.leverage  # what every panel needs
+        return made
+
+    return _influences.compute(fit_key(spec), make, owner=spec.dataset)
+
+
+def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
+    """Exact minimisers without each of these training rows; for networks, where training on from the same point leads.
+
+    Raises:
+        InvalidInput: the network's training without privacy reached no minimum.
+    """
+    at, influence = np.asarray(positions, np.intp), row_influence(spec)
+    tolerance = 1e-9 if influence.problem.model.convex else NETWORK_TOLERANCE
+    return _retrained.compute(
+        _rows_key(spec, at),
+        lambda listen: influence.leave_one_out(at, tolerance=tolerance, monitor=listen),
+        owner=spec.dataset,
+        monitor=monitor,
+    )
+
+
+def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
+    """`retrained` for a page that is being drawn; None where it takes long and is not in memory."""
+    problem = row_influence(spec).problem
+    cheap = problem.model.convex or problem.n * problem.m <= NETWORK_PERSON
+    return retrained(spec, people) if cheap or is_retrained(spec, people) else None
+
+
+def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
+    """Whether `retrained` has it in memory."""
+    at = np.asarray(positions, np.intp)
+    return _rows_key(spec, at) in _retrained
+
+
+def _rows_key(spec: RunSpec, at: NDArray[np.intp]) -> str:
+    return f"{fit_key(spec)}|{hashlib.sha256(at.tobytes()).hexdigest()}"
+
+
+def validation_rows(spec: RunSpec) -> NDArray[np.intp]:
+    """Positions to validate the influence on: all rows of small sets; else the most influential and evenly spread ranks."""
+    influence = row_influence(spec)
+    n = influence.problem.n
+    if influence.problem.model.convex and n**2 * influence.problem.m <= EXACT_WORK:
+        return np.arange(n)
+    half = sample(influence) // 2
+    order = np.argsort(-influence.newton_norm, kind="stable")
+    ranks = np.unique(np.r_[np.arange(min(half, n)), np.linspace(0, n - 1, half).astype(int)])
+    return np.sort(order[ranks])
+
+
+def sample(influence: Influence) -> int:
+    """Rows that are retrained where all are too many."""
+    return SAMPLE if influence.problem.model.convex else NETWORK_SAMPLE
+
+
+def unasked(influence: Influence, count: int) -> bool:
+    """Whether retraining without each of `count` rows is cheap enough to do it without being asked."""
+    return influence.problem.n * influence.problem.m * count <= (EXACT_WORK if influence.problem.model.convex else NETWORK_WORK)
+
+
+def approximation(influence: Influence) -> str:
+    """What makes the influence approximate even to first order, "" where nothing does."""
+    if influence.exact_curvature:
+        return ""
+    form = " in Kronecker factors (EKFAC)" if influence.solver == "factored" else ""
+    return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
+
+
+def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
+    """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
+
+    mechanism = spec.build()
+    if not isinstance(mechanism, NoisesRows):
+        return None
+
+    def make(_: Monitor) -> Floats:
+        problem = setup_for(spec).problem
+        made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
+        return np.empty(0) if made is None else made
+
+    noisy = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
+    return noisy if noisy.size else None
+
+
+def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
+    """Noise scale at another budget, and how many rows the rule in use lets pass before the first step (None: no rule)."""
+    there = replace(spec, epsilon=epsilon)
+
+    def make(_: Monitor) -> tuple[float, int | None]:
+        calibration, mechanism = calibration_of(there), there.build()
+        if not isinstance(mechanism, HasRule):
+            return calibration.noise_scale, None
+        return calibration.noise_scale, int(mechanism.rule_views(setup_for(there).problem, calibration)[0].passes.sum())
+
+    return _counts.compute(resolve(there).key(), make, owner=spec.dataset)
+
+
+def principal_plane(rows: Floats) -> Plane:
+    """Rows in the plane of their two principal components, and the share of the variance on each axis.
+
+    The sign of an axis is fixed by its largest loading, so that the picture does not flip from run to run.
+
+    Args:
+        rows: (n, d), d >= 1; with d = 1 the second axis is 0.
+    """
+    centred = rows - rows.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    axes = vectors[:, ::-1][:, :2]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    points = np.zeros((len(rows), 2), np.float32)
+    points[:, : axes.shape[1]] = centred @ axes
+    total = max(float(values.sum()), 1e-300)
+    top = [*(float(v) / total for v in values[::-1][:2]), 0.0]
+    return points, (top[0], top[1])
+
+
+def plane(spec: RunSpec) -> Plane:
+    """`principal_plane` of a run's training rows: the same for every model, mechanism and budget."""
+    plain = replace(spec, model=RunSpec.model, lam=RunSpec.lam, mechanism=RunSpec.mechanism, params={})
+
+    def make(_: Monitor) -> Plane:
+        setup = setup_for(spec)
+        return principal_plane(setup.dataset.X[setup.split.train])
+
+    return _planes.compute(fit_key(plain), make, owner=spec.dataset)
+
+
+def sharing(spec: RunSpec, share: float) -> RunSpec | None:
+    """The run with noise on a share of the rows, the most influential ones; None where no method can do that.
+
+    Args:
+        spec: keeps its method where that can be told a share; else the first method that can takes its place.
+        share: in [0, 1].
+    """
+    problem_facts = setting_of(spec)
+    for name in (spec.mechanism, *list_mechanisms()):
+        cls = list_mechanisms()[name]
+        if not issubclass(cls, NoisesShare) or cls.refusal(problem_facts) is not None:
+            continue
+        knobs = cls.noising(share)
+        return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
+    return None
+
+
+def one_step(spec: RunSpec) -> pd.DataFrame | None:
+    """What the noise is added to, at parameters 0, before and after noise.
+
+    For gradient methods this is the mean clipped gradient of the first step, for output methods the trained parameters.
+
+    Returns:
+        One row per coordinate: before, and "draw 1" .. "draw S" after the noise of each of at most ten draws. None where the
+        method protects no query with one number for each parameter, or its noise is not drawn once for all coordinates.
+    """
+    mechanism, calibration = spec.build(), calibration_of(spec)
+    if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:
+        return None
+    problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
+    mechanism = mechanism.settled(problem.setting, calibration.budget)
+    before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
+    if before.shape != (problem.m,):
+        return None
+    noise = calibration.noise_scale * STANDARD[calibration.noise_family](streams, problem.m)
+    after = {f"draw {k + 1}": before + part for k, part in enumerate(noise)}
+    return pd.DataFrame({"before": before} | after)
+
+
+def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:
+    """The columns in which a row differs most from a typical one: (column, its value, the typical value).
+
+    Typical is the median of a column of numbers, the most frequent value of others, over the training rows. Numbers are
+    compared in interquartile ranges; another word counts by how rare it is (its negative log share).
+    """
+    setup = setup_for(spec)
+    frame = setup.dataset.frame.iloc[:, :-1]
+    training, mine = frame.iloc[setup.split.train], frame.iloc[row_id]
+    differences = []
+    for name in frame:
+        column, value = training[name], mine[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            low, typical, high = (float(q) for q in np.nanquantile(column.to_numpy(float), (0.25, 0.5, 0.75)))
+            distance = abs(float(value) - typical) / max(high - low, 1e-9 * max(abs(typical), 1.0))
+        else:
+            typical = column.mode().iloc[0]
+            distance = 0.0 if value == typical else -float(np.log(max((column == value).mean(), 1e-12)))
+        differences.append((distance, str(name), value, typical))
+    differences.sort(key=lambda one: -one[0])
+    return [(name, value, typical) for _, name, value, typical in differences[:most]]

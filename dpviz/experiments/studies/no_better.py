@@ -1,0 +1,180 @@
+"""Models that are no better than the majority label, or lose much to training: the likely cause, and what would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
+from dpviz.experiments.run.run import Result
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.capabilities import CountsSteps
+
+Floats = NDArray[np.float64]
+
+#: shares of the test rows closer than this count as equal
+LEAST = 0.0005
+#: share that training alone may lose before it is said
+MUCH = 0.05
+
+
+class Cause(StrEnum):
+    """What a model lost its advantage over the majority label to."""
+
+    NOISE = "noise"
+    TRAINING = "training"
+    REGULARISATION = "λ"
+
+
+@dataclass(frozen=True)
+class NoBetter:
+    """A model that is no better than always giving the most frequent label.
+
+    Attributes:
+        worse: whether it is worse.
+        cause: the likely cause.
+        fix: what to change, one sentence.
+    """
+
+    worse: bool
+    cause: Cause
+    fix: str
+
+
+_FIXES: dict[Cause, str] = {
+    Cause.NOISE: "Most is lost to noise: raise ε, use more rows, or choose a method with less noise.",
+    Cause.TRAINING: "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar.",
+    Cause.REGULARISATION: "The non-private model is no better either: lower λ, or use features that tell the labels apart.",
+}
+_THRESHOLD: str = (
+    " At the usual threshold it may call nobody positive: ROC AUC, average precision and recall at a precision need no threshold."
+)
+
+
+def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter | None:
+    """Whether a run's models are no better than the majority label, and why; None where they are better.
+
+    Args:
+        cost: in a metric that is better where it is higher.
+        params: knobs of the mechanism that are set.
+    """
+    mean, floor = cost.mean, cost.majority
+    if not cost.metric.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+        return None
+    worse = mean < floor - LEAST
+    if cost.non_private <= floor + LEAST:
+        more = "" if cost.metric.id == "accuracy" else _THRESHOLD
+        return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
+    if cost.noise >= cost.training:
+        return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
+    by_hand = _by_hand(mechanism, params)
+    fix = _FIXES[Cause.TRAINING]
+    if by_hand:
+        fix = f"Most is lost to training: leave {by_hand} automatic."
+    elif not issubclass(get_mechanism(mechanism), CountsSteps):
+        fix = "Most is lost by what the method does beside noise. Its settings are below Advanced in the sidebar."
+    return NoBetter(worse, Cause.TRAINING, fix)
+
+
+def _by_hand(mechanism: str, params: Mapping[str, Any]) -> str:
+    """Labels of the automatic hyperparameters that are set."""
+    knobs = get_mechanism(mechanism).knobs()
+    return " and ".join(str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value)
+
+
+def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam: float) -> str | None:
+    """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
+
+    Descent from 0 fits a direction of curvature k only after the time 1/k. Directions that tell a rare class apart have a
+    curvature of about that class's share, and a small lambda adds little: accuracy is there long before recall is.
+
+    Args:
+        cost: in a metric; arguments else as for `no_better`.
+        lam: lambda of the run.
+    """
+    if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
+        return None
+    lost: str = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
+    by_hand = _by_hand(mechanism, params)
+    if by_hand:
+        return f"{lost}: leave {by_hand} automatic, or raise λ."
+    if not issubclass(get_mechanism(mechanism), CountsSteps):
+        return f"{lost}, by what the method does beside noise. Its settings are below Advanced in the sidebar."
+    return (
+        f"{lost}: it ends before it has fitted what tells few rows apart, such as a rare class, and λ = {lam:g} does not make up "
+        "for that. More steps help where ε allows them, and so does a larger λ; both are below Advanced in the sidebar."
+    )
+
+
+def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
+    """Whether models are no better than the majority label on the test rows, before anybody asks why.
+
+    Args:
+        theta: (S, m) parameters. Zeros, where a label was released in the place of a model, count as no better.
+        metric: an id of `get_metric`.
+    """
+    measure, setup = get_metric(metric), setup_for(spec)
+    floor = float(setup.baselines_in([metric]).at["majority", measure.column])
+    if not measure.higher_is_better or math.isnan(floor):
+        return False
+    return bool(measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST)
+
+
+def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str, NoBetter]:
+    """In which metrics a run is no better than the majority label, and why, by their ids.
+
+    Its training without noise is repeated only where it is no better in one of them.
+    """
+    spec, cost, reasons = result.spec, None, {}
+    base = result.setup.baselines_in(metrics)
+    for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
+        floor, expected = float(base.at["majority", measure.column]), result.expected(measure.id)
+        mean = float(result.metrics_in([measure.id]).to_numpy().mean()) if expected is None else expected
+        if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+            continue
+        if cost is None:
+            cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+        in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
+        why = no_better(in_this, spec.mechanism, spec.params)
+        if why is not None:
+            reasons[measure.id] = why
+    return reasons
+
+
+def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
+    """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
+
+    `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause
+    only where its metric still rises by more than its spread. None where the majority label has no value, or less is better.
+
+    Args:
+        table: of `dpviz.sweep`, one dataset and model.
+        metric: what is compared.
+    """
+    rows = []
+    name = metric.column
+    for mechanism, part in table.groupby("mechanism", sort=False):
+        by = part.groupby("epsilon")[name].agg(["mean", "std"])
+        floor, best = (float(part[f"{model}_{name}"].iloc[0]) for model in ("majority", "non_private"))
+        poor = by.index[by["mean"] <= floor + LEAST]
+        if not len(poor) or mechanism == "majority" or not metric.higher_is_better:
+            continue
+        cause = Cause.NOISE
+        if best <= floor + LEAST:
+            cause = Cause.REGULARISATION
+        elif poor.max() == by.index.max() and len(by) > 1:
+            spread = float(by["std"].fillna(0.0).iloc[-1])
+            rising = by["mean"].iloc[-1] - by["mean"].iloc[0] > max(spread, LEAST)
+            cause = Cause.NOISE if rising else Cause.TRAINING
+        rows.append({"mechanism": mechanism, "up_to": float(poor.max()), "cause": str(cause)})
+    return pd.DataFrame(rows, columns=["mechanism", "up_to", "cause"])

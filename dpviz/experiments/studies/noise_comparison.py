@@ -1,0 +1,148 @@
+"""Accountants compared on a run: whose releases can be accounted for, metrics with each noise, published noise beside needed.
+
+`dpviz.privacy.accounting.side_by_side.options` gives the noise that every accountant needs; this module trains with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.metrics import with_all
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms
+from dpviz.models import Setting
+from dpviz.privacy.accounting.events import Event
+from dpviz.privacy.budget import Budget
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Accounted:
+    """A mechanism whose Gaussian releases accountants can be compared on, and what it releases with its calibrated noise."""
+
+    mechanism: Mechanism
+    released: Event
+    calibration: Calibration
+
+
+def mechanism_of(spec: RunSpec, name: str) -> Mechanism:
+    """The run's own mechanism with its knobs, or another one with defaults."""
+    return spec.build() if name == spec.mechanism else list_mechanisms()[name]()
+
+
+def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
+    """What a mechanism releases on a run's data, and its calibration; None where no Gaussian release has a bound.
+
+    Args:
+        name: mechanism id, the run's own by default.
+
+    Raises:
+        InvalidInput: the budget or a knob means nothing for this mechanism.
+    """
+    mechanism, setting = mechanism_of(spec, name or spec.mechanism), setting_of(spec)
+    if mechanism.refusal(setting) is not None:
+        return None
+    if not isinstance(mechanism, ReleasesGaussians):
+        return None
+    calibration = mechanism.calibrate(setting, resolve(spec).budget)
+    released = mechanism.released(setting, calibration)
+    return None if released is None else Accounted(mechanism, released, calibration)
+
+
+def with_releases(spec: RunSpec) -> tuple[str, ...]:
+    """Ids of the mechanisms whose releases on this run's data can be accounted for."""
+    setting, names = setting_of(spec), []
+    for name, cls in list_mechanisms().items():
+        if cls.refusal(setting) is not None:
+            continue
+        try:
+            mechanism = mechanism_of(spec, name)
+            if isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None:
+                names.append(name)
+        except InvalidInput:  # its knobs, at their defaults, do not fit these rows
+            continue
+    return tuple(names)
+
+
+def metrics_by_noise(
+    spec: RunSpec,
+    mechanism: Mechanism,
+    calibration: Calibration,
+    scales: Sequence[float],
+    monitor: Monitor = silent,
+    metrics: Sequence[str] = (),
+) -> dict[str, Floats]:
+    """A mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`, measured on the test rows.
+
+    Args:
+        metrics: ids of further metrics than all standard ones, with levels of their own.
+
+    Returns:
+        Column of each metric (`Metric.column`) -> (E, S) values, NaN where it has none.
+    """
+    shared = setup_for(spec)
+    calibrations = [replace(calibration, noise_scale=s) for s in scales]
+    training = Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
+    return train(mechanism, training).metrics(shared.test, with_all(metrics))
+
+
+@dataclass(frozen=True)
+class PublishedNoise:
+    """The noise that a mechanism's publication adds, beside the noise that is proved to be needed.
+
+    Attributes:
+        mechanism: class.
+        in_use: calibration with default knobs; None where the mechanism refuses the budget.
+        published: calibration in the `Mechanism.published_form`; `in_use` where there is none.
+        own_constants: whether the publication fixes its constants, so that `published` differs by declaration.
+        refusal: why there is no calibration, "" where there is one.
+    """
+
+    mechanism: type[Mechanism]
+    in_use: Calibration | None
+    published: Calibration | None
+    own_constants: bool
+    refusal: str = ""
+
+    @property
+    def needed(self) -> float:
+        """Noise scale with which the budget is proved; NaN where none is."""
+        proved = self.in_use is not None and self.in_use.proved_budget is not None
+        return self.in_use.noise_scale if proved and self.in_use is not None else math.nan
+
+    @property
+    def ratio(self) -> float:
+        """Published over needed noise; NaN where the publication leaves its constants open or nothing is proved."""
+        if not self.own_constants or self.published is None or not self.needed > 0:
+            return math.nan
+        return self.published.noise_scale / self.needed
+
+
+@lru_cache(maxsize=256)
+def published_noise(setting: Setting, budget: Budget) -> tuple[PublishedNoise, ...]:
+    """Every mechanism that runs on this model, at default knobs: its publication's noise beside the noise needed."""
+    rows = []
+    for cls in list_mechanisms().values():
+        if cls.family == "reference" or cls.refusal(setting) is not None:
+            continue
+        try:
+            in_use = cls().calibrate(setting, budget)
+            published = cls(**cls.published_form).calibrate(setting, budget) if cls.published_form else in_use
+        except InvalidInput as problem:
+            rows.append(PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause))
+            continue
+        rows.append(PublishedNoise(cls, in_use, published, bool(cls.published_form)))
+    return tuple(rows)

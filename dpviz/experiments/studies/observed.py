@@ -1,0 +1,191 @@
+"""Observed sensitivity: how far the protected query changes when a mechanism is retrained on neighbouring datasets.
+
+It looks at data without any noise: a diagnostic for whoever holds the data, never something to publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.random import spawn
+from dpviz.common.threads import map_streams
+from dpviz.common.validate import InvalidInput, whole
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Mechanism, ProtectsQuery
+from dpviz.mechanisms.knobs import Number
+from dpviz.models import Ability, Rows, Setting, derivatives_of
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.sensitivity.bounds import logistic_worst_pair
+
+Floats = NDArray[np.float64]
+
+#: how a neighbouring pair comes about
+KINDS = {
+    "random": "a row is replaced by a random one on the unit sphere",
+    "flipped": "a row's label is flipped",
+    "adversarial": "a row is one of two whose gradients differ most at the minimiser, along the flattest direction",
+    "worst-case data": "all other rows are equal, and the replaced row is one of two whose gradients differ most",
+}
+
+
+def kinds_of(setting: Setting) -> tuple[str, ...]:
+    """The kinds of neighbours that can be made: where gradients differ most is known for linear models only."""
+    return tuple(KINDS) if setting.linear and Ability.DERIVATIVES in setting.abilities else ("random", "flipped")
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedSensitivity:
+    """How far the protected query changed between neighbouring datasets.
+
+    Attributes:
+        kind: (K,) keys of `KINDS`.
+        distance: (K,) largest L2 distance over the shared streams.
+        bound: worst-case sensitivity that the calibration uses.
+    """
+
+    kind: NDArray[np.str_]
+    distance: Floats
+    bound: float
+
+    def largest(self, kind: str | None = None) -> float:
+        """The largest distance, of one kind or of all; NaN where there is none."""
+        chosen = self.distance if kind is None else self.distance[self.kind == kind]
+        return float(chosen.max()) if len(chosen) else float("nan")
+
+
+def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
+    """Whether the mechanism adds its noise to a query of bounded sensitivity, so that there is something to observe."""
+    if not isinstance(mechanism, ProtectsQuery):
+        return False
+    return bool(np.isfinite(mechanism.calibrate(setting, Budget(1.0, default_delta(setting.n))).sensitivity))
+
+
+def observed_sensitivity(
+    problem: Problem,
+    mechanism: Mechanism,
+    pairs: int = 12,
+    *,
+    kinds: Sequence[str] | None = None,
+    seed: int = 0,
+    streams: int = 2,
+    monitor: Monitor = silent,
+) -> ObservedSensitivity:
+    """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` changes.
+
+    Mechanisms whose query is asked at a point are asked at 0, at the minimiser and at random points between.
+
+    Args:
+        kinds: all that the model has by default, see `kinds_of`.
+        pairs: neighbouring pairs of each kind; one suffices for "worst-case data".
+        streams: shared random streams per pair; the largest distance over them counts.
+
+    Raises:
+        InvalidInput: an unknown kind, or the mechanism protects no query of bounded sensitivity.
+    """
+    if not isinstance(mechanism, ProtectsQuery):
+        raise InvalidInput("mechanism", f"{mechanism.id} protects no query of bounded sensitivity", "Choose another mechanism.")
+    possible = kinds_of(problem.setting)
+    kinds = possible if kinds is None else kinds
+    for kind in kinds:
+        if kind not in possible:
+            raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(possible)}.")
+    count = whole("pairs", pairs, 1, 100_000)
+    rng = np.random.default_rng(seed)
+    pools = spawn(seed, streams)
+    budget = Budget(1.0, default_delta(problem.n))
+    bound = mechanism.calibrate(problem.setting, budget).sensitivity
+    mechanism = mechanism.settled(problem.setting, budget)
+    theta = np.zeros((streams, problem.m))
+    theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (streams - 1, 1))
+    base = mechanism.query(problem, theta, pools)
+    made = [(kind, k) for kind in kinds for k in range(1 if kind == "worst-case data" else count)]
+    seeds = np.random.SeedSequence(seed).spawn(len(made))
+
+    def work(k: int, tick: Callable[[float], None]) -> float:
+        first, second = _pair(problem, made[k][0], np.random.default_rng(seeds[k]))
+        before = base if first is problem else mechanism.query(first, theta, pools)
+        tick(0.5)
+        return float(np.linalg.norm(mechanism.query(second, theta, pools) - before, axis=1).max())
+
+    distances = map_streams(work, len(made), monitor)
+    return ObservedSensitivity(np.array([kind for kind, _ in made]), np.array(distances), bound)
+
+
+def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Problem, Problem]:
+    n, d = problem.rows.X.shape
+    index = int(rng.integers(n))
+    if kind == "flipped":
+        return problem, problem.replace_row(index, problem.rows.X[index], -problem.rows.y[index])
+    if kind == "random":
+        x = rng.standard_normal(d)
+        return problem, problem.replace_row(index, np.asarray(x / np.linalg.norm(x), float), float(rng.choice([-1.0, 1.0])))
+    if kind == "adversarial":
+        _, vectors = np.linalg.eigh(derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam))
+        z, other = _opposed(problem, problem.optimum, vectors[:, 0])
+    else:
+        crowd = Rows(np.tile(np.eye(1, d), (n, 1)), np.ones(n))
+        problem = Problem(crowd, problem.model, problem.lam)
+        z, other = _opposed(problem, problem.optimum, np.eye(d)[-1])
+    return problem.replace_row(index, z, 1.0), problem.replace_row(index, other, 1.0)
+
+
+def _opposed(problem: Problem, theta: Floats, flat: Floats) -> tuple[Floats, Floats]:
+    """Two signed rows of length 1 whose gradients at theta differ most (for the logistic loss), mostly along `flat`."""
+    length = float(np.linalg.norm(theta))
+    along = theta / length if length > 0 else np.eye(len(theta))[0]
+    across = flat - (flat @ along) * along
+    size = float(np.linalg.norm(across))
+    if size < 1e-9:
+        return along, -along
+    across = across / size
+    p, q = logistic_worst_pair(length) if problem.setting.model == "logistic" else (0.0, 0.0)
+    return p * along + np.sqrt(1 - p * p) * across, q * along - np.sqrt(1 - q * q) * across
+
+
+def census_name(n: int) -> str:
+    """The synthetic census of n people."""
+    return f"census-{whole('n', n, 100, 1_000_000)}"
+
+
+def same_share(mechanism: Mechanism, setting: Setting, budget: Budget, other: int) -> Mechanism:
+    """The mechanism for `other` rows with batches of the same share of the rows as it has in a setting.
+
+    With the passes fixed too, every published sensitivity of mini-batch descent is then exactly proportional to 1/n.
+    Automatic knobs become what they are in the setting, for the budget.
+    """
+    mechanism = mechanism.settled(setting, budget)
+    changed: dict[str, int] = {}
+    for name, declared in mechanism.knobs().items():
+        if isinstance(declared, Number) and declared.unit == "rows":
+            size = getattr(mechanism, name)
+            changed[name] = int(min(max(round(size * other / setting.n), 1), declared.high))
+    return replace(mechanism, **changed)
+
+
+def sensitivity_over_n(
+    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, share: bool = True, monitor: Monitor = silent
+) -> list[tuple[int, ObservedSensitivity]]:
+    """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses of the given sizes.
+
+    Args:
+        share: batches keep their share of the rows of the spec's own data; otherwise their size or rule stays.
+    """
+    out = []
+    total = float(sum(sizes))
+    start = 0.0
+    for size in sizes:
+        here = replace(spec, dataset=census_name(size), delta=None)
+        problem = setup_for(here).problem
+        mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
+        share_of = part(monitor, start / total, size / total)
+        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
+        start += size
+    return out

@@ -1,0 +1,177 @@
+"""Scores and thresholds: score distributions, ROC and precision-recall curves, reliability, and the confusion matrix.
+
+Of the private models (one for each noise draw) and of the non-private one, on the test rows. Everything here is read from
+private rows and is outside every epsilon, as is any threshold chosen by looking at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps.curves import QUANTILES
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats, Floats, float, float], Floats]
+
+PRIVATE, NON_PRIVATE = "private", "non-private"
+GRID = np.linspace(0.0, 1.0, 101)  # of false-positive rates and recalls
+BINS = 10  # of the reliability diagram
+_BARS = 40  # of the distribution
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Values of the test rows, and what follows from them.
+
+    Attributes:
+        values: "private" (S, n) and "non-private" (1, n): probabilities of +1 where the model gives them, else decision values.
+        y: (n,) labels in {-1, +1}.
+        probabilities: whether the values are probabilities.
+    """
+
+    values: dict[str, Floats]
+    y: Floats
+    probabilities: bool
+
+    @property
+    def usual(self) -> float:
+        """The threshold that predictions use: 0.5, or 0 for decision values."""
+        return 0.5 if self.probabilities else 0.0
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Smallest and largest value that makes sense as a threshold."""
+        if self.probabilities:
+            return 0.0, 1.0
+        ends = [v for part in self.values.values() for v in (part.min(), part.max())]
+        return float(min(ends)), float(max(ends))
+
+    def distribution(self) -> pd.DataFrame:
+        """Share of each class's rows per interval: model, label, value (middle of the interval), share (mean over the draws)."""
+        edges = np.linspace(*self.span, _BARS + 1)
+        rows = []
+        for model, values in self.values.items():
+            for label in (-1, 1):
+                inside = values[:, self.y == label]
+                counts, _ = np.histogram(inside, edges)
+                share = counts / max(inside.size, 1)
+                middles = (edges[1:] + edges[:-1]) / 2
+                rows += [(model, label, middle, part) for middle, part in zip(middles, share, strict=True)]
+        return pd.DataFrame(rows, columns=["model", "label", "value", "share"])
+
+    def roc(self) -> pd.DataFrame:
+        """Recall at false-positive rates of at most `GRID`: model, x, mean, low, high over the draws."""
+        return self._over_draws(_recalls)
+
+    def precision_recall(self) -> pd.DataFrame:
+        """Precision at the highest threshold with a recall of at least `GRID`: model, x, mean, low, high over the draws."""
+        return self._over_draws(_precisions)
+
+    def _over_draws(self, curve: Curve) -> pd.DataFrame:
+        parts = []
+        for model, values in self.values.items():
+            lines = np.array([curve(*_counts(row, self.y)) for row in values])
+            low, high = np.quantile(lines, QUANTILES, axis=0)
+            parts.append(pd.DataFrame({"model": model, "x": GRID, "mean": lines.mean(axis=0), "low": low, "high": high}))
+        return pd.concat(parts, ignore_index=True)
+
+    def reliability(self) -> pd.DataFrame:
+        """Per interval of predicted probability: model, predicted, observed (share of +1), low, high over the draws, rows.
+
+        Rows are means over the draws; draws without a row in an interval are left out. Empty where there are no probabilities.
+        """
+        rows = []
+        for model, values in self.values.items() if self.probabilities else ():
+            index = np.minimum((values * BINS).astype(np.intp), BINS - 1)
+            for k in range(BINS):
+                inside = index == k
+                count = inside.sum(axis=1)
+                there = count > 0
+                if there.any():
+                    observed = (inside & (self.y > 0)).sum(axis=1)[there] / count[there]
+                    predicted = float((values * inside).sum() / count.sum())
+                    low, high = np.quantile(observed, QUANTILES)
+                    rows.append((model, predicted, float(observed.mean()), float(low), float(high), float(count.mean())))
+        return pd.DataFrame(rows, columns=["model", "predicted", "observed", "low", "high", "rows"])
+
+    def confusion(self, threshold: float) -> pd.DataFrame:
+        """Means over the draws where rows from `threshold` on are called positive; NaN where nothing is divided.
+
+        Returns:
+            One row per model (index): true_positive, false_negative, false_positive, true_negative, recall, precision,
+            false_positive_rate, accuracy.
+        """
+        rows = {}
+        positive = self.y > 0
+        for model, values in self.values.items():
+            called = values >= threshold
+            hits, false = (called & positive).sum(axis=1), (called & ~positive).sum(axis=1)
+            total, others = int(positive.sum()), int((~positive).sum())
+            calls = (hits + false)[hits + false > 0]
+            rows[model] = {
+                "true_positive": hits.mean(),
+                "false_negative": (total - hits).mean(),
+                "false_positive": false.mean(),
+                "true_negative": (others - false).mean(),
+                "recall": (hits / total).mean() if total else np.nan,
+                "precision": (hits[hits + false > 0] / calls).mean() if len(calls) else np.nan,
+                "false_positive_rate": (false / others).mean() if others else np.nan,
+                "accuracy": ((hits + others - false) / len(self.y)).mean(),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores | None:
+    """The values of a run's released models on its test rows.
+
+    Args:
+        spec: the run.
+        theta: (S, m) released parameters.
+        labels: (S,) labels where a label was released in the place of a model.
+
+    Returns:
+        None where there are no scores: a label was released, or the test rows are of one class.
+    """
+    setup = setup_for(spec)
+    y = setup.test.y
+    if labels is not None or abs(y.sum()) == len(y):
+        return None
+    model = setup.problem.model
+    scores_by_model = {
+        PRIVATE: np.ascontiguousarray(model.scores(theta, setup.test).T),
+        NON_PRIVATE: np.ascontiguousarray(model.scores(setup.problem.optimum[None], setup.test).T),
+    }
+    if model.loss.probabilities:
+        scores_by_model = {name: _probability(values) for name, values in scores_by_model.items()}
+    return Scores(scores_by_model, y, model.loss.probabilities)
+
+
+def _probability(values: Floats) -> Floats:
+    small = np.exp(-np.abs(values))
+    return np.where(values >= 0, 1.0, small) / (1.0 + small)
+
+
+def _counts(values: Floats, y: Floats) -> tuple[Floats, Floats, float, float]:
+    """Hits and false alarms behind each threshold, highest first, and the numbers of positives and negatives."""
+    order = np.argsort(-values)
+    ranked, positive = values[order], y[order] > 0
+    end = np.append(ranked[1:] != ranked[:-1], True)
+    hits, false = np.cumsum(positive)[end].astype(float), np.cumsum(~positive)[end].astype(float)
+    return hits, false, hits[-1], false[-1]
+
+
+def _recalls(hits: Floats, false: Floats, total: float, others: float) -> Floats:
+    last = np.searchsorted(false / others, GRID + 1e-12, side="right")
+    return np.concatenate([[0.0], hits])[last] / total
+
+
+def _precisions(hits: Floats, false: Floats, total: float, others: float) -> Floats:
+    first = np.searchsorted(hits / total, GRID - 1e-12, side="left")
+    return np.asarray((hits / (hits + false))[first])

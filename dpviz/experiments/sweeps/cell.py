@@ -1,0 +1,116 @@
+"""A cell, the unit of long work: one run at several epsilons for some of its seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import processor_seconds
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import run_epsilons, tidy
+from dpviz.experiments.run.setup import Setup, setup_for
+from dpviz.experiments.run.spec import RunSpec
+
+_guard = threading.Lock()
+_turns: WeakKeyDictionary[Setup, threading.Lock] = WeakKeyDictionary()
+
+
+def _prepare(setup: Setup) -> None:
+    """Makes what all cells of a setup share; of those computed side by side the first does, and the others wait."""
+    with _guard:
+        turn = _turns.setdefault(setup, threading.Lock())
+    with turn:
+        _ = setup.non_private
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of work: a run at several epsilons, for some of its replicas.
+
+    Attributes:
+        metrics: ids of further metrics in its table, those with levels of their own.
+    """
+
+    spec: RunSpec
+    epsilons: tuple[float, ...]
+    replicas: range
+    metrics: tuple[str, ...] = ()
+
+    def key(self) -> str:
+        """SHA-256 of all that decides the numbers; the name of the cell's file."""
+        values = json.loads(resolve(self.spec).key())
+        del values["epsilon"], values["seeds"]
+        values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
+        if self.metrics:
+            values["metrics"] = self.metrics
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    def compute(self, monitor: Monitor = silent) -> pd.DataFrame:
+        """The cell's tidy table.
+
+        Raises:
+            InvalidInput: the mechanism refuses one of the budgets, or diverges.
+        """
+        results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
+        return tidy(results, self.metrics)
+
+    def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
+        """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
+
+        How much processor time it took is in `seconds`: that does not depend on what else is at work.
+        """
+        _prepare(setup_for(self.spec))  # shared by all cells, so it counts for none
+        start = processor_seconds()
+        refused: list[tuple[float | None, InvalidInput]] = []
+        try:
+            table = self.compute(monitor)
+        except InvalidInput as problem:
+            table = pd.DataFrame()
+            if len(self.epsilons) == 1:
+                refused.append((self.epsilons[0], problem))
+            else:
+                table = self._one_by_one(refused, monitor)
+        table.attrs = {
+            "seconds": processor_seconds() - start,
+            "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
+        }
+        return table
+
+    def _one_by_one(self, refused: list[tuple[float | None, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
+        parts = []
+        setting, mechanism = setup_for(self.spec).problem.setting, self.spec.build()
+        able: list[float] = []
+        for epsilon in self.epsilons:
+            try:
+                mechanism.calibrate(setting, resolve(replace(self.spec, epsilon=epsilon)).budget)
+                able.append(epsilon)
+            except InvalidInput as problem:
+                refused.append((epsilon, problem))
+        # where every budget can be met, training itself failed, perhaps for some budgets only
+        groups = [(e,) for e in able] if len(able) == len(self.epsilons) else [tuple(able)]
+        share = 1 / len(groups)
+        for k, group in enumerate(groups):
+            if not group:
+                continue
+            try:
+                parts.append(replace(self, epsilons=group).compute(lambda fraction, k=k: monitor((k + fraction) * share)))
+            except InvalidInput as problem:
+                refused.extend((epsilon, problem) for epsilon in group)
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def problems(table: pd.DataFrame) -> list[tuple[float, InvalidInput]]:
+    """What `Cell.attempt` could not compute: (epsilon, why)."""
+    return [(epsilon, InvalidInput(field, cause, fix)) for epsilon, field, cause, fix in table.attrs.get("problems", [])]
+
+
+def seconds(table: pd.DataFrame) -> float:
+    """Processor time that `Cell.attempt` took, NaN where that is not known."""
+    return float(table.attrs.get("seconds", float("nan")))

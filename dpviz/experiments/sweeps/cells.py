@@ -1,0 +1,224 @@
+"""Cells, the units of long work: computed one by one or side by side, kept on disk, and resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from multiprocessing import resource_tracker
+from typing import Any
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.threads import THREADS_FROM, processors, side_by_side
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.catalogue import only_here
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.sweeps import cluster
+from dpviz.experiments.sweeps.cell import Cell, problems, seconds
+from dpviz.experiments.sweeps.store import CellStore
+from dpviz.mechanisms import NoisesRows
+
+SEED_BLOCK = 10  # seeds of a cell at most, also of cells that are trained together
+#: times in a row that worker processes may be killed before anything is finished
+DEATHS = 3
+
+_ENTRIES = 1 << 27  # of all tables that cells are computed on side by side: a GiB in double precision
+
+__all__ = ["Cell", "CellStore", "attempts", "crew_for", "problems", "run_cells", "seconds"]
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+) -> Iterator[pd.DataFrame]:
+    """Yields each cell's table as it is finished, stored ones first.
+
+    Args:
+        store: where finished cells are kept and looked for.
+        n_jobs: cells computed at once; above 1, or under an active `joblib.parallel_config`, through joblib.
+        monitor: told the share of all cells that is done; raises to cancel.
+
+    Raises:
+        InvalidInput: a cell cannot be computed, worker processes were killed again and again, or a cluster was lost
+            (`cluster.ClusterLost`).
+    """
+    for table in attempts(cells, store=store, n_jobs=n_jobs, monitor=monitor):
+        for _, problem in problems(table):
+            raise problem
+        yield table
+
+
+def attempts(
+    cells: Sequence[Cell],
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+) -> Iterator[pd.DataFrame]:
+    """`run_cells` that goes on where a cell cannot be computed: its table lacks those rows, and `problems` says why."""
+    todo = []
+    finished = 0.0
+    for cell in cells:
+        stored = store.get(cell) if store else None
+        if stored is None:
+            todo.append(cell)
+        else:
+            finished += 1
+            yield stored
+    monitor(finished / max(len(cells), 1))
+    for cell, table, keep in _compute(todo, store, n_jobs, lambda share: monitor((finished + share) / max(len(cells), 1))):
+        if store and keep:
+            store.put(cell, table)
+        yield table
+
+
+def crew_for(cells: Sequence[Cell]) -> int:
+    """Threads that compute cells side by side, each cell on one of them as long as there are others.
+
+    Threads that share the rows of one step wait for each other at its end, and for what is not shared; threads with cells of
+    their own do not. Of small tables they would wait for the interpreter, and of large ones fill the memory.
+    """
+    try:
+        found = [setup_for(cell.spec).problem for cell in cells]
+    except InvalidInput:  # which the cell itself will say
+        return 1
+    if min((made.n * made.m for made in found), default=0) < THREADS_FROM:
+        return 1
+    return max(1, min(processors(), _ENTRIES // max(made.rows.X.size for made in found)))
+
+
+def _joined(cells: Sequence[Cell]) -> list[tuple[Cell, list[int]]]:
+    """Cells that differ in seeds alone, which follow each other, as one cell of SEED_BLOCK seeds at most; their positions.
+
+    Trained together they take less time: what a step costs beside its seeds is paid once.
+    """
+    made: list[tuple[Cell, list[int]]] = []
+    open_at: dict[str, int] = {}  # where the last cell of a run is
+    for k, cell in enumerate(cells):
+        run = repr(replace(cell, replicas=range(0)))
+        at = open_at.get(run)
+        if at is not None:
+            whole, parts = made[at]
+            seeds = range(whole.replicas.start, cell.replicas.stop)
+            if whole.replicas.stop == cell.replicas.start and len(seeds) <= SEED_BLOCK:
+                made[at] = replace(whole, replicas=seeds), [*parts, k]
+                continue
+        open_at[run] = len(made)
+        made.append((cell, [k]))
+    return made
+
+
+def _part(whole: Cell, table: pd.DataFrame, cell: Cell, tick: Monitor) -> pd.DataFrame:
+    """A cell's table out of that of cells that were joined; a budget that they could not train together it tries alone."""
+    own = table[table["seed"].isin(cell.replicas)].reset_index(drop=True) if len(table) else table
+    attrs = table.attrs | {"seconds": seconds(table) * len(cell.replicas) / len(whole.replicas)}
+    missing = tuple(epsilon for epsilon, _ in problems(table))
+    if missing:
+        again = replace(cell, epsilons=missing).attempt(lambda _: tick(1.0))
+        own = pd.concat([part for part in (own, again) if len(part)] or [own], ignore_index=True)
+        own = own.sort_values(["epsilon", "seed"], ignore_index=True) if len(own) else own
+        attrs = {"seconds": attrs["seconds"] + seconds(again), "problems": again.attrs["problems"]}
+    own.attrs = attrs
+    return own
+
+
+def _by_crew(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
+    """Tables of cells in order, kept in the store as soon as they are finished: it may be long until those before them are."""
+    wholes, workers = _joined(cells), crew_for(cells)
+    if workers > 1:  # noisy rows have no zeros to skip and take longest: begun last, they would leave threads without work
+        wholes.sort(key=lambda joined: not isinstance(joined[0].spec.build(), NoisesRows))
+
+    def attempt(g: int, tick: Monitor) -> list[pd.DataFrame]:
+        whole, parts = wholes[g]
+        table = whole.attempt(tick)
+        tables = [table] if len(parts) == 1 else [_part(whole, table, cells[k], tick) for k in parts]
+        if store:
+            for k, part in zip(parts, tables, strict=True):
+                store.put(cells[k], part)
+        return tables
+
+    def listen(shares: Sequence[float]) -> None:
+        monitor(sum(share * len(parts) for share, (_, parts) in zip(shares, wholes, strict=True)))
+
+    finished: dict[int, pd.DataFrame] = {}
+    following = 0
+    for (_, parts), tables in zip(wholes, side_by_side(attempt, len(wholes), listen, workers=workers), strict=True):
+        finished |= zip(parts, tables, strict=True)
+        while following in finished:
+            yield finished.pop(following)
+            following += 1
+
+
+def _attempt(cell: Cell) -> pd.DataFrame:
+    """`Cell.attempt` in a worker: a process whose parent was killed ends with it."""
+    parent = multiprocessing.parent_process()
+
+    def monitor(share: float) -> None:
+        if parent is not None and os.getppid() != parent.pid:
+            os._exit(1)
+
+    return cell.attempt(monitor)
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that are started here do not listen to Ctrl-C, which reaches them too: their parent ends them.
+
+    While they are being loaded they would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # whoever starts it listens to Ctrl-C again afterwards
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C in the meantime comes now
+
+
+def _compute(
+    cells: Sequence[Cell], store: CellStore | None, n_jobs: int, monitor: Monitor
+) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
+    """(cell, its table, whether the store is to keep it: not where it does already, or a cluster failed to compute it)."""
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
+
+    backend = get_active_backend()[0]
+    name = type(backend).__name__
+    held = any(only_here(cell.spec.dataset) for cell in cells)
+    if name == "DaskDistributedBackend" and not held:
+        yield from cluster.compute(cells, backend.client, monitor)
+        return
+    if n_jobs == 1 and name != "RayBackend":
+        for cell, table in zip(cells, _by_crew(cells, store, monitor), strict=True):
+            yield cell, table, False
+        return
+    threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
+    left, deaths = list(cells), 0
+    while left:
+        with _without_interrupts():
+            tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
+        try:
+            for table in tables:
+                cell = left.pop(0)
+                deaths = 0
+                monitor(len(cells) - len(left))
+                yield cell, table, True
+        except BrokenProcessPool as broken:  # the next call gets new workers
+            deaths += 1
+            if deaths == DEATHS:
+                raise InvalidInput(
+                    "workers",
+                    f"were killed {deaths} times in a row, perhaps for lack of memory; {len(left)} parts are missing",
+                    "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
+                ) from broken

@@ -1,0 +1,113 @@
+"""Cells on the workers of a Dask cluster: a worker that dies costs a retry, a scheduler that dies ends the work in words.
+
+Dask notices a worker that dies at once by its closed connection, and one that hangs by its missing heartbeats, after
+`distributed.scheduler.worker-ttl` (300 s). It then gives the cell to another worker, `distributed.scheduler.allowed-failures`
+times (3); a cell whose workers all died counts as one that cannot be computed. Joblib's own Dask backend waits for ever there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.sweeps.cell import Cell
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOOK = 2.0  # seconds between two looks at the scheduler
+SILENCE = 30.0  # seconds that the scheduler may take to answer
+_UNDER_WAY = "pending", "lost"  # what is lost with its worker is computed again by another one
+NO_WORKERS = 60.0  # seconds without any worker after which the work ends
+
+
+class ClusterLost(InvalidInput):
+    """The scheduler stopped, or no worker is left."""
+
+
+def failed(cell: Cell, cause: str) -> pd.DataFrame:
+    """The table of a cell that could not be computed: no rows, and `problems` that say why."""
+    table = pd.DataFrame()
+    table.attrs["problems"] = [
+        [e, cell.spec.mechanism, f"could not be computed: {cause}", "Leave it out."] for e in cell.epsilons
+    ]
+    return table
+
+
+def compute(cells: Sequence[Cell], client: Client, monitor: Monitor) -> Iterator[tuple[Cell, pd.DataFrame, bool]]:
+    """Yields (cell, its table, whether it was computed) in the order in which they are finished.
+
+    Args:
+        monitor: told the number of finished cells; raises to cancel.
+
+    Raises:
+        ClusterLost: the scheduler stopped answering, or there was no worker for `NO_WORKERS` seconds.
+    """
+    from distributed import CancelledError, wait
+
+    futures: dict[Any, Cell] = {client.submit(Cell.attempt, cell, pure=False): cell for cell in cells}
+    alone: float | None = None  # since when there is no worker
+    try:
+        while futures:
+            try:
+                wait(list(futures), timeout=LOOK, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                alone = _look(client, alone)
+                continue
+            except CancelledError as lost:  # all are cancelled when the connection breaks
+                raise _stopped() from lost
+            for future in [f for f in futures if f.status not in _UNDER_WAY]:
+                table = _result(future, futures[future])
+                if table is None:
+                    alone = _look(client, alone)
+                    continue
+                cell = futures.pop(future)
+                monitor(len(cells) - len(futures))
+                yield cell, *table
+    finally:
+        for future in futures:
+            future.release()  # what nobody holds is not computed
+
+
+def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool] | None:
+    """The table, and whether it was computed; None where it is lost with the worker that had it, and computed again."""
+    from distributed import CancelledError, KilledWorker
+
+    if future.status == "cancelled":
+        raise _stopped()
+    try:
+        error = future.exception(timeout=SILENCE) if future.status == "error" else None
+        if error is None:
+            return future.result(timeout=SILENCE), True
+    except TimeoutError:  # its worker died after it had told that it is finished
+        return None
+    except (OSError, CancelledError) as lost:  # the table was on its way
+        raise _stopped() from lost
+    if isinstance(error, KilledWorker):
+        return failed(cell, "every worker that had it died, perhaps for lack of memory"), False
+    return failed(cell, f"{type(error).__name__}: {error}"), False
+
+
+def _look(client: Client, alone: float | None) -> float | None:
+    """Since when there is no worker; None where there is one."""
+    if client.scheduler is None:  # the client has given up
+        raise _stopped()
+    try:
+        workers = client.sync(client.scheduler.identity, callback_timeout=SILENCE)["workers"]
+    except OSError as error:  # with time-outs and closed connections
+        raise _stopped() from error
+    if workers:
+        return None
+    alone = time.monotonic() if alone is None else alone
+    if time.monotonic() - alone > NO_WORKERS:
+        raise ClusterLost("cluster", f"it has had no worker for {NO_WORKERS:g} s", "Start workers, then call it again:")
+    return alone
+
+
+def _stopped() -> ClusterLost:
+    return ClusterLost("cluster", "its scheduler stopped answering", "Start it and its workers, then call it again:")

@@ -1,0 +1,216 @@
+"""Many runs as one job: mechanisms x epsilons x seeds on one dataset and model, as a value that a file can hold."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pandas as pd
+import tomli_w
+
+from dpviz.common import toml
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput, show
+from dpviz.experiments.run.metrics import levels_of
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
+
+DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+COARSE = 2  # seeds of the first, quick pass over all mechanisms
+
+__all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model. Plain, as `RunSpec` is.
+
+    Attributes:
+        mechanisms: ids, or a mapping from id to knobs.
+        epsilons: budgets, each > 0, no duplicates; kept in ascending order.
+        metrics: metrics with levels of their own, such as "recall-at-precision=0.6", which get columns beside all others.
+        (others as in `RunSpec`)
+
+    Raises:
+        InvalidInput: at construction, for the first bad value in any cell.
+    """
+
+    dataset: str = "breast-cancer"
+    model: str = "logistic"
+    mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd")
+    epsilons: Sequence[float] = DEFAULT_EPSILONS
+    seeds: int = 10
+    delta: float | None = None
+    lam: float = 1e-3
+    split_seed: int = 0
+    seed: int = 0
+    intercept: bool = True
+    row_scaling: str = "unit"
+    folds: int = 0
+    metrics: Sequence[str] = ()
+    published_split: bool = False
+
+    def __post_init__(self) -> None:
+        named = _named(self.mechanisms)
+        if not named:
+            raise InvalidInput("mechanisms", "none was given", "Choose at least one mechanism.")
+        listed = isinstance(self.epsilons, Iterable) and not isinstance(self.epsilons, str | Mapping)
+        if not listed or len(tuple(self.epsilons)) == 0:
+            raise InvalidInput("epsilons", f"must be a list of budgets, got {show(self.epsilons)}", "Give at least one above 0.")
+        # every epsilon is validated with the first mechanism, every mechanism with the first epsilon
+        values = [self._run(next(iter(named)), {}, e).epsilon for e in self.epsilons]
+        if len(set(values)) < len(values):
+            raise InvalidInput("epsilons", "a budget is given twice", "Give each budget once.")
+        specs = {name: self._run(name, params, values[0]) for name, params in named.items()}
+        object.__setattr__(self, "dataset", next(iter(specs.values())).dataset)
+        object.__setattr__(self, "mechanisms", {name: dict(spec.params) for name, spec in specs.items()})
+        object.__setattr__(self, "epsilons", tuple(sorted(values)))
+        if not isinstance(self.metrics, list | tuple):
+            fix = 'For example: ["recall-at-precision=0.6"].'
+            raise InvalidInput("metrics", f"must be a list of metrics, got {show(self.metrics)}", fix)
+        object.__setattr__(self, "metrics", levels_of(self.metrics))
+
+    @classmethod
+    def around(
+        cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float], metrics: Sequence[str] = ()
+    ) -> SweepSpec:
+        """A run's data, model, split and seeds with other mechanisms and budgets."""
+        same = {f.name: getattr(spec, f.name) for f in fields(cls) if f.name not in ("mechanisms", "epsilons", "metrics")}
+        return cls(**same, mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
+
+    def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
+        return RunSpec(
+            dataset=self.dataset,
+            model=self.model,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            delta=self.delta,
+            lam=self.lam,
+            seeds=self.seeds,
+            split_seed=self.split_seed,
+            seed=self.seed,
+            params=params,
+            intercept=self.intercept,
+            row_scaling=self.row_scaling,
+            folds=self.folds,
+            published_split=self.published_split,
+        )
+
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """Mechanism ids with their knobs."""
+        assert isinstance(self.mechanisms, Mapping)
+        return {name: dict(params) for name, params in self.mechanisms.items()}
+
+    def run(self, mechanism: str, epsilon: float) -> RunSpec:
+        """One of the sweep's runs, at any epsilon."""
+        return self._run(mechanism, self.named[mechanism], epsilon)
+
+    def key(self) -> str:
+        """Canonical text of all that decides the sweep's numbers and their order."""
+        return "\n".join([*(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons), *self.metrics])
+
+    def runs(self) -> list[RunSpec]:
+        """One run per mechanism, at the smallest epsilon."""
+        return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
+
+    def cells(self) -> list[Cell]:
+        """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
+        ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
+        blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
+        return [Cell(run, tuple(self.epsilons), block, tuple(self.metrics)) for block in blocks for run in self.runs()]
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> SweepSpec:
+        """A spec from a TOML file with the fields as keys; knobs go into [mechanisms."id"] tables.
+
+        Raises:
+            InvalidInput: the file cannot be read, is not TOML, or has an unknown key or a bad value.
+        """
+        values = toml.read(path, "spec file")
+        names = {f.name for f in fields(cls)}
+        for name in values:
+            if name not in names:
+                raise InvalidInput("spec file", f"has an unknown key {show(name)}", f"Use: {', '.join(sorted(names))}.")
+        return cls(**values)
+
+    def to_toml(self) -> str:
+        """The spec as a TOML document that `from_toml` reads back."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        set_values = {name: value for name, value in values.items() if value is not None and value != ()}
+        return tomli_w.dumps(set_values | {"mechanisms": self.named})
+
+
+def _named(chosen: object) -> dict[str, Any]:
+    """Mechanism ids with their knobs, from whatever was given for them."""
+    if isinstance(chosen, str):
+        return {chosen: {}}
+    if isinstance(chosen, Mapping):
+        return dict(chosen)
+    chosen_list = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+    ids = [name for name in chosen_list if isinstance(name, str)]
+    if len(ids) < len(chosen_list):
+        raise InvalidInput("mechanisms", f"must be a list of ids, got {show(chosen)}", 'For example: ["dp-gd", "cms-output"].')
+    return {name: {} for name in ids}
+
+
+def run_sweep(
+    spec: SweepSpec,
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+    on_cell: Callable[[pd.DataFrame], None] | None = None,
+) -> pd.DataFrame:
+    """All cells of a sweep as one tidy table, rows ordered by mechanism, epsilon and seed.
+
+    Returns:
+        Columns: dataset, model, mechanism, epsilon, delta, lam, seed (0 .. seeds-1), accuracy, train_accuracy,
+        objective, optimality_gap, expected_accuracy (NaN without closed form), sensitivity, noise_scale,
+        claimed_epsilon, proved_epsilon (NaN where there is none), status, neighbouring, non_private_accuracy,
+        majority_accuracy, expected_balanced_accuracy, and every other metric of `dpviz.experiments.run.metrics` on the test
+        rows, also with the prefixes non_private_ and majority_; NaN where a metric has no value.
+
+    Raises:
+        InvalidInput: a run does not fit what is there (see `dpviz.resolve`), before anything is computed; or a cell cannot
+            be computed.
+    """
+    for run in spec.runs():
+        resolve(run)
+    parts = []
+    for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
+        parts.append(table)
+        if on_cell:
+            on_cell(table)
+    monitor(1.0)
+    return in_order(pd.concat(parts, ignore_index=True), spec)
+
+
+def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
+    """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the seeds."""
+    rank = {name: k for k, name in enumerate(spec.mechanisms)}
+    table = table.assign(_rank=table["mechanism"].map(rank)).sort_values(["_rank", "epsilon", "seed"], kind="stable")
+    exact = ["expected_accuracy", "expected_balanced_accuracy"]
+    table[exact] = table.groupby(["mechanism", "epsilon"])[exact].transform("mean")
+    return table.drop(columns="_rank").reset_index(drop=True)
+
+
+def sweep(
+    dataset: str = "breast-cancer",
+    model: str = "logistic",
+    mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd"),
+    epsilons: Sequence[float] = DEFAULT_EPSILONS,
+    seeds: int = 10,
+    *,
+    store: CellStore | None = None,
+    n_jobs: int = 1,
+    monitor: Monitor = silent,
+    **fixed: Any,
+) -> pd.DataFrame:
+    """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors."""
+    spec = SweepSpec(dataset=dataset, model=model, mechanisms=mechanisms, epsilons=epsilons, seeds=seeds, **fixed)
+    return run_sweep(spec, store=store, n_jobs=n_jobs, monitor=monitor)

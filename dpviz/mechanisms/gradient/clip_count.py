@@ -1,0 +1,79 @@
+"""What gradient methods share: how often rows are clipped, and what too few steps leave unfitted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.models import Setting
+from dpviz.models.base import Rule
+
+
+class ClipCount:
+    """Counts how often each row's gradient is shortened to the clip norm, from the lengths that `Model.sum_gradient` sees.
+
+    Attributes:
+        possible: whether a gradient can be longer than the clip norm at all; nothing is counted where none can.
+        count: (R, n) int32, without columns where that is impossible.
+    """
+
+    def __init__(self, setting: Setting, clip_norm: float, replicas: int) -> None:
+        self.possible = clip_norm * (1 + 1e-9) < setting.G
+        self.count = np.zeros((setting.n if self.possible else 0, replicas), np.int32).T
+        self._from = clip_norm * (1 - 1e-5)  # a shortened gradient has the clip norm's length up to rounding in single precision
+
+    def see(self, rows: slice | NDArray[np.integer], norms: NDArray[np.floating]) -> None:
+        """Counts the shortened among (R, b) clipped lengths of these rows, each of which is there once."""
+        if self.possible:
+            self.count[:, rows] += norms >= self._from
+
+    def of_replicas(self, replicas: NDArray[np.integer]) -> Rule | None:
+        """A rule that counts all rows for some of the replicas and changes nothing; None where there is nothing to count."""
+        if not self.possible:
+            return None
+
+        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            self.count[replicas, block] += norms >= self._from
+            return np.ones(1, norms.dtype)
+
+        return rule
+
+    def of_batch(self, index: NDArray[np.integer]) -> Rule | None:
+        """A rule that counts the rows of a batch and changes nothing; None where there is nothing to count."""
+        if not self.possible:
+            return None
+
+        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            self.see(index[block], norms)
+            return np.ones(1, norms.dtype)
+
+        return rule
+
+    def share(self, looks: NDArray[Any] | float) -> NDArray[np.float32]:
+        """(R, n) shares of `looks` gradients of each row that were shortened; NaN where there was none."""
+        taken = np.asarray(looks, np.float32)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            times = self.count.astype(np.float32) if self.possible else np.zeros_like(taken)
+            return np.asarray(times / np.where(taken > 0, taken, np.nan), np.float32)
+
+
+def unfinished(setting: Setting, step: float, steps: int) -> tuple[str, ...]:
+    """A note where gradient descent stops before it has fitted the flattest directions.
+
+    From 0, T steps of size eta bring the error along a direction of curvature k to (1 - eta k)^T, which is still above
+    1/e for k < 1/(eta T). Every curvature is at least mu = lam, so nothing is left where eta T mu >= 1.
+
+    Args:
+        step: eta, absolute.
+        steps: T.
+    """
+    path = step * steps
+    if not math.isfinite(path) or path * setting.mu >= 1:
+        return ()
+    return (
+        f"{steps:,} steps of {step:.3g} do not yet fit directions of curvature below {1 / path:.2g}; on rows with many small "
+        "features the model can stay near the majority however large ε is. More steps cost more noise.",
+    )

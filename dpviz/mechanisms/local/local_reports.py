@@ -1,0 +1,124 @@
+"""What the local methods share: everyone sends one noisy report, and all that follows is post-processing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import Floats, Streams, knob
+from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
+from dpviz.models import Rows, Setting
+from dpviz.models.problem import Problem
+
+SHUFFLED: str = "a trusted shuffler hides which report is whose, and nobody sees the reports before that"
+ROOT2 = math.sqrt(2)
+_BLOCK = 8192
+
+
+@dataclass(frozen=True)
+class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
+    """Knobs of the local methods; not a mechanism itself."""
+
+    release: str = knob(
+        "record",
+        "Report",
+        "What a person reports: the signed record y·x (a network needs features and label), or the gradient "
+        "at the current model (one-pass SGD).",
+        options=("record", "gradient"),
+    )
+    training: str = knob(
+        "surrogate",
+        "Training",
+        "On reported records: the quadratic surrogate without the noise's bias, or the plain objective.",
+        options=("surrogate", "plain"),
+    )
+    batches: int = knob(20, "Batches", "Steps of the single pass (gradient reports only).", low=1, high=1000, log=True)
+    step_size: float = knob(
+        1.0, "Step size", "Length of a step (gradient reports only).", low=0.01, high=10.0, log=True, unit="1/L"
+    )
+    epsilon_is: str = knob(
+        "local",
+        "ε is",
+        "Whether ε bounds what one report tells, or what all reports tell once they are shuffled.",
+        options=("local", "central by shuffling"),
+    )
+
+    @property
+    def central(self) -> bool:
+        """Whether the budget is that of the shuffled reports."""
+        return self.epsilon_is != "local"
+
+    def query_in_words(self, setting: Setting) -> tuple[str, str, float]:
+        """(query, where its sensitivity comes from, sensitivity) of one person's report before noise."""
+        if not setting.linear:
+            # only a linear score makes y x say all about (x, y)
+            return "one person's features and label (x, y)", "|x| <= 1 and |y| = 1, so any two are at most 2√2 apart", 2 * ROOT2
+        if self.release == "record":
+            return "one person's signed record y·x", "|y x| <= 1, so any two records are at most 2 apart", 2.0
+        return (
+            "one person's gradient at the current model",
+            "gradients are at most G long, so any two are at most 2G apart",
+            2.0 * setting.G,
+        )
+
+    def check(self, setting: Setting) -> None:
+        """Refuses more batches than rows, and gradients without a bound."""
+        if self.release == "gradient" and not setting.linear:
+            raise InvalidInput("release", f"gradients of {setting.model!r} have no bound", 'Choose "record": features and label.')
+        if self.release == "gradient" and self.batches > setting.n:
+            raise InvalidInput("batches", f"{self.batches} batches for {setting.n} rows", f"Choose at most {setting.n}.")
+
+    def learns(self, setting: Setting) -> tuple[str, ...]:
+        """Notes on how a model that is not linear learns from reports."""
+        if setting.linear:
+            return ()
+        return (
+            "The network is trained on the reported features with the sign of the reported label, as they are; the surrogate "
+            "is for linear models.",
+        )
+
+    def reported(self, problem: Problem) -> Floats:
+        """(n, d) signed records y x, or (n, d + 1) features and label where the score is not linear; before noise."""
+        if problem.setting.linear:
+            return problem.rows.signed
+        return np.column_stack([problem.rows.X, problem.rows.y])
+
+    def learn(self, problem: Problem, reports: Floats, stream: np.random.SeedSequence) -> Floats:
+        """(m,) the model's own minimiser on noisy reports, as if they were records; signed ones have the label +1."""
+        if problem.setting.linear:
+            return problem.model.minimise(Rows(reports, np.ones(problem.n)), problem.lam)
+        start = problem.model.initial(problem.m, [stream])[0]
+        rows = Rows(reports[:, :-1], np.where(reports[:, -1] >= 0, 1.0, -1.0))
+        return problem.model.minimise(rows, problem.lam, start)
+
+    def rows_in_words(self, setting: Setting) -> str:
+        if not setting.linear:
+            return "Released is one report of features and label; shown are the features. The label of a report is as noisy."
+        if self.release == "record":
+            return (
+                "Released is one report of the signed record y·x, label included. Shown is that report with this row's own label "
+                "multiplied in again, which only who knows the label can do; without it nobody sees which side a row is on."
+            )
+        return (
+            "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "
+            "row and has no units of the data; the person's own values never leave them. The table has the length of the noise."
+        )
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        if self.release == "record":
+            records = self.reported(problem)
+            return np.broadcast_to(records.ravel(), (len(theta), records.size))
+        # linear models: a row's gradient points along -y x
+        lengths = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]
+        directions = problem.rows.signed / np.maximum(problem.rows.norms, 1e-300)[:, None]
+        return (-lengths * directions).reshape(len(theta), -1)
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    """Rows in pieces that stay in the cache."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))

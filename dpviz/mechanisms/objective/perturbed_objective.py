@@ -1,0 +1,110 @@
+"""What objective perturbation has in common: a random linear term joins the objective, which is then minimised.
+
+Noise and regularisation are given in the scale of the sum over rows, as the publications do: the objective is
+F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n lam + Delta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.common.random import STANDARD
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
+from dpviz.mechanisms.calibration import TrainingValues
+from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.individual import after_objective_noise
+from dpviz.models import Setting
+from dpviz.models.problem import Problem
+from dpviz.models.solvers.many import minimise_many
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.individual import IndividualEpsilon
+
+GRADIENT_NORM = 1e-12
+EXACT: tuple[str, ...] = (
+    "the released point is the exact minimiser; here its gradient norm is at most 1e-12, or as small as double precision "
+    "can tell from 0 where the noise is very large (Approximate Minima Perturbation covers what is left)",
+)
+KINKS: str = "The loss has kinks in its slope: the density argument then holds almost everywhere, which is enough."
+QUERY: str = "the sum of the rows' gradients at the released parameters"
+
+
+@dataclass(frozen=True)
+class Regularised(TrainingValues):
+    """The regularisation with which the perturbed objective is minimised.
+
+    Attributes:
+        Lam: n lam + Delta, beside the sum over rows.
+    """
+
+    Lam: float
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(ProtectsQuery):
+    """Base: `noise_scale` of a calibration is that of b, its `Regularised` the total regularisation, both for the sum."""
+
+    family = "objective"
+    noise_enters = "The objective: one random linear term is added to it before it is minimised."
+    needs_strong_convexity = True
+    needs_linear = True
+
+    def fit(self, training: Training) -> Fit:
+        theta = minimise(training, GRADIENT_NORM)
+        return Fit(theta, NoiseRecord(self.noise_enters))
+
+    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
+        return problem.model.sum_gradient(theta, problem.rows)
+
+
+@dataclass(frozen=True)
+class GaussianObjective(ObjectivePerturbation, IndividualBudget):
+    """Gaussian linear term and an exact minimiser: the privacy loss at the released model is known row by row."""
+
+    def individual(
+        self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
+    ) -> IndividualEpsilon | None:
+        return after_objective_noise(problem, theta, calibration.values(Regularised).Lam, calibration.noise_scale)
+
+
+def minimise(training: Training, tolerance: float, *, strict: bool = False) -> Floats:
+    """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
+    problem, calibrations, streams = training.problem, training.calibrations, training.streams
+    n, m = problem.n, problem.m
+    draws = STANDARD[calibrations[0].noise_family](streams, m)
+    linear = training.scales[:, None, None] * draws / n
+    lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
+    theta = minimise_many(
+        problem.rows.signed,
+        problem.model.loss,
+        lam,
+        linear.reshape(-1, m),
+        tolerance=tolerance,
+        strict=strict,
+        single=problem.rows.signed32,
+        rows=problem.rows,
+        progress=training.monitor,
+    )
+    return theta.reshape(len(calibrations), len(streams), m)
+
+
+def gradient_bound(setting: Setting, relation: Neighbouring) -> float:
+    """How far the sum of gradients moves at a fixed point: 2G when a row is replaced, G when one is added or removed."""
+    return (2 if relation is Neighbouring.REPLACE_ONE else 1) * setting.G
+
+
+def kink_notes(setting: Setting) -> tuple[str, ...]:
+    """What to say where the loss is not twice differentiable."""
+    return () if np.isfinite(setting.third) else (KINKS,)
+
+
+def at_most(budget: Budget, epsilon: float) -> Budget:
+    """The budget where `epsilon` stays within it (up to rounding), else what holds instead."""
+    return budget if epsilon <= budget.epsilon * (1 + 1e-9) else Budget(epsilon, budget.delta)
+
+
+def regularisation(setting: Setting, epsilon: float, share: float) -> float:
+    """Lam, raised where the curvature term ln(1 + beta/Lam) would cost more than share x epsilon."""
+    return max(setting.n * setting.lam, setting.beta / math.expm1(min(share * epsilon, 700.0)))

@@ -1,0 +1,101 @@
+"""Output perturbation: parameters plus noise, and the sensitivity of the minimiser."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpviz.common.random import STANDARD
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.base import (
+    Fit,
+    Floats,
+    NoiseRecord,
+    OutputNoise,
+    Training,
+)
+from dpviz.models import Setting
+from dpviz.models.solvers.many import TOLERANCE
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import (
+    cms,
+    cms_refined,
+    minimiser_radius,
+)
+
+INEXACT: str = (
+    f"The solver stops at gradient norm {TOLERANCE:.0e}, at most {TOLERANCE:.0e}/λ away from the exact minimiser; "
+    "twice that is added to the sensitivity."
+)
+ROUNDING: str = "Training runs in double precision; its rounding, far below the noise, is not part of the proof."
+
+
+def release(training: Training, centre: Floats, record: NoiseRecord, *, apart: bool = False) -> Fit:
+    """centre + scale x standard draw, for every calibration and stream.
+
+    Args:
+        centre: (m,) or (S, m) parameters before noise; with E in front where `apart`.
+    """
+    family, scale = training.calibrations[0].noise_family, training.scales
+    noise = STANDARD[family](training.streams, centre.shape[-1])
+    theta = (centre[:, None] if apart and centre.ndim == 2 else centre) + scale[:, None, None] * noise
+    return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family, apart))
+
+
+def lengths_of(budgets: Floats) -> tuple[Floats, bool]:
+    """From (E, T) step lengths of the budgets: these and True, or (T,) and False where all budgets take the same steps."""
+    return (budgets, True) if (budgets != budgets[0]).any() else (budgets[0], False)
+
+
+def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, tuple[str, ...]]:
+    """Sensitivity of the minimiser that is released, its source and notes: 2G/(n lam), or D(r)/(n lam) where that is smaller.
+
+    The solver stops at gradient norm tau, which in a lam-strongly convex objective is at most tau/lam away from the
+    exact minimiser, on either neighbour: 2 tau/lam is added [ours].
+    """
+    plain, inexact = cms(setting.n, setting.lam, setting.G), 2 * TOLERANCE / setting.lam
+    source = "CMS 2011, Corollary 8: the minimiser moves by at most 2G/(nλ)"
+    if not refined:
+        return plain + inexact, source, (INEXACT,)
+    if setting.model != "logistic":
+        nothing: str = "The refinement gains nothing here: two gradients of this loss can differ by 2G at any length."
+        return plain + inexact, source, (INEXACT, nothing)
+    tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
+    source = f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [ours]"
+    return tight + inexact, source, (INEXACT, f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.")
+
+
+def minimiser_bounds(setting: Setting) -> tuple[Bound, ...]:
+    """2G/(n lam), and D(r)/(n lam) for the logistic loss; each with what the solver leaves, 2 tau/lam."""
+    inexact, left = 2 * TOLERANCE / setting.lam, r"+\frac{2\tau}{\lambda}"
+    plain = Bound(
+        "2G/(nλ)",
+        cms(setting.n, setting.lam, setting.G) + inexact,
+        r"\frac{2G}{n\lambda}" + left,
+        "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8; τ is the gradient norm at which the solver stops",
+    )
+    if setting.model != "logistic":
+        return (plain,)
+    value = cms_refined(setting.n, setting.lam) + inexact
+    tight = Bound("D(r)/(nλ)", value, r"\frac{D(r)}{n\lambda}" + left + r",\ |\theta^*|\le r", "[ours]")
+    return plain, tight
+
+
+def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
+    """What Gaussian noise `sigma` proves: the budget where it is at least `needed`, otherwise the epsilon it reaches."""
+    if sigma >= needed * (1 - 1e-12):
+        return budget
+    return Budget(float(gaussian_epsilon(budget.delta, sensitivity / sigma)), budget.delta)
+
+
+def check_finite(sensitivity: float) -> None:
+    """Refuses settings whose sensitivity is beyond what any noise can hide."""
+    if not math.isfinite(sensitivity):
+        raise InvalidInput(
+            "step_size",
+            "the steps expand differences so often that the sensitivity overflows",
+            "Choose a step size below 2/L, fewer passes or larger batches.",
+        )
