@@ -48,6 +48,11 @@ class Saved:
     day: date | None = None
 
     @property
+    def release(self) -> str:
+        """The release's number, without the hash of a checkout."""
+        return self.version.partition("+")[0]
+
+    @property
     def current(self) -> bool:
         """Whether they were found by this very code."""
         return self.version == version()

@@ -11,6 +11,7 @@ from sklearn import metrics as referee
 
 import dpviz
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run import metrics
 from dpviz.experiments.run.metrics import (
     METRICS,
     default_metric,
@@ -20,7 +21,6 @@ from dpviz.experiments.run.metrics import (
     measure_models,
     metric_of_column,
 )
-from dpviz.experiments.run import metrics
 from dpviz.experiments.run.setup import setup_for
 
 

@@ -311,7 +311,7 @@ def test_a_row_that_pulls_with_all_force_moves_every_form_by_its_sensitivity(nam
 def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     original = minibatch_descent
-    for module in ("shared", "outpert_gd", "bolt_on_psgd"):
+    for module in ("permuted_sgd", "outpert_gd", "bolt_on_psgd"):
         found = importlib.import_module(f"dpviz.mechanisms.output.{module}")
         monkeypatch.setattr(found, "minibatch_descent", lambda *a, **k: calls.append(1) or original(*a, **k))
     problem, built = make_problem(n=80), build(name)

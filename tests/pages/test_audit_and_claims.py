@@ -137,9 +137,10 @@ def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
 
 
 def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved, "version", lambda: "another")
+    assert f"by version {dpviz.__version__}." in words(opened("Paper_claims", about="kang-ip"))
+    monkeypatch.setattr("dpviz.dashboard.claims.views.__version__", "9.0.0")
     page = opened("Paper_claims", about="kang-ip")
-    assert "for an earlier version; test them again below" in words(page)
+    assert f"by version {dpviz.__version__}; test them again below" in words(page)
     assert "Test it again" in [b.label for b in page.button]
 
 

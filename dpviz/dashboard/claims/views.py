@@ -8,6 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.version import __version__
 from dpviz.dashboard.claims.verdicts import Shown, submit
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell.fields import Field
@@ -46,7 +47,8 @@ def origin(shown: Sequence[Shown]) -> str:
     kept, again = saved.load(), sum(s.again for s in shown)
     text = ""
     if again < len(shown) and kept.day is not None:
-        text = f"Computed on {kept.day.day} {kept.day:%B %Y} by version {kept.version.partition('+')[0]}."
+        by = f"by version {kept.release}" + ("" if kept.release == __version__ else "; test them again below")
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
 
 
