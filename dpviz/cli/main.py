@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 from dpviz.cli import (
     accounting,
@@ -25,6 +24,7 @@ from dpviz.cli import (
     run,
     sweep,
 )
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 from dpviz.common.version import __version__
 
@@ -104,17 +104,9 @@ def app_script() -> Path:
     raise InvalidInput("app", "app.py was not found beside the package", "Install dpviz again, or run it from a checkout.")
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Says what is wrong and ends the program with code 2."""
-        self.exit(2, f"{self.prog}: {' '.join(message.split())}. See {self.prog} --help.\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """All commands with their options."""
-    made = _Parser(prog="dpviz", description="See, tune and audit differentially private ERM.")
+    made = Parser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     made.add_argument("--version", action="version", version=f"dpviz {__version__}")
     commands = made.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
 

@@ -7,36 +7,20 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dpviz.cli import own_file
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
     from dpviz.experiments.run.spec import RunSpec
 
-_OPTIONS = {
-    "dataset": "catalogue name",
-    "model": "model id",
-    "mechanism": "mechanism id",
-    "epsilon": "budget, above 0",
-    "delta": "failure probability, below 1/n",
-    "lam": "l2 regularisation, 1e-9 to 1e4",
-    "seeds": "noise draws",
-    "split-seed": "seed of the 80/20 split",
-    "seed": "seed of the noise",
-    "intercept": "true or false",
-    "folds": "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k",
-    "published-split": "true: test on the rows that the publisher set aside, such as adult.test",
-    "row-scaling": "how rows get into the unit ball: unit, clip, bound or largest",
-}
 
-
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     """Adds the options to a command."""
     parser.add_argument(
         "file", nargs="?", metavar="TABLE.csv|LINK", help="a table of your own (- reads standard input), or a link of the app"
     )
     own_file.add(parser)
-    for name, meaning in _OPTIONS.items():
-        parser.add_argument(f"--{name}", help=meaning, metavar="VALUE")
+    parser.add_settings()
     parser.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob of the mechanism; may be repeated"
     )
@@ -55,13 +39,13 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     """
     from urllib.parse import parse_qsl
 
+    from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
     link = is_link(options.file)
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
-    names = [name.replace("-", "_") for name in _OPTIONS]
-    query |= {name: value for name in names if (value := getattr(options, name)) is not None}
+    query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
         query["dataset"] = dataset

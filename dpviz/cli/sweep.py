@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".parquet")
 BACKENDS = ("loky", "threading", "dask")
+_SEVERAL = "mechanism", "epsilon"  # fields of which a sweep has several
 
 
 def add(commands: Any) -> None:
@@ -51,19 +52,9 @@ def add(commands: Any) -> None:
         ("from", "smallest budget, with --to and --points"),
         ("to", "largest budget"),
         ("points", "number of budgets"),
-        ("dataset", "catalogue name"),
-        ("model", "model id"),
-        ("seeds", "noise draws"),
-        ("delta", "failure probability, below 1/n"),
-        ("lam", "l2 regularisation, 1e-9 to 1e4"),
-        ("split-seed", "seed of the 80/20 split"),
-        ("seed", "seed of the noise"),
-        ("intercept", "true or false"),
-        ("folds", "0 for an 80/20 split; k: split seed s is fold s mod k of permutation s div k"),
-        ("published-split", "true: test on the rows that the publisher set aside, such as adult.test"),
-        ("row-scaling", "unit, clip, bound or largest: how rows get into the unit ball"),
     ):
         sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
+    sweep.add_settings(without=_SEVERAL)
     sweep.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
     )
@@ -201,8 +192,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     values: dict[str, Any] = {f.name: getattr(base, f.name) for f in fields(SweepSpec)} if base else {}
     if base is not None and options.dataset is not None and options.delta is None:
         values.pop("delta")  # it belongs to the other dataset's number of rows
-    names = [name for name in SETTINGS if name not in ("mechanism", "epsilon")]  # a sweep has several
-    texts = {name: value for name in names if (value := getattr(options, name)) is not None}
+    texts = {name: value for name in SETTINGS if name not in _SEVERAL and (value := getattr(options, name)) is not None}
     read = RunSpec.from_query(texts)
     values |= {name: getattr(read, name) for name in texts}
     named: dict[str, dict[str, Any]] = base.named if base else {name: {} for name in SweepSpec.mechanisms}

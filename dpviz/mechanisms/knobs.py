@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,15 @@ from dpviz.common.validate import in_range, number_from_text, one_of, truth, who
 #: what stands for a mechanism's own rule in an address or on the command line
 AUTOMATIC = "automatic"
 _SPAN = 30.0  # a curve over a knob goes this factor to each side
+
+
+class Changes(StrEnum):
+    """The first part of a run that is computed anew where a value changes; caches of a part are keyed on what may change it."""
+
+    DATA = "data"  # the training and the test rows
+    FIT = "fit"  # the model that is trained on them without privacy
+    NOISE = "noise"  # private training
+    EVALUATION = "evaluation"  # what is measured of the models
 
 
 class Form:
@@ -89,6 +99,7 @@ class Knob(ABC):
         log: whether its values are spaced by equal ratios.
         automatic: where 0 (or None) stands for a rule of public facts: that rule in words; "" where there is none. The
             mechanism's `automatic` gives the value.
+        changes: the part of a run that it changes; a mechanism's hyperparameters change private training.
     """
 
     label: str
@@ -96,6 +107,7 @@ class Knob(ABC):
     unit: str = ""
     log: bool = False
     automatic: str = ""
+    changes: Changes = Changes.NOISE
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
@@ -178,7 +190,7 @@ class Number(Knob):
 
     def describe(self) -> str:
         rule = f", or {AUTOMATIC} ({self.automatic})" if self.automatic else ""
-        return f"{self.low:g} to {self.high:g} {self.unit}".rstrip() + rule
+        return f"{self.low:.10g} to {self.high:.10g} {self.unit}".rstrip() + rule
 
     def form(self, value: Any) -> Form:
         return Enter(self.low, self.high, self._step(value), isinstance(self._typed(0), int), bool(self.automatic))

@@ -18,7 +18,7 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.datasets import Dataset
-from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.resolve import dataset_of, fit_key
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
@@ -212,7 +212,7 @@ def forget_group() -> None:
 
 def _group(run: Inspected) -> NDArray[np.bool_]:
     cut = {name: getattr(run.spec, name) for name in ("split_seed", "folds", "published_split")}
-    key = inspected.fit_key(RunSpec(run.spec.dataset, **cut))
+    key = fit_key(RunSpec(run.spec.dataset, **cut))
     if st.session_state.get(f"{_GROUP}.of") != key:
         if f"{_GROUP}.of" in st.session_state:
             forget_group()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.shell.widgets import Tags, control
-from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.resolve import dataset_of, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Whole
 
@@ -264,5 +264,5 @@ def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None
         dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
         return Field(key, RowId(label=label, help=help), None)
-    ids = dataset.split(spec.split_seed, spec.folds, spec.published_split).train
+    ids = split_of(spec, dataset).train
     return Field(key, RowId(label=label, help=help, ids=ids, n=dataset.n), None)

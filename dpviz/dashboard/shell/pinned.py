@@ -18,7 +18,7 @@ from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.knobs import Form, Knob, Line
+from dpviz.mechanisms.knobs import Changes, Form, Knob, Line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,7 @@ def outcome() -> Outcome | None:
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
     """Whether two runs are trained on the same rows, so that their values can stand side by side."""
-    names = ("dataset", "intercept", "row_scaling", "split_seed", "folds", "published_split")
-    return all(getattr(a, name) == getattr(b, name) for name in names)
+    return a.only(Changes.DATA) == b.only(Changes.DATA)
 
 
 def beside(spec: RunSpec) -> RunSpec | None:

@@ -24,7 +24,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
-from dpviz.mechanisms.knobs import Whole
+from dpviz.mechanisms.knobs import Changes, Whole
 from dpviz.models import MOST_UNITS, get_model
 from dpviz.privacy.budget import Budget, default_delta
 
@@ -41,6 +41,15 @@ _WIDTH = Whole(
     low=0,
     high=MOST_UNITS,
 )
+
+#: fields above the drawer; it has all others, below what they change
+_ABOVE = "dataset", "model", "mechanism", "epsilon", "lam"
+_HEADINGS = {
+    Changes.FIT: "Model",
+    Changes.DATA: "Data",
+    Changes.NOISE: "Budget and noise",
+    Changes.EVALUATION: "Evaluation",
+}
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
 _SCALE = """<div aria-hidden="true" class="dpviz-scale">
@@ -116,7 +125,7 @@ class Sidebar:
         address.drawn([*run, _TYPED], self._keys)
 
     def _budget(self) -> None:
-        self._run["epsilon"].draw()
+        self._run["epsilon"].draw(help=f"{SETTINGS['epsilon'].help} Arrow keys move it.")
         st.html(_SCALE)
 
 
@@ -205,16 +214,16 @@ def _advanced(run: dict[str, RunField[Any]], state: Any) -> None:
         st.markdown("**Network**")
         address.tell(_UNITS, model.width)
         control(_UNITS, _WIDTH, on_change=_units_typed)
-    st.markdown("**Data**")
-    for name in ("row_scaling", "intercept"):
-        run[name].draw()
-    st.markdown("**Budget and noise**")
-    run["delta"].draw(placeholder=f"{default_delta(_trained_on(state)):g} (default)")
-    st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
-    for name in ("seeds", "seed", "split_seed", "folds"):
-        run[name].draw()
-    if state["published_split"] or _published(state["dataset"]):
-        run["published_split"].draw()
+    more = {"delta": {"placeholder": f"{default_delta(_trained_on(state)):g} (default)"}}
+    unpublished = set() if state["published_split"] or _published(state["dataset"]) else {"published_split"}
+    for changes, heading in _HEADINGS.items():
+        names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in {*_ABOVE, *unpublished}]
+        if names:
+            st.markdown(f"**{heading}**")
+        for name in names:
+            run[name].draw(**more.get(name, {}))
+        if changes is Changes.NOISE:
+            st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
 
 
 def _trained_on(state: Any) -> int:

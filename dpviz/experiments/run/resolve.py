@@ -13,9 +13,10 @@ from typing import Any
 
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version, foreign_code
-from dpviz.datasets import Dataset, canonical_name, load_dataset, rows_of
+from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms.knobs import Changes
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, check_delta, row_budget
 
@@ -67,6 +68,18 @@ def dataset_of(spec: RunSpec) -> Dataset:
         InvalidInput: they are not there or cannot be read.
     """
     return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.row_scaling)
+
+
+def split_of(spec: RunSpec, dataset: Dataset) -> Split:
+    """The training and the test rows of a run."""
+    return dataset.split(spec.split_seed, spec.folds, spec.published_split)
+
+
+def fit_key(spec: RunSpec) -> str:
+    """Key of what depends on the rows and the non-private model alone: no mechanism, budget or noise seed."""
+    found = resolve(spec)
+    fit, budget = found.spec.only(Changes.DATA, Changes.FIT), row_budget(RunSpec.epsilon, None, found.n_train)
+    return ResolvedRun(fit, found.n_train, budget).key()
 
 
 def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:

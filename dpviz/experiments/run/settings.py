@@ -1,4 +1,8 @@
-"""The fields of a run: `SETTINGS` has the type of each, which checks it, writes it as text and says how it is set on a page."""
+"""The fields of a run: `SETTINGS` has the type of each, and what it changes.
+
+A new field is an entry here and an attribute of `RunSettings` (`spec.py`). Run, sweep, command line, sidebar, address and cache
+keys follow.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from dpviz.common.validate import InvalidInput, in_range, number_from_text, posi
 from dpviz.datasets.catalogue import list_datasets, name_of
 from dpviz.datasets.table.encoding import SCALINGS
 from dpviz.mechanisms import get_mechanism, list_mechanisms
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Pick, Switch, Whole
+from dpviz.mechanisms.knobs import Changes, Choice, Form, Knob, Line, Number, Pick, Switch, Whole
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import Budget
 
@@ -32,6 +36,7 @@ class Name(Knob, ABC):
 
     options: tuple[str, ...] = ()
     typed: ClassVar[bool] = False
+    listed: ClassVar[str] = ""  # command that lists them, where they are many
 
     @abstractmethod
     def known(self) -> tuple[str, ...]:
@@ -44,7 +49,7 @@ class Name(Knob, ABC):
         return str(value)
 
     def describe(self) -> str:
-        return ", ".join(self.options or self.known())
+        return f"a name that `dpviz {self.listed}` lists" if self.listed else ", ".join(self.known())
 
     def form(self, value: Any) -> Form:
         options = self.options or self.known()
@@ -56,6 +61,7 @@ class DatasetName(Name):
     """The name of a dataset. Whether its rows are there is not looked at; names with a size are not in the list."""
 
     typed: ClassVar[bool] = True
+    listed: ClassVar[str] = "datasets"
 
     def known(self) -> tuple[str, ...]:
         return tuple(list_datasets())
@@ -88,6 +94,8 @@ class ModelName(Name):
 @dataclass(frozen=True, kw_only=True)
 class MechanismName(Name):
     """The id of a mechanism."""
+
+    listed: ClassVar[str] = "mechanisms"
 
     def known(self) -> tuple[str, ...]:
         return tuple(list_mechanisms())
@@ -131,17 +139,18 @@ class Delta(Knob):
         return Line()
 
 
-#: the fields of a run beside the mechanism's knobs, in order: how each is checked, written as text and set on a page
+#: the fields of a run beside the mechanism's knobs, in the order of an address
 SETTINGS: dict[str, Knob] = {
     "dataset": DatasetName(
         label="Dataset",
         help="A name with a size works too: census-50000 makes a synthetic census of 50,000 people.",
+        changes=Changes.DATA,
     ),
-    "model": ModelName(label="Model", help=""),
+    "model": ModelName(label="Model", help="", changes=Changes.FIT),
     "mechanism": MechanismName(label="Mechanism", help=""),
     "epsilon": Epsilon(
         label="Privacy budget ε",
-        help="How much one person may change what is seen: small is strong privacy. Arrow keys move it.",
+        help="How much one person may change what is seen: small is strong privacy.",
         low=LEAST_EPSILON,
         high=MOST_EPSILON,
         log=True,
@@ -153,22 +162,18 @@ SETTINGS: dict[str, Knob] = {
         low=LEAST_LAM,
         high=MOST_LAM,
         log=True,
+        changes=Changes.FIT,
     ),
     "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
+    "split_seed": Whole(
+        label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED, changes=Changes.DATA
+    ),
     "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
-    "split_seed": Whole(label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED),
-    "folds": Whole(
-        label="Folds",
-        help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
-        low=0,
-        high=100,
+    "intercept": Switch(
+        label="Intercept",
+        help="A constant feature inside the unit ball, regularised with the rest.",
+        changes=Changes.DATA,
     ),
-    "published_split": Switch(
-        label="Published split",
-        help="Test on the rows that the publisher set aside, such as adult.test, and train on all others. The split seed has "
-        "no effect then.",
-    ),
-    "intercept": Switch(label="Intercept", help="A constant feature inside the unit ball, regularised with the rest."),
     "row_scaling": Choice(
         label="Row scaling",
         help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
@@ -176,6 +181,20 @@ SETTINGS: dict[str, Knob] = {
         "of columns. The largest norm is read from the rows, outside every ε.",
         options=tuple(SCALINGS),
         names=SCALINGS,
+        changes=Changes.DATA,
+    ),
+    "folds": Whole(
+        label="Folds",
+        help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
+        low=0,
+        high=100,
+        changes=Changes.DATA,
+    ),
+    "published_split": Switch(
+        label="Published split",
+        help="Test on the rows that the publisher set aside, such as adult.test, and train on all others. The split seed has "
+        "no effect then.",
+        changes=Changes.DATA,
     ),
 }
 

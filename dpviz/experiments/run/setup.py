@@ -16,7 +16,7 @@ from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split
 from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.run.metrics import METRICS, measure, measure_models
-from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
@@ -157,11 +157,9 @@ def setup_for(spec: RunSpec) -> Setup:
     """
     spec = resolve(spec).spec
     dataset = dataset_of(spec)
-    cut = (spec.split_seed, spec.folds, spec.published_split)
-    key = (dataset.sha256, spec.dataset, spec.intercept, spec.row_scaling, *cut, spec.model, spec.lam)
 
     def make(_: Monitor) -> Setup:
-        split = dataset.split(*cut)
+        split = split_of(spec, dataset)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
             if other.dataset is dataset and np.array_equal(other.split.train, split.train):
@@ -169,7 +167,7 @@ def setup_for(spec: RunSpec) -> Setup:
         train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
         return Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
 
-    return _setups.compute(key, make, owner=spec.dataset)
+    return _setups.compute(fit_key(spec), make, owner=spec.dataset)
 
 
 def setting_of(spec: RunSpec) -> Setting:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
@@ -14,48 +14,65 @@ from urllib.parse import parse_qsl
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
+from dpviz.mechanisms.knobs import Changes
 
 
 @dataclass(frozen=True)
-class RunSpec:
-    """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
+class RunSettings:
+    """The fields that the runs of a sweep share, and a single run has too; `SETTINGS` says what each may be.
 
     Attributes:
         dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`. A
             `Dataset` is taken for its name.
         model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
-        mechanism: mechanism id.
-        epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
         delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
             training rows, and takes `default_delta(n)` for None.
         lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
-        params: knobs of the mechanism; what is left out is at its default.
         intercept: whether the data has the constant feature.
         row_scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
         published_split: whether the test part is the one that the rows were published with, such as adult.test.
-
-    Raises:
-        InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
     """
 
     dataset: str = "teaching"
     model: str = "logistic"
-    mechanism: str = "dp-gd"
-    epsilon: float = 1.0
+    _: KW_ONLY
     delta: float | None = None
     lam: float = 1e-3
     seeds: int = 10
     split_seed: int = 0
     seed: int = 0
-    params: Mapping[str, Any] = field(default_factory=dict)
     intercept: bool = True
     row_scaling: str = "unit"
     folds: int = 0
     published_split: bool = False
+
+
+def shared(spec: RunSettings) -> dict[str, Any]:
+    """The fields of `RunSettings` of a run or a sweep."""
+    return {f.name: getattr(spec, f.name) for f in fields(RunSettings)}
+
+
+@dataclass(frozen=True)
+class RunSpec(RunSettings):
+    """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
+
+    Attributes:
+        mechanism: mechanism id.
+        epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
+        params: knobs of the mechanism; what is left out is at its default.
+        (others as in `RunSettings`)
+
+    Raises:
+        InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
+    """
+
+    mechanism: str = "dp-gd"
+    epsilon: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -76,13 +93,16 @@ class RunSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values; `RunSpec(**spec.to_dict()) == spec`."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return values | {"params": dict(self.params)}
+        return {name: getattr(self, name) for name in SETTINGS} | {"params": dict(self.params)}
+
+    def only(self, *changes: Changes) -> RunSpec:
+        """The run in what changes these parts, all else at its defaults: what depends on nothing else is kept under its key."""
+        return RunSpec(**{name: getattr(self, name) for name, knob in SETTINGS.items() if knob.changes in changes})
 
     def to_query(self) -> dict[str, str]:
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "params"}
-        query = {name: SETTINGS[name].text(value) for name, value in values.items() if value != getattr(RunSpec, name)}
+        values = {name: (knob, getattr(self, name)) for name, knob in SETTINGS.items()}
+        query = {name: knob.text(value) for name, (knob, value) in values.items() if value != getattr(RunSpec, name)}
         declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
         return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
 
@@ -99,12 +119,12 @@ class RunSpec:
         texts = _as_text(query)
         bad: list[InvalidInput] = []
         values: dict[str, Any] = {}
-        for f in fields(cls):
-            if f.name in texts and f.name != "params":
+        for name, knob in SETTINGS.items():
+            if name in texts:
                 try:
-                    value = SETTINGS[f.name].parse(f.name, texts[f.name])
-                    cls(**{f.name: value})  # one field at a time against the defaults, so that each bad one is named
-                    values[f.name] = value
+                    value = knob.parse(name, texts[name])
+                    cls(**{name: value})  # one field at a time against the defaults, so that each bad one is named
+                    values[name] = value
                 except InvalidInput as problem:
                     bad.append(problem.bare())
         mechanism = get_mechanism(values.get("mechanism", cls.mechanism))

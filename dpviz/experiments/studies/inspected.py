@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import STANDARD, spawn
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import fit_key, resolve
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -26,6 +26,7 @@ from dpviz.influence import Influence, Retrained, influence_of
 from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.base import RuleView
+from dpviz.mechanisms.knobs import Changes
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
@@ -124,22 +125,6 @@ def clear() -> None:
     """Forgets everything."""
     for store in (_runs, _influences, _retrained, _noisy, _planes, _counts):
         store.clear()
-
-
-def fit_key(spec: RunSpec) -> str:
-    """Key of what depends on the non-private fit alone: no mechanism, budget or noise seed."""
-    fit = RunSpec(
-        dataset=spec.dataset,
-        model=spec.model,
-        lam=spec.lam,
-        split_seed=spec.split_seed,
-        intercept=spec.intercept,
-        row_scaling=spec.row_scaling,
-        folds=spec.folds,
-        published_split=spec.published_split,
-        seeds=1,
-    )
-    return resolve(fit).key()
 
 
 def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
@@ -303,13 +288,12 @@ def principal_plane(rows: Floats) -> Plane:
 
 def plane(spec: RunSpec) -> Plane:
     """`principal_plane` of a run's training rows: the same for every model, mechanism and budget."""
-    plain = replace(spec, model=RunSpec.model, lam=RunSpec.lam, mechanism=RunSpec.mechanism, params={})
 
     def make(_: Monitor) -> Plane:
         setup = setup_for(spec)
         return principal_plane(setup.dataset.X[setup.split.train])
 
-    return _planes.compute(fit_key(plain), make, owner=spec.dataset)
+    return _planes.compute(fit_key(spec.only(Changes.DATA)), make, owner=spec.dataset)
 
 
 def sharing(spec: RunSpec, share: float) -> RunSpec | None:

@@ -16,7 +16,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.run.spec import RunSettings, RunSpec, shared
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -26,33 +26,23 @@ __all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep
 
 
 @dataclass(frozen=True)
-class SweepSpec:
+class SweepSpec(RunSettings):
     """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model. Plain, as `RunSpec` is.
 
     Attributes:
         mechanisms: ids, or a mapping from id to knobs.
         epsilons: budgets, each > 0, no duplicates; kept in ascending order.
         metrics: metrics with levels of their own, such as "recall-at-precision=0.6", which get columns beside all others.
-        (others as in `RunSpec`)
+        (others as in `RunSettings`)
 
     Raises:
         InvalidInput: at construction, for the first bad value in any cell.
     """
 
     dataset: str = "breast-cancer"
-    model: str = "logistic"
     mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd")
     epsilons: Sequence[float] = DEFAULT_EPSILONS
-    seeds: int = 10
-    delta: float | None = None
-    lam: float = 1e-3
-    split_seed: int = 0
-    seed: int = 0
-    intercept: bool = True
-    row_scaling: str = "unit"
-    folds: int = 0
     metrics: Sequence[str] = ()
-    published_split: bool = False
 
     def __post_init__(self) -> None:
         named = _named(self.mechanisms)
@@ -79,26 +69,10 @@ class SweepSpec:
         cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float], metrics: Sequence[str] = ()
     ) -> SweepSpec:
         """A run's data, model, split and seeds with other mechanisms and budgets."""
-        same = {f.name: getattr(spec, f.name) for f in fields(cls) if f.name not in ("mechanisms", "epsilons", "metrics")}
-        return cls(**same, mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
+        return cls(**shared(spec), mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
 
     def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
-        return RunSpec(
-            dataset=self.dataset,
-            model=self.model,
-            mechanism=mechanism,
-            epsilon=epsilon,
-            delta=self.delta,
-            lam=self.lam,
-            seeds=self.seeds,
-            split_seed=self.split_seed,
-            seed=self.seed,
-            params=params,
-            intercept=self.intercept,
-            row_scaling=self.row_scaling,
-            folds=self.folds,
-            published_split=self.published_split,
-        )
+        return RunSpec(**shared(self), mechanism=mechanism, epsilon=epsilon, params=params)
 
     @property
     def named(self) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,107 @@
+"""A field of a run is declared in two places, and everything else follows: a copy of the package gets one, and shows it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpviz.experiments.run.resolve import fit_key
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms.knobs import Changes
+
+ROOT = Path(__file__).parents[3]
+
+#: run with the name of what the field `colour` changes
+SEEN = """
+import sys
+from dpviz.cli import one_run, sweep
+from dpviz.cli.main import parser
+from dpviz.experiments.run.resolve import fit_key, resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.sweeps.cells import Cell
+from dpviz.experiments.sweeps.sweep import SweepSpec
+
+changes = sys.argv[1]
+plain, red = RunSpec(seeds=1), RunSpec(seeds=1, colour=3)
+assert red.to_query() == {"seeds": "1", "colour": "3"} and RunSpec.from_query("?seeds=1&colour=3") == red
+assert RunSpec(**red.to_dict()) == red != plain
+
+around = SweepSpec.around(red, {"dp-gd": {}}, [1.0])
+assert [run.colour for run in around.runs()] == [3] and "colour = 3" in around.to_toml()
+assert around.key() != SweepSpec.around(plain, {"dp-gd": {}}, [1.0]).key()
+
+assert one_run.run_spec(parser().parse_args(["run", "--seeds", "1", "--colour", "3"])) == red
+assert sweep.spec_of(parser().parse_args(["sweep", "--colour", "3"])) == SweepSpec(colour=3)
+try:
+    one_run.run_spec(parser().parse_args(["run", "--colour", "10"]))
+except ValueError as problem:
+    assert problem.field == "colour"
+else:
+    raise AssertionError("a value out of range was taken")
+
+assert resolve(plain).key() != resolve(red).key()
+assert Cell(plain, (1.0,), range(1)).key() != Cell(red, (1.0,), range(1)).key()
+fit = changes in ("data", "fit")
+assert (fit_key(plain) != fit_key(red)) is fit
+assert (setup_for(plain) is not setup_for(red)) is fit
+assert (inspected.row_influence(plain) is not inspected.row_influence(red)) is fit
+
+if changes == "data":
+    from streamlit.testing.v1 import AppTest
+
+    page = AppTest.from_file("app.py", default_timeout=600).run()
+    assert not page.exception
+    page.number_input(key="colour").set_value(3).run()
+    assert not page.exception
+    assert page.query_params["colour"] == "3"
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the app without what is computed from it."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("dpviz", "pages"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "app.py", folder)
+    return folder
+
+
+def insert(path: Path, after: str, line: str) -> None:
+    text = path.read_text()
+    assert text.count(after) == 1
+    path.write_text(text.replace(after, f"{after}\n{line}"))
+
+
+@pytest.mark.parametrize("changes", Changes)
+def test_a_field_that_is_declared_is_everywhere(changes: Changes, copy: Path) -> None:
+    run = copy / "dpviz/experiments/run"
+    shutil.copytree(ROOT / "dpviz/experiments/run", run, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    knob = f'Whole(label="Colour", help="Of a test.", low=0, high=9, changes=Changes.{changes.name})'
+    insert(run / "settings.py", "SETTINGS: dict[str, Knob] = {", f'    "colour": {knob},')
+    insert(run / "spec.py", "    published_split: bool = False", "    colour: int = 0")
+    ours = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", SEEN, changes], cwd=copy, env=os.environ | ours, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+OTHER: dict[str, object] = {"dataset": "iris", "model": "svm", "mechanism": "cms-output", "delta": 1e-7, "row_scaling": "clip"}
+OTHER |= {"intercept": False, "published_split": True}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_a_field_changes_is_computed_anew(name: str) -> None:
+    other = OTHER[name] if name in OTHER else getattr(RunSpec, name) + 2
+    plain, changed = RunSpec(), RunSpec(**{name: other})  # type: ignore[arg-type]
+    fit = SETTINGS[name].changes in (Changes.DATA, Changes.FIT)
+    assert (changed.only(Changes.DATA, Changes.FIT) != plain.only(Changes.DATA, Changes.FIT)) is fit
+    if name != "published_split":  # which the bundled tables lack
+        assert (fit_key(changed) != fit_key(plain)) is fit
