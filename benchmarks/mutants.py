@@ -66,7 +66,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/pld.py": (f"{P}pld_exact.py", f"{P}accounting.py", f"{P}accounting_extremes.py"),
     "dpviz/privacy/accounting/events.py": (f"{P}events.py", f"{P}declared_events.py"),
     "dpviz/privacy/accounting/division.py": (f"{P}division.py",),
-    "dpviz/privacy/accounting/selection.py": (f"{P}division.py", "tests/experiments/test_grid.py"),
+    "dpviz/privacy/accounting/selection.py": (f"{P}division.py", "tests/experiments/sweeps/test_grid.py"),
     "dpviz/privacy/accounting/tables.py": (f"{P}accounting_tables.py", f"{P}new_accountant.py"),
     "dpviz/privacy/accounting/curves.py": (f"{P}curves.py", f"{P}accounting.py", f"{P}accounting_tables.py", f"{P}events.py"),
     "dpviz/privacy/accounting/side_by_side.py": (f"{P}accounting_extremes.py", f"{P}new_accountant.py", f"{P}accounting.py"),

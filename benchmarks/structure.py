@@ -165,6 +165,24 @@ def early_edges(all_modules: list[Module]) -> set[tuple[str, str]]:
     return {(here, there) for here, there in edges if there in names and not there.startswith(f"{here}.") and here != there}
 
 
+def folder_floors(all_modules: list[Module]) -> dict[str, int]:
+    """Modules on the longest chain of imports inside each folder, from one that imports none of its neighbours upwards."""
+    names = {m.name: m.path.parent for m in all_modules}
+    below: dict[str, set[str]] = {}
+    for m in all_modules:
+        near = {target(found, names) for found in m.imports if found.early}
+        below[m.name] = {n for n in near if names.get(n) == m.path.parent and m.path.name != "__init__.py"} - {m.name}
+
+    def floor(name: str, above: tuple[str, ...] = ()) -> int:
+        return 1 + max((floor(n, (*above, name)) for n in below[name] if n not in above), default=0)
+
+    out: dict[str, int] = {}
+    for m in all_modules:
+        folder = str(m.path.parent.relative_to(m.package.parent))
+        out[folder] = max(out.get(folder, 0), floor(m.name))
+    return out
+
+
 def private_imports(all_modules: list[Module]) -> list[str]:
     """Imports of a private module or name of another module, and uses of a module's private name."""
     names = {m.name for m in all_modules}
@@ -236,6 +254,7 @@ def report(package: Path) -> list[tuple[str, str, list[str]]]:
     skips = [m.at(k) for m in every for k, line in enumerate(m.text.splitlines(), 1) if "fmt: skip" in line or "fmt: off" in line]
     lines = sorted(((len(m.text.splitlines()), str(m.path.relative_to(package.parent))) for m in every), reverse=True)
     longest = functions(every)
+    inside = sorted(((count, folder) for folder, count in folder_floors(every).items()), reverse=True)
     lists = {
         "upward imports": upward,
         "imports between rooms of one floor": level,
@@ -252,6 +271,7 @@ def report(package: Path) -> list[tuple[str, str, list[str]]]:
         ("lines", f"{sum(n for n, _ in lines):,}", []),
         ("rooms", f"{len(rooms)}", rooms),
         ("floors", f"{len({_floor(r) for r in rooms})}", [", ".join(floor) for floor in FLOORS]),
+        ("floors inside a folder, most", f"{inside[0][0]} ({inside[0][1]})", [f"{n} {folder}" for n, folder in inside]),
         ("imports between rooms (pairs)", f"{len(edges)}", [f"{a} -> {b} ({len(p)})" for (a, b), p in sorted(edges.items())]),
         *((what, f"{len(found)}", found) for what, found in lists.items()),
         ("median file, lines", f"{statistics.median(n for n, _ in lines):g}", []),

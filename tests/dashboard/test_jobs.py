@@ -158,7 +158,7 @@ def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job
         return true(cell, monitor)
 
     monkeypatch.setattr(Cell, "attempt", attempt)
-    monkeypatch.setattr(sweep, "crew_for", lambda _: 2)
+    monkeypatch.setattr(sweep, "workers_for", lambda _: 2)
     pool, job = jobs.Pool(), SweepJob("a", cells, None)
     pool.submit(job, "me")
     until(lambda: len(job.tables()) == len(cells) - 1)
@@ -176,7 +176,7 @@ def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypat
     def refuse(cells: object) -> int:
         raise MemoryError
 
-    monkeypatch.setattr(sweep, "crew_for", refuse)
+    monkeypatch.setattr(sweep, "workers_for", refuse)
     pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
     pool.submit(job, "me")
     until(lambda: job.over)

@@ -11,8 +11,8 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping
-from dpviz.experiments.studies.payers import CLIPPED, HARD, SMALL, Payers, who_pays
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme
 
@@ -24,8 +24,8 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     if not wanted.draw():
         return
 
-    def work(run: RunSpec, monitor: Monitor) -> Payers:
-        return who_pays(run, grouping, monitor)
+    def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
+        return cost_by_group(run, grouping, monitor)
 
     payers = progress.working(spec, work, "payers")
     if payers is None:
@@ -89,7 +89,7 @@ def _loses(points: float) -> str:
     return f"{'loses' if points > 0 else 'gains'} {size} points of training accuracy"
 
 
-def sentence(payers: Payers) -> str:
+def sentence(payers: GroupCosts) -> str:
     """Whether privacy costs the smallest group more than the largest one here, and why."""
     table = payers.table
     small, large = table.iloc[payers.smallest], table.iloc[payers.largest]

@@ -15,7 +15,7 @@ from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.run.trajectory import Trajectory, trajectory
-from dpviz.experiments.studies import planes
+from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import plane
 from dpviz.figures.style import Theme, enlarged
 
@@ -76,7 +76,7 @@ def controls(spec: RunSpec) -> None:
 
 def flat(spec: RunSpec) -> bool:
     """Whether a run's dataset can be drawn in a plane."""
-    return planes.plane_of(spec, 1, 1) is not None
+    return decision_boundary.plane_of(spec, 1, 1) is not None
 
 
 def _start() -> None:
@@ -94,7 +94,7 @@ def _move(by: int) -> None:
 def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     """The decision lines after each step of training, with a button that plays them."""
     path = progress.working(outcome.spec, lambda spec, _: trajectory(spec), "training")
-    drawn = planes.plane_of(outcome.spec, *outcome.theta.shape)
+    drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
     if path is None or drawn is None:
         panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")
         return

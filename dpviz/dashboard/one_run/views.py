@@ -18,7 +18,7 @@ from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
 from dpviz.dashboard.work import cached_runs, in_front, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies import planes
+from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
@@ -235,7 +235,7 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
         ghost: a run that is kept for comparison.
     """
     assert outcome.non_private.theta is not None
-    picture = planes.plane_of(outcome.spec, *outcome.theta.shape)
+    picture = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
     if picture is None:
         return False
     private, best = picture.scores(outcome.theta), picture.scores(outcome.non_private.theta[None])[0]

@@ -10,8 +10,8 @@ import streamlit as st
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.trade_off import running
-from dpviz.experiments.studies.falling import falls
 from dpviz.experiments.studies.no_better import LEAST, no_better_methods
+from dpviz.experiments.studies.non_monotone import non_monotone
 from dpviz.experiments.sweeps import curves
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
@@ -104,7 +104,7 @@ def falling(view: running.View) -> None:
     if not len(table) or not view.status().state.over or no_value(view, table):
         return
     measure, names = view.choices.metric, labels()
-    drops = view.job.once(("falls", measure.column), lambda: falls(table, measure.column))
+    drops = view.job.once(("falls", measure.column), lambda: non_monotone(table, measure.column))
     real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
     said = []
     if real:

@@ -126,7 +126,7 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         monitor(share)
         waited += time.perf_counter() - before
 
-    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, twins=True, monitor=listen)
+    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=listen)
     return Outcome(
         spec=spec,
         theta=result.theta,
@@ -138,7 +138,9 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         calibration=result.calibration,
         non_private=result.non_private,
         majority=result.majority,
-        cost=split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy, twin=result.twin),
+        cost=split_cost(
+            spec, result.accuracy, result.calibration, expected=result.expected_accuracy, noiseless_run=result.noiseless_run
+        ),
         attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
         seconds=time.perf_counter() - start - waited,
         labels=result.labels,

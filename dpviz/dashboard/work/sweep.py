@@ -15,7 +15,7 @@ from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
-from dpviz.experiments.sweeps.cells import Cell, CellStore, crew_for, problems, seconds
+from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, seconds, workers_for
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class SweepStatus(Status):
 
 
 class SweepJob(Job):
-    """Cells that are computed one after the other, or side by side (`crew_for`).
+    """Cells that are computed one after the other, or side by side (`workers_for`).
 
     Attributes:
         cells: the work, coarse picture first.
@@ -52,7 +52,7 @@ class SweepJob(Job):
         self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
         self._times: dict[int, float] = {}
         self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
-        self._crew = 1  # threads with cells of their own
+        self._workers = 1  # threads with cells of their own
         self._made: dict[Hashable, tuple[int, Any]] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
@@ -114,7 +114,7 @@ class SweepJob(Job):
             for k, cell in enumerate(self.cells)
             if k not in self._tables
         )
-        return float(total) / self._crew
+        return float(total) / self._workers
 
     def work(self, monitor: Monitor) -> State:
         """Computes what the store does not have, and what was not finished before it was stopped."""
@@ -154,10 +154,10 @@ class SweepJob(Job):
             self._shares = dict(zip(todo, shares, strict=True))
             monitor(sum(shares) / len(shares))
 
-        self._crew = 1
+        self._workers = 1
         with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
-            self._crew = crew_for([self.cells[k] for k in todo])
-        for _ in side_by_side(work, len(todo), listen, workers=self._crew):
+            self._workers = workers_for([self.cells[k] for k in todo])
+        for _ in side_by_side(work, len(todo), listen, workers=self._workers):
             pass
 
     def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:

@@ -31,7 +31,7 @@ _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 
 @dataclass(frozen=True, eq=False)
-class Twin:
+class NoiselessRun:
     """What training without noise gave.
 
     Attributes:
@@ -43,7 +43,7 @@ class Twin:
     labels: Floats | None
 
     @classmethod
-    def of(cls, fit: Fit, e: int) -> Twin:
+    def of(cls, fit: Fit, e: int) -> NoiselessRun:
         """The replicas of budget e."""
         return cls(fit.theta[e], None if fit.constant_label is None else fit.constant_label[e])
 
@@ -77,7 +77,7 @@ class Result:
         record: what happened to each row, per seed; None where `instances` was switched off.
         labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
         distribution: of the released parameters, where it is known in closed form; its scale has one entry.
-        twin: the same training without noise, where it was asked for.
+        noiseless_run: the same training without noise, where it was asked for.
     """
 
     spec: RunSpec
@@ -99,7 +99,7 @@ class Result:
     record: NoiseRecord | None = None
     labels: Floats | None = None
     distribution: OutputNoise | None = None
-    twin: Twin | None = None
+    noiseless_run: NoiselessRun | None = None
 
     @property
     def expected_accuracy(self) -> float | None:
@@ -158,7 +158,7 @@ def run_epsilons(
     *,
     instances: bool = True,
     replicas: range | None = None,
-    twins: bool = False,
+    noiseless_runs: bool = False,
     monitor: Monitor = silent,
 ) -> list[Result]:
     """The same run at several epsilons, trained as one matrix computation.
@@ -169,7 +169,7 @@ def run_epsilons(
         instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
         replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
             up to the rounding of the matrix products.
-        twins: whether to train each without noise as well, on the same batches and in the same passes.
+        noiseless_runs: whether to train each without noise as well, on the same batches and in the same passes.
         monitor: told of progress; raises to cancel.
     """
     found = resolve(spec)
@@ -180,7 +180,7 @@ def run_epsilons(
     calibrations = [calibrated(mechanism, problem.setting, r.budget) for r in runs]
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
-    noiseless = [calibration.noiseless() for calibration in calibrations] if twins else []
+    noiseless = [calibration.noiseless() for calibration in calibrations] if noiseless_runs else []
     together = _train(mechanism, Training(problem, calibrations + noiseless, streams, record=instances, monitor=monitor))
     trained = together.first(len(runs))
     fit, accuracy = trained.fit, trained.accuracy(shared.test)
@@ -206,7 +206,7 @@ def run_epsilons(
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
-            twin=Twin.of(together.fit, len(runs) + e) if twins else None,
+            noiseless_run=NoiselessRun.of(together.fit, len(runs) + e) if noiseless_runs else None,
         )
         for e, r in enumerate(runs)
     ]

@@ -17,7 +17,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure, measure_models
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.run import Twin
+from dpviz.experiments.run.run import NoiselessRun
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit
@@ -38,7 +38,7 @@ class Cost:
         ordinary: of an ordinary logistic regression on standardised columns; None where it was not computed.
         majority: of the majority label for everyone.
         metric: what is measured.
-        twin: the trained models without noise, for other metrics.
+        noiseless_run: the trained models without noise, for other metrics.
         expected: mean of the private models' values over all noise draws in closed form; None where there is none.
     """
 
@@ -48,7 +48,7 @@ class Cost:
     ordinary: float | None
     majority: float = float("nan")
     metric: Metric = METRICS["accuracy"]
-    twin: Twin | None = None
+    noiseless_run: NoiselessRun | None = None
     expected: float | None = None
 
     @property
@@ -115,7 +115,7 @@ def split_cost(
     monitor: Monitor = silent,
     *,
     expected: float | None = None,
-    twin: Twin | None = None,
+    noiseless_run: NoiselessRun | None = None,
 ) -> Cost:
     """Splits the cost of a run into noise, training and preparation.
 
@@ -124,24 +124,24 @@ def split_cost(
         private: (S,) its test accuracies (`Result.accuracy`).
         calibration: of the run, where it is known: finding it again takes long for composed releases.
         expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
-        twin: its training without noise, where that is there (`Result.twin`).
+        noiseless_run: its training without noise, where that is there (`Result.noiseless_run`).
     """
     run, setup = resolve(spec), setup_for(spec)
-    if twin is None:
+    if noiseless_run is None:
         if calibration is None:
             calibration = spec.build().calibrate(setup.problem.setting, run.budget)
-        twin = Twin.of(train_without_noise(run.spec, calibration, monitor), 0)
-    if twin.labels is not None:
-        noiseless = (setup.test.y[:, None] == twin.labels).mean(axis=0)
+        noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration, monitor), 0)
+    if noiseless_run.labels is not None:
+        noiseless = (setup.test.y[:, None] == noiseless_run.labels).mean(axis=0)
     else:
-        noiseless = accuracy(setup.problem.model, twin.theta, setup.test)
+        noiseless = accuracy(setup.problem.model, noiseless_run.theta, setup.test)
     return Cost(
         np.asarray(private, float),
         noiseless,
         setup.non_private.accuracy,
         setup.ordinary_accuracy,
         setup.majority.accuracy,
-        twin=twin,
+        noiseless_run=noiseless_run,
         expected=expected,
     )
 
@@ -151,13 +151,13 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
 
     Args:
         spec: the run.
-        cost: from `split_cost`, with its twin.
+        cost: from `split_cost`, with its noiseless run.
         theta: (S, m) released parameters.
         labels: (S,) labels where a label was released in the place of a model.
         metric: an id (`get_metric`).
     """
     wanted = get_metric(metric)
-    if cost.metric == wanted or cost.twin is None:
+    if cost.metric == wanted or cost.noiseless_run is None:
         return cost
     setup = setup_for(spec)
     model, test = setup.problem.model, setup.test
@@ -172,10 +172,10 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
     optimum = setup.problem.optimum[None]
     return Cost(
         private=of(theta, labels),
-        noiseless=of(cost.twin.theta, cost.twin.labels),
+        noiseless=of(cost.noiseless_run.theta, cost.noiseless_run.labels),
         non_private=float(of(optimum)[0]),
         ordinary=ordinary,
         majority=float(of(optimum, label)[0]),
         metric=wanted,
-        twin=cost.twin,
+        noiseless_run=cost.noiseless_run,
     )

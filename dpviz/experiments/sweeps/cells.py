@@ -30,7 +30,7 @@ DEATHS = 3
 
 _ENTRIES = 1 << 27  # of all tables that cells are computed on side by side: a GiB in double precision
 
-__all__ = ["Cell", "CellStore", "attempts", "crew_for", "problems", "run_cells", "seconds"]
+__all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds", "workers_for"]
 
 
 def run_cells(
@@ -81,7 +81,7 @@ def attempts(
         yield table
 
 
-def crew_for(cells: Sequence[Cell]) -> int:
+def workers_for(cells: Sequence[Cell]) -> int:
     """Threads that compute cells side by side, each cell on one of them as long as there are others.
 
     Threads that share the rows of one step wait for each other at its end, and for what is not shared; threads with cells of
@@ -131,9 +131,9 @@ def _part(whole: Cell, table: pd.DataFrame, cell: Cell, tick: Monitor) -> pd.Dat
     return own
 
 
-def _by_crew(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
+def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
     """Tables of cells in order, kept in the store as soon as they are finished: it may be long until those before them are."""
-    wholes, workers = _joined(cells), crew_for(cells)
+    wholes, workers = _joined(cells), workers_for(cells)
     if workers > 1:  # noisy rows have no zeros to skip and take longest: begun last, they would leave threads without work
         wholes.sort(key=lambda joined: not isinstance(joined[0].spec.build(), NoisesRows))
 
@@ -200,7 +200,7 @@ def _compute(
         yield from cluster.compute(cells, backend.client, monitor)
         return
     if n_jobs == 1 and name != "RayBackend":
-        for cell, table in zip(cells, _by_crew(cells, store, monitor), strict=True):
+        for cell, table in zip(cells, _in_threads(cells, store, monitor), strict=True):
             yield cell, table, False
         return
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set

@@ -27,7 +27,7 @@ _SCORES = 1 << 24  # scores held at once
 
 
 @dataclass(frozen=True, eq=False)
-class Payers:
+class GroupCosts:
     """What privacy costs each group of the training rows, and what may explain it. G groups, S seeds.
 
     Attributes:
@@ -87,7 +87,7 @@ class Payers:
         return tuple(reason for reason, there in holds.items() if there)
 
 
-def who_pays(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> Payers:
+def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> GroupCosts:
     """What privacy costs each group of a run's training rows.
 
     Raises:
@@ -121,7 +121,7 @@ def who_pays(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> Pa
     table["times_noised"], table["individual_epsilon"] = mean(inspected_run.noised), mean(inspected_run.epsilon)
     private = _right(setup, inspected_run.theta, index, counts)
     monitor(1.0)
-    return Payers(table, table["non_private_right"].to_numpy() - private)
+    return GroupCosts(table, table["non_private_right"].to_numpy() - private)
 
 
 def _right(setup: Setup, theta: Floats, index: NDArray[np.intp], counts: NDArray[np.intp]) -> Floats:

@@ -28,7 +28,7 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cell, cells
-from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, crew_for, problems, run_cells, seconds
+from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, seconds, workers_for
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
@@ -70,7 +70,7 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
 def test_a_crew_computes_what_one_thread_does_and_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output", "dp-sgd"], epsilons=[0.1, 1.0], seeds=5)
     alone = list(run_cells(spec.cells()))
-    monkeypatch.setattr(cells, "crew_for", lambda _: 3)
+    monkeypatch.setattr(cells, "workers_for", lambda _: 3)
     store = CellStore(tmp_path)
     told: list[float] = []
     crew = list(run_cells(spec.cells(), store=store, monitor=told.append))
@@ -142,7 +142,7 @@ def test_a_crew_begins_with_noisy_rows_and_hands_out_tables_in_order(monkeypatch
     spec = SweepSpec("teaching", mechanisms=names, epsilons=[1.0], seeds=3)
     for workers, first in ((1, "dp-gd"), (2, "input-perturbation")):
         begun.clear()
-        monkeypatch.setattr(cells, "crew_for", lambda _, workers=workers: workers)
+        monkeypatch.setattr(cells, "workers_for", lambda _, workers=workers: workers)
         tables = list(run_cells(spec.cells()))
         assert [set(table["mechanism"]) for table in tables] == [{name} for name in names] * 2
         assert begun[0] == first
@@ -164,7 +164,7 @@ def test_what_a_crew_has_finished_is_kept_though_one_before_it_is_not(monkeypatc
         if store.get(second) is not None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cells, "crew_for", lambda _: 2)
+    monkeypatch.setattr(cells, "workers_for", lambda _: 2)
     monkeypatch.setattr(Cell, "attempt", attempt)
     with pytest.raises(KeyboardInterrupt):
         list(run_cells(spec.cells(), store=store, monitor=until_kept))
@@ -195,14 +195,14 @@ def test_the_first_cell_makes_what_cells_share_and_only_cells_of_the_same_data_w
 def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_large(monkeypatch: pytest.MonkeyPatch) -> None:
     made = setup_for(SPEC).problem
     monkeypatch.setattr(cells, "processors", lambda: 4)
-    assert crew_for([CELL]) == 1
+    assert workers_for([CELL]) == 1
     monkeypatch.setattr(cells, "THREADS_FROM", made.n * made.m)
-    assert crew_for([CELL, CELL]) == 4
+    assert workers_for([CELL, CELL]) == 4
     monkeypatch.setattr(cells, "_ENTRIES", 3 * made.rows.X.size)
-    assert crew_for([CELL]) == 3
+    assert workers_for([CELL]) == 3
     monkeypatch.setattr(cells, "_ENTRIES", made.rows.X.size - 1)
-    assert crew_for([CELL]) == 1
-    assert crew_for([]) == 1
+    assert workers_for([CELL]) == 1
+    assert workers_for([]) == 1
 
 
 def test_cells_of_a_sweep_calibrate_each_budget_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ _LEVEL = 0.05  # chance that luck alone is called a fall, for one method
 
 
 @dataclass(frozen=True)
-class Fall:
+class NonMonotone:
     """A method whose mean is best below the largest budget.
 
     Attributes:
@@ -39,7 +39,7 @@ class Fall:
     certain: bool
 
 
-def falls(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) -> list[Fall]:
+def non_monotone(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) -> list[NonMonotone]:
     """The methods of a sweep whose mean gets worse towards the largest budget.
 
     Args:
@@ -66,5 +66,5 @@ def falls(table: pd.DataFrame, quantity: str, mechanisms: Sequence[str] = ()) ->
             s = len(difference)
             bound = stdtrit(s - 1, 1 - _LEVEL / (len(means) - 1)) if s > 1 else np.inf
             certain = bool(s > 1 and difference.mean() > bound * difference.std(ddof=1) / s**0.5)
-        drops.append(Fall(str(name), best, float(means[best]), largest, float(means[largest]), certain))
+        drops.append(NonMonotone(str(name), best, float(means[best]), largest, float(means[largest]), certain))
     return drops

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping
-from dpviz.experiments.studies.payers import CLIPPED, HARD, SMALL, Payers, who_pays
 
 SPEC = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3)
 
 
 def test_every_column_is_what_the_released_models_say() -> None:
-    found = who_pays(SPEC, Grouping("region"))
+    found = cost_by_group(SPEC, Grouping("region"))
     table = found.table.set_index("group")
     result = dpviz.run(SPEC)
     data, train = result.setup.dataset, result.setup.split.train
@@ -48,14 +48,14 @@ def test_every_column_is_what_the_released_models_say() -> None:
 
 
 def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:
-    table = who_pays(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2), Grouping("kind")).table
+    table = cost_by_group(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2), Grouping("kind")).table
     assert (table["times_noised"] >= 0).all()
     assert table["clipped"].isna().all(), "nothing is clipped by this method"
 
 
-def made(rows: tuple[int, int], right: tuple[float, float], lost: np.ndarray, clipped: tuple[float, float]) -> Payers:
+def made(rows: tuple[int, int], right: tuple[float, float], lost: np.ndarray, clipped: tuple[float, float]) -> GroupCosts:
     columns = {"group": ("a", "b"), "rows": rows, "non_private_right": right, "lost": lost.mean(axis=0), "clipped": clipped}
-    return Payers(pd.DataFrame(columns), lost)
+    return GroupCosts(pd.DataFrame(columns), lost)
 
 
 def test_the_reasons_are_those_that_hold_and_noise_decides_nothing() -> None:

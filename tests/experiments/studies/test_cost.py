@@ -79,7 +79,7 @@ def test_short_training_is_called_training() -> None:
 
 
 def test_the_twin_has_the_same_batches() -> None:
-    """Without noise the private run and its twin are one and the same; with other seeds they are not."""
+    """Without noise the private run and its noiseless run are one and the same; with other seeds they are not."""
     spec = replace(SPEC, mechanism="dp-sgd", params={"epochs": 1.0})
     setup = setup_for(spec)
     quiet = spec.build().calibrate(setup.problem.setting, dpviz.Budget(1.0, 1e-5))
@@ -132,15 +132,18 @@ def test_the_twin_of_each_seed_is_the_one_that_it_has_alone(model: str) -> None:
 @pytest.mark.parametrize("name", [name for name in dpviz.list_mechanisms() if name != "non-private"])
 def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
     spec = dpviz.RunSpec(dataset="breast-cancer", mechanism=name, epsilon=2.0, seeds=3)
-    beside = dpviz.run_epsilons(spec, [0.5, 2.0], instances=False, twins=True)
+    beside = dpviz.run_epsilons(spec, [0.5, 2.0], instances=False, noiseless_runs=True)
     for result, alone in zip(beside, dpviz.run_epsilons(spec, [0.5, 2.0], instances=False), strict=True):
         np.testing.assert_allclose(result.theta, alone.theta, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(result.accuracy, alone.accuracy, atol=0.01)
         assert result.expected_accuracy == pytest.approx(alone.expected_accuracy)
-        assert alone.twin is None
-        assert result.twin is not None
+        assert alone.noiseless_run is None
+        assert result.noiseless_run is not None
         fit = train_without_noise(result.spec, result.calibration)
         # without noise DP-AGD ends next to the minimum, where rounding decides which step length is best
-        np.testing.assert_allclose(result.twin.theta, fit.theta[0], rtol=1e-5, atol=0.01 if name == "dp-agd" else 1e-6)
-        cost, of_twin = (split_cost(result.spec, result.accuracy, result.calibration, twin=twin) for twin in (None, result.twin))
-        np.testing.assert_allclose(of_twin.noiseless, cost.noiseless, atol=0.01)
+        np.testing.assert_allclose(result.noiseless_run.theta, fit.theta[0], rtol=1e-5, atol=0.01 if name == "dp-agd" else 1e-6)
+        cost, of_noiseless = (
+            split_cost(result.spec, result.accuracy, result.calibration, noiseless_run=one)
+            for one in (None, result.noiseless_run)
+        )
+        np.testing.assert_allclose(of_noiseless.noiseless, cost.noiseless, atol=0.01)
