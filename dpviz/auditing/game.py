@@ -18,7 +18,7 @@ from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSte
 from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.budget import Budget, Neighbouring, check_delta
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +96,7 @@ def watch(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: outputs are not finite.
     """
+    check_delta(budget.delta, problem.n)
     game = _prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
     outputs: list[list[Floats]] = [[], []]
     distributions: Distributions | None = None

@@ -23,7 +23,7 @@ from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.audit_bounds import gaussian_claim
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.budget import Budget, Neighbouring, check_delta
 from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
 from dpviz.privacy.search import smallest
 
@@ -198,6 +198,7 @@ def audit_one_run(
         FloatingPointError: the released model is not finite.
     """
     seed, confidence = whole("seed", seed, 0, 2**32 - 1), in_range("confidence", confidence, 0.5, 1 - 1e-12)
+    check_delta(budget.delta, canaries.problem.n)
     calibration = mechanism.calibrate(canaries.problem.setting, budget)
     if calibration.neighbouring is not canaries.neighbouring:
         raise InvalidInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -41,7 +42,9 @@ def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | 
         InvalidInput: an unknown kind, or an id that no training row has.
     """
     if not one_of("pair", kind, KINDS):
-        return worst_case(spec.build(), get_model(spec.model), resolve(spec).budget, n=ROWS, d=FEATURES, lam=spec.lam)
+        budget = resolve(spec).budget
+        rows = min(ROWS, math.ceil(1 / budget.delta) - 1)  # few enough that delta is below 1/n
+        return worst_case(spec.build(), get_model(spec.model), budget, n=rows, d=FEATURES, lam=spec.lam)
     shared = setup_for(spec)
     problem, ids = shared.problem, shared.split.train
     if kind == "most-influential":

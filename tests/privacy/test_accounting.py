@@ -9,12 +9,14 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import logsumexp
 from scipy.stats import norm
 from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated
+from dpviz.privacy.accounting.accountants.pld import PLD
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Step
 from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
@@ -260,6 +262,59 @@ def test_two_hops_are_no_better_than_an_exact_doubling_where_that_is_known() -> 
     exact = account.log_delta(steps, Method("gaussian", REPLACE), 2.0)
     half = account.log_delta(steps, Method("gaussian", ADD), 1.0)
     assert half + math.log1p(math.e) >= exact
+
+
+def noise(rate: float, steps: int, epsilon: float, accountant: str = "pld") -> float:
+    return account.noise_for(noisy_sums(1.0, rate, steps), Method(accountant, REPLACE, "two-hop"), Budget(epsilon, 1e-5))
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+@pytest.mark.parametrize("epsilon", [0.5, 8.0, 50.0])
+def test_sampling_never_needs_more_noise_than_full_batches(accountant: str, epsilon: float) -> None:
+    """Two hops alone need 5.683 at rate 0.999 for epsilon = 8, where 5.369 is proved at rate 1."""
+    full = noise(1.0, 20, epsilon, accountant)
+    by_rate = [noise(rate, 20, epsilon, accountant) for rate in (0.5, 0.87, 0.95, 0.999)]
+    # epsilon of the grid of losses is within 2e-4
+    assert all(a <= b * (1 + 3e-4) for a, b in itertools.pairwise([*by_rate, full]))
+    assert by_rate[-1] == pytest.approx(full, rel=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.3, 1.0])
+@pytest.mark.parametrize("rate", [0.1, 0.6, 0.95])
+def test_a_replacement_costs_no_less_than_opposite_rows_do(rate: float, epsilon: float) -> None:
+    """One batch, one dimension, the row at +1 or -1 of N(0, z^2): the divergence by quadrature is below the bound."""
+    z, x = 1.3, np.linspace(-30.0, 30.0, 200_001)
+
+    def density(row: float) -> np.ndarray:
+        return (1 - rate) * norm.pdf(x, 0.0, z) + rate * norm.pdf(x, row, z)
+
+    truth = float(np.trapezoid(np.maximum(density(1.0) - math.exp(epsilon) * density(-1.0), 0.0), x))
+    for accountant in ("pld", "rdp"):
+        assert math.exp(account.log_delta(noisy_sums(z, rate), Method(accountant, REPLACE, "two-hop"), epsilon)) >= truth
+    # the row moved by 1 and not by 2 would not cover it
+    half = Step(Gaussian.of_rows(0.5, z), rate, "without-replacement")
+    too_little = PLD().log_delta(half, TWO_HOP, epsilon, -50.0, ())
+    assert math.exp(too_little) < truth
+
+
+@pytest.mark.parametrize("order", [1.2, 2.0, 32.0])
+def test_renyi_of_a_replacement_is_above_that_of_opposite_rows(order: float) -> None:
+    rate, z, x = 0.4, 1.3, np.linspace(-60.0, 60.0, 400_001)
+    p, q = (np.logaddexp(math.log(1 - rate) + norm.logpdf(x, 0, z), math.log(rate) + norm.logpdf(x, s, z)) for s in (1.0, -1.0))
+    truth = (logsumexp(order * p + (1 - order) * q) + math.log(x[1] - x[0])) / (order - 1)
+    bound = rdp.sampled_replacement(rate, 2 / z, (order,))
+    assert bound >= truth
+    if order < 4:  # the bound is loose at high orders
+        assert rdp.sampled_replacement(rate, 1 / z, (order,)) < truth, "half the distance does not cover it"
+    assert rdp.sampled_replacement(1.0, 2 / z, (order,)) == pytest.approx(rdp.gaussian(2 / z, (order,)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(0.01, 30), (0.05, 10), (0.05, 300), (0.09, 100)])
+def test_two_hops_are_less_where_no_other_proof_is_tried(rate: float, steps: int) -> None:
+    for epsilon in (0.1, 1.0, 4.9):
+        hops = account.log_delta(noisy_sums(2.0, rate, steps), TWO_HOP, epsilon)
+        other = Step(Gaussian.of_rows(1.0, 2.0), rate, "without-replacement", steps)
+        assert hops <= PLD().log_delta(other, TWO_HOP, epsilon, -700.0, ())
 
 
 # noise from a budget ----------------------------------------------------------------------------------------

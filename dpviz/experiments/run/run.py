@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.measure import Trained, train
 from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, get_mechanism
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, Setting, get_model, margins
-from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
@@ -351,13 +351,17 @@ def calibrate(
         n: training rows.
         d: features, the intercept included.
         params: knobs of the mechanism.
+
+    Raises:
+        InvalidInput: whatever `run` refuses: a value out of its range, delta not below 1/n, a model that does not fit.
     """
-    setting = get_model(model).setting(n, d, lam)
-    built = get_mechanism(mechanism).from_params(params)
+    spec = RunSpec(mechanism=mechanism, model=model, epsilon=epsilon, delta=delta, lam=lam, params=params)
+    n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
+    setting, built = get_model(spec.model).setting(n, d, spec.lam), spec.build()
     refusal = built.refusal(setting)
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    return built.calibrate(setting, Budget(epsilon, default_delta(n) if delta is None else delta))
+    return built.calibrate(setting, row_budget(spec.epsilon, spec.delta, n))
 
 
 def list_models() -> dict[str, str]:

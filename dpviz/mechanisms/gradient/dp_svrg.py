@@ -23,9 +23,10 @@ from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.search import smallest
@@ -164,6 +165,10 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)
         declared = calibration.values(Multipliers)
         z2 = z1 * declared.noise_multiplier_inner / declared.noise_multiplier_full
+        return self.noisy_sums(z1, z2)
+
+    def noisy_sums(self, z1: float, z2: float) -> Event:
+        """All releases of an accounted run, by their noise multipliers: full gradients, then inner steps."""
         inner = Sampled(Gaussian.of_rows(1.0, z2), self.sampling_rate)
         return Composed((Repeated(Gaussian.of_rows(1.0, z1), self.rounds), Repeated(inner, self.rounds * self.inner_steps)))
 
@@ -182,11 +187,9 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def log_delta(self, z1: float, z2: float, epsilon: float) -> float:
         """ln delta of the accounted run at epsilon, under the chosen relation."""
-        curve = self.curve(z1, z2)
-        if self.relation == Neighbouring.ADD_REMOVE:
-            return rdp.log_delta(curve, epsilon)
-        half = rdp.log_delta(curve, epsilon / 2)
-        return min(0.0, half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2)))  # delta(eps/2) (1 + e^(eps/2))
+        relation = Neighbouring(self.relation)
+        route = "two-hop" if relation is Neighbouring.REPLACE_ONE else "none"
+        return account.log_delta(self.noisy_sums(z1, z2), Method("rdp", relation, route), epsilon)
 
     def noise_multipliers(self, budget: Budget) -> tuple[float, float]:
         """(z1, z2) that meet the budget. In the central limit, full gradients and inner steps split mu^2 by `share`."""

@@ -101,7 +101,8 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
         one_row = bound / (self.batch_share * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
         full = self.batch_share == 1
-        how = "the whole batch counts twice a removal, exactly" if full else "two hops: remove one row, add another"
+        hops = "two hops (remove one row, add another), or the replacement itself where that needs less noise"
+        how = "the whole batch counts twice a removal, exactly" if full else hops
         return Calibration.proved(
             budget,
             sensitivity=(2 if replace_one else 1) * one_row,

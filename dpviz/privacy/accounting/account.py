@@ -42,7 +42,8 @@ def log_delta(
         one_hop = replace(method, relation=Neighbouring.ADD_REMOVE)
         half = log_delta(event, one_hop, epsilon / 2, floor - epsilon / 2, directions)
         # two hops: delta(eps/2) + e^(eps/2) delta(eps/2)
-        return min(0.0, half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2)))
+        hops = half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2))
+        return min(0.0, hops, accountant.log_delta_of_replacement(steps, method, epsilon, floor))
     if len(steps) > 1:
         return accountant.log_delta_of_kinds(steps, method, epsilon)
     return accountant.log_delta(steps[0], method, epsilon, floor, directions)

@@ -20,7 +20,8 @@ class Method:
         accountant: name of an accountant, see `accountants.registry.list_accountants`.
         relation: neighbouring relation of the result.
         route: how replace-one follows for Poisson batches. "two-hop": remove one row, add another; an (eps, delta(eps))
-            curve under add/remove gives (eps, (1 + e^(eps/2)) delta(eps/2)), proved. "opposite": the pair
+            curve under add/remove gives (eps, (1 + e^(eps/2)) delta(eps/2)), proved. Where the accountant has a smaller proof
+            for the replacement itself, as for nearly full batches, that one counts. "opposite": the pair
             (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1), as dp_accounting's PLD does; that it dominates every
             replacement is not proved here. "none": refuse.
         conversion: of Rényi curves, see `rdp.epsilon`.

@@ -213,7 +213,7 @@ def _cells(pair: Pair, h: float, theta: float, ends: tuple[float, float]) -> tup
         # P{-loss} = e^-loss P{loss}; what is left sits at loss 0
         mirrored = mass * np.exp(-(1 + 2 * theta) * losses)
         plain = mass * np.exp(-theta * losses)
-        rest = max(0.0, math.exp(-log_scale) - float((plain + mirrored * np.exp(theta * losses))[1:].sum()) - plain[0])
+        rest = max(0.0, math.exp(-log_scale) - float((plain * (1 + np.exp(-losses)))[1:].sum()) - plain[0])
         mass[0] += rest
         return -(len(mass) - 1), np.concatenate([mirrored[:0:-1], mass]), log_scale, lost, 2 * blur
     below = _log_total([math.log(w) + log_ndtr(y[0] - m) for w, m in pair.p])

@@ -65,6 +65,17 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[float, 
     return curve
 
 
+def sampled_replacement(rate: float, mu: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """R(a) of one Gaussian on a Poisson batch under replace-one: ln(1 - q + q e^(a(a-1) mu^2/2))/(a-1).
+
+    Whether the row is in the batch does not depend on its values, and e^((a-1) R) is jointly convex (Chen, Lee, Kifer 2019,
+    Lemma 3). mu = sensitivity/sigma of a batch that holds the row; at rate 1 it is `gaussian`.
+    """
+    a = np.asarray(orders, float)
+    with np.errstate(divide="ignore"):
+        return np.logaddexp(np.log1p(-rate), math.log(rate) + a * (a - 1) * positive("mu", mu) ** 2 / 2) / (a - 1)
+
+
 def _whole_orders(q: float, z: float, orders: tuple[int, ...]) -> Floats:
     table, power, left, owner, starts = _binomials(orders)
     alpha, k = np.asarray(orders, float), np.arange(max(orders) + 1.0)

@@ -95,6 +95,10 @@ class Accountant(ABC):
         cause = "different kinds of releases are added up for Gaussians by RDP only"
         raise CannotAccount("event", cause, "Use rdp.")
 
+    def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
+        """ln delta under replace-one, Poisson batches among the steps, by a proof that makes no hops; 0 where it has none."""
+        return 0.0
+
     def epsilon(self, step: Step, method: Method, delta: float) -> float | None:
         """The smallest epsilon at delta by an inverse of its own; None: `log_delta` is inverted."""
         return None

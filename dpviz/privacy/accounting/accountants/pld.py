@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
@@ -14,6 +15,10 @@ from dpviz.privacy.budget import Neighbouring, Status
 
 if TYPE_CHECKING:
     from dpviz.privacy.accounting.methods import Method
+
+#: rates below which, and epsilons between which, two hops were the smaller proof wherever both were computed; the other
+#: distribution takes as long at such rates
+_LOW_RATE, _HOPS_ARE_LESS = 0.1, (1e-3, 5.0)
 
 
 class PLD(Accountant):
@@ -48,6 +53,18 @@ class PLD(Accountant):
             return log_delta(Pair("opposite", step.rate, shift), count, epsilon, floor)
         # neither direction is known to be the larger one after composition
         return max(log_delta(Pair(kind, step.rate, shift), count, epsilon, floor) for kind in directions)
+
+    def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
+        """The profile of batches of a fixed size, which holds for Poisson batches too.
+
+        Both neighbours draw the batch of the other rows alike, and the row joins it with chance q: two mixtures with one part
+        in common, to which Balle, Barthe, Gaboardi 2018, Theorem 2, applies; removing and replacing the row each move a sum by
+        at most 2C. At q = 1 it is the exact bound of full batches.
+        """
+        (step,) = steps
+        if step.rate < _LOW_RATE and _HOPS_ARE_LESS[0] < epsilon < _HOPS_ARE_LESS[1]:
+            return 0.0
+        return self.log_delta(replace(step, sampling="without-replacement"), method, epsilon, floor, ("remove", "add"))
 
     def route(self, steps: tuple[Step, ...]) -> str | None:
         if len(steps) > 1:

@@ -58,6 +58,14 @@ class RDP(Accountant):
                 curve = curve + step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
         return rdp.log_delta(curve, epsilon, method.conversion)
 
+    def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
+        """Replacing a row moves a batch that holds it by 2C and no other: a mixture with weights q and 1 - q at every step."""
+        curve = np.zeros(len(rdp.ORDERS))
+        for step in steps:
+            assert isinstance(step.event, Gaussian)
+            curve = curve + step.count * rdp.sampled_replacement(step.rate, mu_of(step.event, method))
+        return rdp.log_delta(curve, epsilon, method.conversion)
+
     def route(self, steps: tuple[Step, ...]) -> str | None:
         return "two-hop" if len(steps) > 1 else None
 
