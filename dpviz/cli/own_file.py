@@ -72,7 +72,7 @@ def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
 
 def shown(dataset: str, file: str | None) -> str:
     """What to call the rows in an answer."""
-    return dataset if file is None else "standard input" if file == STANDARD_INPUT else f"{file} ({dataset})"
+    return dataset if file is None else "standard input" if file == STANDARD_INPUT else file
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:

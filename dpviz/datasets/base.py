@@ -48,6 +48,8 @@ class Dataset:
         plane: names of the two features to draw, where the set is two-dimensional.
         looked_at: columns whose range or categories were read off the rows, or that were left out because of their
             values, outside every epsilon; none where all that was declared in advance.
+        taken_as_public: what the rows decided beside that and every guarantee takes as public: class labels that were read from
+            them, the number of rows without gaps. It follows from how the table was to be read, not from its values.
         notes: what was done to the rows before, one sentence each.
         lost: rows, columns and values that the table lost before that, and what scaling took from the rows.
         norms: (n,) row norms before the rows were brought into the ball, the constant feature left out; None where they
@@ -70,6 +72,7 @@ class Dataset:
     facts: dict[str, float] = field(default_factory=dict)
     plane: tuple[str, str] | None = None
     looked_at: tuple[str, ...] = ()
+    taken_as_public: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     lost: tuple[Lost, ...] = ()
     norms: NDArray[np.float64] | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -16,14 +18,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpviz.common.validate import InvalidInput, show, truth
 from dpviz.estimator.features import LinearMap, by_norm, by_ranges
-from dpviz.estimator.guarantee import Guarantee, PrivacyWarning, share, together
+from dpviz.estimator.guarantee import CLASS_LABELS, Guarantee, PrivacyWarning, share, supposes, together
 from dpviz.estimator.search import warn_of_searches
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism, list_mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, row_budget
+from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.releasing.grid import publish
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +37,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     """Logistic regression trained by any mechanism of dpviz. Of more than two classes, one model each shares the budget.
 
     Rows are mapped into the unit ball by a fixed linear map: division by `data_norm`, or by declared `ranges`. Rows that do not
-    keep to it are clipped with a warning when training, as the guarantee needs. The number of rows and the classes are public.
+    keep to it are clipped with a warning when training, as the guarantee needs. The number of rows is public; so are the classes,
+    which are read from the labels unless `classes` declares them. Parameters are published on a grid (`dpviz.releasing.grid`):
+    noise that is added to a finished model is drawn exactly, and other models are rounded.
 
     Args:
         mechanism: id, one of `dpviz.list_mechanisms()`.
@@ -45,7 +50,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
             "from data" reads them from the rows, which no epsilon covers; `guarantee_` says so.
         fit_intercept: whether to add a constant feature.
-        random_state: None for randomness of the operating system; a model from a known seed must not be published.
+        random_state: None for randomness of the operating system. Whoever knows a seed can subtract the noise, so the guarantee
+            then holds only while it stays secret; a fitted model is pickled without it.
+        classes: the labels as public knowledge, two or more; None reads them from `y`, which `guarantee_` says.
         knobs: of the mechanism, by name.
 
     Attributes:
@@ -66,6 +73,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ranges: object = None,
         fit_intercept: bool = True,
         random_state: object = None,
+        classes: Sequence[object] | None = None,
         **knobs: Any,
     ) -> None:
         self.mechanism = mechanism
@@ -76,6 +84,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.ranges = ranges
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+        self.classes = classes
         for name, value in knobs.items():
             if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
                 raise TypeError(f"unexpected argument {name!r}")
@@ -110,6 +119,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True  # noise: on few rows at epsilon = 1 a model may be no better than chance
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies: a fitted model goes without its seed or generator, which would give the noise back."""
+        state = dict(super().__getstate__())
+        if "guarantee_" in state:
+            state["random_state"] = None
+        return state
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Trains on (n, d) rows and (n,) labels. Each call spends the budget anew.
 
@@ -118,20 +134,45 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise InvalidInput("y", f"holds one class only, {show(classes[0])}", "Give rows of at least two classes.")
+        classes, codes, read = self._coded(labels)
         intercept = truth("fit_intercept", self.fit_intercept)
         mapped = self._map(rows, intercept)
         x, outside = mapped.rows(rows, intercept)
         if outside:
             what = "data_norm" if self.ranges is None else "ranges"
-            warnings.warn(f"Rows outside {what} were clipped, as the guarantee needs.", PrivacyWarning, stacklevel=2)
-        theta, constant, self.guarantee_ = self._train(x, codes, len(classes), mapped.looked_at)
+            said = f"{outside:,} of {len(x):,} rows outside {what} were clipped, as the guarantee needs."
+            warnings.warn(said, PrivacyWarning, stacklevel=2)
+        theta, constant, self.guarantee_ = self._train(x, codes, len(classes), (*mapped.looked_at, *read))
         self.classes_ = classes
         self.coef_, self.intercept_ = mapped.coefficients(theta, intercept)
         self.intercept_ += constant
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            del self.guarantee_
+            what = "data_norm" if self.ranges is None else "ranges"
+            raise InvalidInput(what, "gives coefficients beyond double precision", "Use units in which values are near 1.")
         return self
+
+    def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
+        """((K,) classes in order, (n,) position of each label among them, what was read from the labels)."""
+        if self.classes is None:
+            classes, codes = np.unique(labels, return_inverse=True)
+            if len(classes) < 2:
+                raise InvalidInput(
+                    "y", f"holds one class only, {show(classes[0])}", "Give rows of at least two classes, or classes=[...]."
+                )
+            return classes, codes, (CLASS_LABELS,)
+        try:
+            classes = np.unique(np.asarray(self.classes))
+        except TypeError:  # numbers and texts together have no order
+            classes = np.array([])
+        if len(classes) < 2 or classes.ndim != 1 or len(classes) != len(self.classes):
+            raise InvalidInput("classes", f"must be two or more different labels, got {show(self.classes)}", "Give all of them.")
+        place = {label: k for k, label in enumerate(classes.tolist())}
+        codes = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        if codes.min() < 0:
+            unknown = show(labels[codes < 0].tolist()[0])
+            raise InvalidInput("y", f"holds {unknown}, which is not among classes", "Correct it, or declare it.")
+        return classes, codes, ()
 
     def _map(self, rows: Floats, intercept: bool) -> LinearMap:
         d = rows.shape[1]
@@ -162,20 +203,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         each, how = share(built, setting, budget, models)
         cal = built.calibrate(setting, each)
         theta, constant = [], np.zeros(models)
-        for k, stream in enumerate(self._streams(models)):
+        streams, source = self._streams(models)
+        for k, stream in enumerate(streams):
             positive = codes == (1 if models == 1 else k)
             problem = Problem(Rows(x, np.where(positive, 1.0, -1.0)), model, lam)
             fit = train(built, Training(problem, [cal], [stream], record=False)).fit
-            theta.append(fit.theta[0, 0])
+            made = publish(built, setting, cal, fit, source)
+            theta.append(made.theta)
             if fit.constant_label is not None:
                 constant[k] = fit.constant_label[0, 0]
-        return np.array(theta), constant, _guarantee(built, cal, each, budget, models, how, looked_at)
+        supposed = supposes(cal, exact=made.exact, seeded=self.random_state is not None)
+        return np.array(theta), constant, _guarantee(built, cal, each, budget, models, how, looked_at, supposed)
 
-    def _streams(self, count: int) -> list[np.random.SeedSequence]:
+    def _streams(self, count: int) -> tuple[list[np.random.SeedSequence], random.Random]:
+        """(streams of training, one for each model; the source of exact noise, from which all models draw in turn)."""
         if self.random_state is None:  # not the global generator, whose state somebody may know
-            return np.random.SeedSequence().spawn(count)
-        words = check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)
-        return np.random.SeedSequence([int(w) for w in words]).spawn(count)
+            return np.random.SeedSequence().spawn(count), random.SystemRandom()
+        words = [int(w) for w in check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)]
+        return np.random.SeedSequence(words).spawn(count), random.Random(repr(words))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""
@@ -202,7 +247,14 @@ def _all_knobs() -> frozenset[str]:
 
 
 def _guarantee(
-    built: Mechanism, cal: Calibration, each: Budget, budget: Budget, models: int, how: str, looked_at: tuple[str, ...]
+    built: Mechanism,
+    cal: Calibration,
+    each: Budget,
+    budget: Budget,
+    models: int,
+    how: str,
+    looked_at: tuple[str, ...],
+    supposed: tuple[str, ...],
 ) -> Guarantee:
     claimed, proved = together(cal, each, budget, models, built.pure)
     return Guarantee(
@@ -211,8 +263,8 @@ def _guarantee(
         proved=proved,
         relation=cal.neighbouring,
         accountant=cal.accountant,
-        status=cal.status,
-        conditions=cal.conditions,
+        status=Status.PROVED_IF if cal.status is Status.PROVED and supposed else cal.status,
+        conditions=supposed,
         looked_at=looked_at,
         models=models,
         composition=how,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, number, positive, show
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,7 @@ class LinearMap:
         centre, scale: (d,).
         low, high: (d,) declared ranges, infinite where whole rows are bounded.
         looked_at: what was read from the rows.
+        radius: the declared norm by which whole rows are divided; None where each feature has a range.
     """
 
     centre: Floats
@@ -34,15 +36,19 @@ class LinearMap:
     low: Floats
     high: Floats
     looked_at: tuple[str, ...] = ()
+    radius: float | None = None
 
-    def rows(self, X: Floats, intercept: bool) -> tuple[Floats, bool]:
-        """((n, d) or (n, d + 1) rows of length at most 1, whether some did not keep to what was declared)."""
+    def rows(self, X: Floats, intercept: bool) -> tuple[Floats, int]:
+        """((n, d) or (n, d + 1) rows of length at most 1, how many did not keep to what was declared)."""
         inside = np.clip(X, self.low, self.high)
-        z = (inside - self.centre) * self.scale
-        norm = np.linalg.norm(z, axis=1, keepdims=True)
-        outside = bool((inside != X).any() or (norm > 1 + 1e-9).any())
-        z /= np.maximum(1.0, norm)
-        return (np.hstack([z, np.ones((len(z), 1))]) * np.sqrt(0.5) if intercept else z), outside
+        if self.radius is not None:
+            z, length = norms.into_ball(inside, self.radius), norms.lengths(inside, self.radius)
+        else:  # declared ranges: no entry is longer than 1/sqrt(d)
+            z = (inside - self.centre) * self.scale
+            length = np.linalg.norm(z, axis=1)
+            z /= np.maximum(1.0, length)[:, None]
+        outside = (inside != X).any(axis=1) | (length > 1 + 1e-9)
+        return (np.hstack([z, np.ones((len(z), 1))]) * np.sqrt(0.5) if intercept else z), int(outside.sum())
 
     def coefficients(self, theta: Floats, intercept: bool) -> tuple[Floats, Floats]:
         """((K, d) weights, (K,) offsets) in the rows' own units of parameters (K, d) or (K, d + 1)."""
@@ -57,7 +63,14 @@ class LinearMap:
 def by_norm(d: int, data_norm: object) -> LinearMap:
     """Division by the declared largest norm of a row."""
     norm = positive("data_norm", data_norm, fix="Give the largest length that a row can have, without looking at the rows.")
-    return LinearMap(np.zeros(d), np.full(d, 1 / norm), np.full(d, -np.inf), np.full(d, np.inf))
+    _check_reach("data_norm", norm)
+    return LinearMap(np.zeros(d), np.full(d, 1 / norm), np.full(d, -np.inf), np.full(d, np.inf), radius=norm)
+
+
+def _check_reach(field: str, reach: float) -> None:
+    """Refuses units in which 1/reach, and so a coefficient, is beyond double precision."""
+    if not 1e-150 <= reach <= 1e150:
+        raise InvalidInput(field, f"gives values of the size {reach:g}, beyond double precision", "Use units near 1.")
 
 
 def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) -> LinearMap:
@@ -83,8 +96,10 @@ def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) 
     for name, a, b in zip(names, low, high, strict=True):
         if not a < b:
             raise InvalidInput(f"ranges[{show(name)}]", f"low {a:g} is not below high {b:g}", "Give low < high.")
-    centre = (low + high) / 2 if intercept else np.zeros(d)
+    centre = low / 2 + high / 2 if intercept else np.zeros(d)
     reach = np.maximum(high - centre, centre - low)
+    for name, size in zip(names, reach, strict=True):
+        _check_reach(f"ranges[{show(name)}]", float(size))
     return LinearMap(centre, 1 / (reach * np.sqrt(d)), low, high, read)
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
+from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.models import Setting
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+
+#: what `Guarantee.looked_at` says where the classes were taken from the labels
+CLASS_LABELS = "class labels"
 
 
 class PrivacyWarning(UserWarning):
@@ -50,6 +54,20 @@ class Guarantee:
         if self.looked_at:
             said += f"; read from the rows, outside ε: {', '.join(self.looked_at)}"
         return said
+
+
+def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
+    """What must hold for a proof of this model: the conditions of the calibration, and those of the fit.
+
+    Args:
+        exact: whether the noise was drawn exactly and added on a grid, so that it counts as real-valued.
+        seeded: whether its randomness follows from a seed.
+    """
+    if cal.proved_budget is None:
+        return cal.conditions
+    fit = () if exact else (REAL_NOISE,)
+    secret = (SECRET_SEED,) if seeded else () if exact else (SECRET_RANDOMNESS,)
+    return (*cal.conditions, PUBLIC_N, PUBLIC_CLASSES, *fit, *secret)
 
 
 def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, str]:

@@ -12,10 +12,13 @@ __all__ = [
     "CLIPPED_OR_BOUNDED",
     "CONVEX",
     "EXACT_MINIMUM",
+    "PUBLIC_CLASSES",
     "PUBLIC_N",
     "PUBLIC_N_IF_SHUFFLED",
     "PUBLIC_RANGES",
     "REAL_NOISE",
+    "SECRET_RANDOMNESS",
+    "SECRET_SEED",
     "SINGLE_PRECISION",
     "SMOOTH",
     "STRONGLY_CONVEX",
@@ -29,10 +32,13 @@ CONVEX: str = "convex objective"
 STRONGLY_CONVEX: str = "strongly convex objective"
 EXACT_MINIMUM: str = "exact minimum"
 ACCURATE_MINIMUM: str = "minimum of stated accuracy"
+PUBLIC_CLASSES: str = "public class labels"
 PUBLIC_N: str = "public number of rows"
 PUBLIC_N_IF_SHUFFLED: str = "public number of rows if reports are shuffled"
 PUBLIC_RANGES: str = "public ranges and categories"
 REAL_NOISE: str = "real-valued noise (training draws floating-point numbers)"
+SECRET_RANDOMNESS: str = "unpredictable randomness (noise of training comes from PCG64, seeded by the operating system)"
+SECRET_SEED: str = "a secret seed: whoever knows random_state can subtract the noise"
 SINGLE_PRECISION: str = "exact arithmetic (parts run in single precision)"
 SMOOTH: str = "smooth loss"
 

@@ -7,20 +7,13 @@ import math
 from dpviz.auditing import AuditResult
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
+from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
-
-HARDENED: str = (
-    "Every draw of noise is the sum of four from the operating system's randomness (Holohan and Braghin 2021), which resists the "
-    "known attacks on floating-point noise (Mironov 2012). It is no proof for arithmetic with rounding."
-)
-NOT_HARDENED: str = (
-    "This method draws its noise inside training, in double or single precision, from a generator seeded by the operating "
-    "system. The sampler is not hardened: attacks on floating-point noise (Mironov 2012) are not ruled out."
-)
+from dpviz.releasing.grid import EXACTLY, PROTECTION
 
 
 def card(
@@ -30,6 +23,7 @@ def card(
     *,
     rows: int,
     hardened: bool,
+    grid: float,
     tried: int | None,
     audited: AuditResult | None,
 ) -> str:
@@ -37,7 +31,8 @@ def card(
 
     Args:
         rows: trained on; public.
-        hardened: whether a hardened sampler was used.
+        hardened: whether the noise was drawn exactly and added on the grid.
+        grid: step of the grid that parameters are multiples of.
         tried: settings tried on these rows before, None where nobody says.
         audited: an audit of the method, None where none was made.
     """
@@ -49,8 +44,9 @@ def card(
             f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}.",
         ],
         "Data": [
-            f"{_plain(dataset.name)}: {rows:,} rows for training; their number is public. {_plain(dataset.source)}.",
+            f"{_named(dataset)}: {rows:,} rows for training; their number is public. {_plain(dataset.source)}.",
             _looked_at(dataset),
+            *([f"Taken as public: {'; '.join(dataset.taken_as_public)}."] if dataset.taken_as_public else []),
         ],
         "Privacy": [
             f"- Unit of privacy: one row; neighbouring relation: {cal.neighbouring.value}.",
@@ -60,7 +56,8 @@ def card(
             f"- Accountant: {cal.accountant}.",
             f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
             + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
-            f"- Floating point: {HARDENED if hardened else NOT_HARDENED}",
+            f"- Floating point: all parameters are multiples of 2^{math.log2(grid):.0f}. "
+            f"{EXACTLY if hardened else PROTECTION[built.family]}",
             *[f"- Note: {note}" for note in cal.notes],
         ],
         "Method": [
@@ -86,9 +83,14 @@ def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-!|<>&" else c for c in " ".join(text.split()))
 
 
+def _named(dataset: Dataset) -> str:
+    """What the rows are called; the name of a table in memory means nothing elsewhere."""
+    return "A table of the person who released it" if only_here(dataset.name) else _plain(dataset.name)
+
+
 def _looked_at(dataset: Dataset) -> str:
     if not dataset.looked_at:
-        return "Preprocessing looked at no row: ranges and categories were declared."
+        return "Ranges and categories of the features were declared: no row was looked at for them."
     names = ", ".join(_plain(name) for name in dataset.looked_at)
     return f"**Read from the rows, outside ε, and shown by the model's file:** ranges or categories of {names}."
 
@@ -102,8 +104,13 @@ def _selection(cal: Calibration, tried: int | None) -> str:
     if tried <= 1:
         return "The person who released it states that no other setting was tried on these rows."
     each = cal.proved_budget or cal.claimed_budget
-    cost = f" With this release they add up to {_added(each, tried)}, by plain addition." if each else ""
-    return f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above.{cost}"
+    said = f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above."
+    if each is None:
+        return said
+    return (
+        f"{said} If each was trained at the same ε and nothing else was looked at, scores on held-out rows included, they add up "
+        f"to {_added(each, tried)}, by plain addition."
+    )
 
 
 def _added(each: Budget, tried: int) -> Budget:

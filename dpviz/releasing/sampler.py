@@ -1,16 +1,18 @@
-"""Noise that is hardened against floating-point attacks: every draw is the sum of four, from the operating system's randomness.
+"""Noise for a release, drawn exactly with whole numbers: no draw goes through floating-point arithmetic.
 
-A double that was made from one uniform draw can be inverted: which sums "value + noise" are possible betrays the value (Mironov
-2012). Holohan and Braghin (2021) split an infinitely divisible distribution into several draws, so that the way back needs a
-search over all of them together, which is infeasible. Here:
+A normal draw is made by Karney (2016, "Sampling exactly from the normal distribution", algorithm N), whose only ingredients are
+fair bits and events of probability exp(-a/b) with whole a, b, drawn exactly by Canonne, Kamath and Steinke (2020, algorithm 1):
 
-    N(0, 1)                      = (g_1 + g_2 + g_3 + g_4) / 2,  g_i ~ N(0, 1) independent
-    density prop. to exp(-|b|)   = b_1 + b_2 + b_3 + b_4,  b_i = sqrt(v_i) g_i,  v_i ~ Gamma((m + 1)/8, scale 2),  g_i ~ N(0, I_m)
+    k with chance ~ exp(-k/2);  kept with chance exp(-k(k - 1)/2);  x uniform in (0, 1);  kept with chance exp(-x(2k + x)/2)
 
-The second holds because b = sqrt(v) g with v ~ Gamma((m + 1)/2, scale 2) has the characteristic function
-(1 + |t|^2)^(-(m + 1)/2), which is the fourth power of that of b_i [ours; the mixture is that of
-`dpviz.common.random`]. This resists
-known attacks. It is no proof for arithmetic with rounding.
+so that k + x has density ~ exp(-(k + x)^2/2); the sign is a fair bit. Here x is the middle of one of 2^128 cells, chosen
+uniformly. The chance of a cell is then its width times the density in its middle, which differs from the integral of the
+density by less than 2^-250 in total variation. So a draw is, up to that, a real normal draw moved by at most 2^-129 to the
+middle of its cell.
+
+Noise with density ~ exp(-|b|) in m dimensions is b = |h| g for independent h ~ N(0, I_(m+1)), g ~ N(0, I_m): |h|^2 is
+Gamma((m + 1)/2, scale 2), and the Gaussian scale mixture has the characteristic function (1 + |t|^2)^(-(m + 1)/2) [ours; the
+mixture is that of `dpviz.common.random`].
 """
 
 from __future__ import annotations
@@ -19,29 +21,49 @@ import math
 import random
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
+_BITS = 128
+_ONE = 1 << (_BITS + 1)  # what stands for 1 in a draw: middles of cells are odd numbers
 
-Floats = NDArray[np.float64]
-
-PARTS = 4
-
-
-def gaussian(size: int, source: random.Random) -> Floats:
-    """(size,) draws of N(0, 1)."""
-    # `normalvariate` shares no uniform draws between its calls, unlike `gauss`
-    draws = np.array([[source.normalvariate(0.0, 1.0) for _ in range(size)] for _ in range(PARTS)])
-    return np.asarray(draws.sum(axis=0) / math.sqrt(PARTS))
+#: (m,) numerators of the draws and their common denominator
+Draws = tuple[list[int], int]
 
 
-def gamma_sphere(size: int, source: random.Random) -> Floats:
-    """(size,) one draw with density proportional to exp(-|b|)."""
-    total = np.zeros(size)
-    for _ in range(PARTS):
-        spread = math.sqrt(source.gammavariate((size + 1) / (2 * PARTS), 2.0))
-        total += spread * np.array([source.normalvariate(0.0, 1.0) for _ in range(size)])
-    return total
+def _happens(a: int, b: int, source: random.Random) -> bool:
+    """An event of probability exp(-a/b), a >= 0, b > 0 (Canonne, Kamath, Steinke 2020, algorithm 1)."""
+    while a > b:
+        if not _happens(b, b, source):
+            return False
+        a -= b
+    k = 1
+    while source.randrange(b * k) < a:
+        k += 1
+    return k % 2 == 1
+
+
+def _normal(source: random.Random) -> int:
+    """N(0, 1) times `_ONE` (Karney 2016, algorithm N)."""
+    while True:
+        k = 0
+        while _happens(1, 2, source):
+            k += 1
+        if not all(_happens(1, 1, source) for _ in range(k * (k - 1) // 2)):
+            continue
+        x = 2 * source.getrandbits(_BITS) + 1
+        if _happens(x * (2 * k * _ONE + x), 2 * _ONE * _ONE, source):
+            y = k * _ONE + x
+            return -y if source.getrandbits(1) else y
+
+
+def gaussian(size: int, source: random.Random) -> Draws:
+    """A draw of N(0, I)."""
+    return [_normal(source) for _ in range(size)], _ONE
+
+
+def gamma_sphere(size: int, source: random.Random) -> Draws:
+    """A draw with density proportional to exp(-|b|)."""
+    length = math.isqrt(sum(_normal(source) ** 2 for _ in range(size + 1)))
+    return [length * _normal(source) for _ in range(size)], _ONE * _ONE
 
 
 #: by the names of `dpviz.common.random.STANDARD`
-HARDENED: dict[str, Callable[[int, random.Random], Floats]] = {"gaussian": gaussian, "gamma-sphere": gamma_sphere}
+EXACT: dict[str, Callable[[int, random.Random], Draws]] = {"gaussian": gaussian, "gamma-sphere": gamma_sphere}

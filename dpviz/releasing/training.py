@@ -1,4 +1,4 @@
-"""Trains one model to be released: fresh randomness of the operating system, no seed, a hardened sampler where there is one."""
+"""Trains one model to be released: fresh randomness of the operating system, no seed, parameters on a public grid."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Training
+from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.releasing.card import card
+from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
-from dpviz.releasing.sampler import HARDENED
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +38,11 @@ class Release:
     Attributes:
         model: to be published.
         spec: the run that it is one replica of; its seeds were not used.
-        calibration: how its noise was set.
+        calibration: how its noise was set; what this release supposes beyond is among its conditions.
         dataset: the rows that it was trained on, or a part of them.
         rows: how many of them, public.
-        hardened: whether the noise comes from a sampler that resists known floating-point attacks.
+        hardened: whether the noise was drawn exactly and added on the grid (`dpviz.releasing.grid`).
+        grid: step of the grid that all parameters are multiples of, public.
         tried: settings that were tried on these rows before, None where nobody says.
         audited: an audit of the method, None where none was made.
     """
@@ -51,6 +53,7 @@ class Release:
     dataset: Dataset
     rows: int
     hardened: bool
+    grid: float
     tried: int | None
     audited: AuditResult | None
 
@@ -63,6 +66,7 @@ class Release:
             self.dataset,
             rows=self.rows,
             hardened=self.hardened,
+            grid=self.grid,
             tried=self.tried,
             audited=self.audited,
         )
@@ -122,22 +126,25 @@ def release(
         _require_proof(cal, budget)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
-    theta, hardened = fit.theta[0, 0], False
-    distribution = None if fit.distribution is None else fit.distribution.at(0)
-    if distribution is not None and distribution.family in HARDENED and cal.noise_scale > 0:
-        noise = HARDENED[distribution.family](problem.m, random.SystemRandom())
-        theta = np.atleast_2d(distribution.centre)[0] + float(distribution.scale[0]) * noise
-        hardened = True
+    made = publish(built, problem.setting, cal, fit, random.SystemRandom())
+    cal = _supposing(cal, dataset, made.exact)
     model = ReleasedModel(
         model=run.spec.model,
-        theta=theta,
+        theta=made.theta,
         constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
         intercept=dataset.intercept,
         classes=dataset.label_names,
         encoder=encoder,
-        privacy=_privacy(run, cal, problem.n, hardened),
+        privacy=_privacy(run, cal, problem.n, made),
     )
-    return Release(model, run.spec, cal, dataset, problem.n, hardened, tried, _audited(run, cal, audit_runs, monitor))
+    audited = _audited(run, cal, audit_runs, monitor)
+    return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited)
+
+
+def _supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
+    """The calibration with what this release supposes: real-valued noise where it is not exact, and what the rows decided."""
+    more = [*([] if exact else [REAL_NOISE, SECRET_RANDOMNESS]), *(f"public: {what}" for what in dataset.taken_as_public)]
+    return cal if cal.proved_budget is None or not more else cal.conditional(*cal.conditions, *more)
 
 
 def _encoder(dataset: Dataset, ranges_from_data: bool) -> Encoder:
@@ -170,7 +177,7 @@ def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) ->
     return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
 
 
-def _privacy(run: ResolvedRun, cal: Calibration, rows: int, hardened: bool) -> dict[str, object]:
+def _privacy(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:
     """What the model's file says of its privacy, for programs; the card says it for people."""
 
     def plain(budget: Budget | None) -> dict[str, float] | None:
@@ -188,5 +195,6 @@ def _privacy(run: ResolvedRun, cal: Calibration, rows: int, hardened: bool) -> d
         "conditions": list(cal.conditions),
         "accountant": cal.accountant,
         "rows": rows,
-        "hardened_sampler": hardened,
+        "hardened_sampler": made.exact,
+        "grid": made.step,
     }

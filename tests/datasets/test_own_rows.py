@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,8 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources import own
+from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.sweeps.cells import Cell, CellStore
 
 
 def rows(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +34,7 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame({"age": x[:, 0], "kind": kind, "flag": x[:, 2] > 0, "income": np.where(y > 0, ">50K", "<=50K")})
 
 
-def test_the_name_is_the_hash_of_the_content() -> None:
+def test_the_name_is_random_and_the_same_for_the_same_content_of_one_process() -> None:
     x, y = rows()
     first = dpviz.dataset(x, y)
     assert first.name == dpviz.dataset(x.copy(), list(y)).name
@@ -43,6 +48,39 @@ def test_the_name_is_the_hash_of_the_content() -> None:
         dpviz.dataset(x, y, positive=0),
     ]
     assert len({first.name, *(d.name for d in others)}) == 5
+
+
+def test_the_name_tells_nothing_about_the_rows() -> None:
+    """Whoever knows all rows but one could else try values for it against a name in a report. Another process, another name."""
+    x, y = rows()
+    code = "import numpy as np, dpviz; print(dpviz.dataset(*np.load('r.npz').values()).name)"
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder) / "r.npz", x, y)
+        other = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
+    assert own.is_own(other)
+    assert other != dpviz.dataset(x, y).name
+
+
+def test_what_is_stored_is_found_again_under_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call of a sweep in another process goes on where the first stopped, although the rows have a new random name."""
+    x, y = rows()
+    names = []
+    for _ in range(2):
+        own._names.clear()
+        cell = Cell(dpviz.RunSpec(dpviz.dataset(x, y), mechanism="output-gaussian"), (1.0,), range(2))
+        store = CellStore(tmp_path)
+        kept = store.get(cell)
+        if kept is None:
+            store.put(cell, cell.attempt())
+        else:
+            assert set(kept["dataset"]) == {cell.spec.dataset}
+        names.append(cell.spec.dataset)
+    assert kept is not None
+    assert names[0] != names[1]
+    moved = dpviz.dataset(x + 1e-9, y)
+    assert store.get(Cell(dpviz.RunSpec(moved, mechanism="output-gaussian"), (1.0,), range(2))) is None, "the control"
 
 
 def test_it_is_used_like_a_named_one() -> None:
@@ -132,3 +170,26 @@ def test_a_bad_file_is_one_line(
     frame().to_csv(tmp_path / "mine.csv", index=False)
     assert main(["run", *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]
+
+
+@pytest.mark.parametrize("scaling", ["unit", "clip", "bound"])
+@pytest.mark.parametrize("how", [{"data_norm": 0.5}, {"data_norm": 1e-300}, {"ranges": (0, 1)}, {"ranges": (0, 1e160)}])
+def test_a_row_at_the_ends_of_double_precision_becomes_a_row_of_the_ball(how: dict[str, object], scaling: str) -> None:
+    """The others stay as they are to the last bit, and the minimiser moves by no more than a row may move it."""
+    x, y = np.abs(rows()[0][:, :2]) / 100, rows()[1]
+    spec = dpviz.RunSpec(dpviz.dataset(x, y, **how), mechanism="output-gaussian", lam=0.1, row_scaling=scaling)  # type: ignore[arg-type]
+    before = dpviz.setup_for(spec)
+    sensitivity = calibration_of(spec).sensitivity
+    place = int(before.split.train[0])
+    for value in itertools.product(ENDS, ENDS):
+        moved = x.copy()
+        moved[place] = value
+        after = dpviz.setup_for(dataclasses.replace(spec, dataset=dpviz.dataset(moved, y, **how)))  # type: ignore[arg-type]
+        others = np.arange(len(x)) != place
+        np.testing.assert_array_equal(after.dataset.X[others], before.dataset.X[others])
+        assert np.isfinite(after.dataset.X).all()
+        assert np.linalg.norm(after.dataset.X[place]) <= 1 + 1e-9
+        assert np.linalg.norm(after.problem.optimum - before.problem.optimum) <= sensitivity

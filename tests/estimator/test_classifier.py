@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pickle
 import warnings
 
 import numpy as np
@@ -22,9 +23,14 @@ from dpviz import PrivacyWarning, PrivateClassifier
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator.features import by_ranges
 from dpviz.estimator.guarantee import share, together
+from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
+from dpviz.mechanisms.objective.perturbed_objective import EXACT
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Residuals, gaussian_claim
+from dpviz.privacy.budget import row_budget
+from dpviz.releasing.grid import public_step, step_of
 
 
 def expected(estimator: PrivateClassifier) -> dict[str, str]:
@@ -59,7 +65,7 @@ def rows(n: int = 400, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 def test_it_learns_and_says_what_is_guaranteed() -> None:
     x, y = rows()
-    model = PrivateClassifier(epsilon=1.0, random_state=0).fit(x, y)
+    model = PrivateClassifier(epsilon=1.0, random_state=0, classes=["a", "b"]).fit(x, y)
     assert model.score(x, y) > 0.95
     assert model.guarantee_.proved == dpviz.Budget(1.0, 1e-5)
     assert model.guarantee_.status is dpviz.Status.PROVED_IF
@@ -104,7 +110,7 @@ def test_rows_outside_are_clipped_with_a_warning() -> None:
         warnings.simplefilter("error", PrivacyWarning)
         within = PrivateClassifier(random_state=0).fit(short, y)
     for options in ({}, {"ranges": (-1, 1)}):
-        with pytest.warns(PrivacyWarning, match=f"outside {'ranges' if options else 'data_norm'} were clipped"):
+        with pytest.warns(PrivacyWarning, match=f"1 of 400 rows outside {'ranges' if options else 'data_norm'} were clipped"):
             clipped = PrivateClassifier(random_state=0, **options).fit(long, y)
         if not options:
             np.testing.assert_allclose(clipped.coef_, within.coef_, atol=1e-9)
@@ -115,7 +121,7 @@ def test_nothing_is_read_from_the_rows_unless_it_is_written_out() -> None:
     with pytest.raises(InvalidInput, match="from data"):
         PrivateClassifier(data_norm=None).fit(x, y)
     model = PrivateClassifier(ranges="from data").fit(x, y)
-    assert model.guarantee_.looked_at == ("the range of every feature",)
+    assert model.guarantee_.looked_at == ("the range of every feature", "class labels")
     assert "outside ε" in str(model.guarantee_)
 
 
@@ -278,3 +284,130 @@ def test_ranges_are_centred_beside_an_intercept_and_empty_ones_are_refused() -> 
     for ranges in ((1, 1), (2, 1)):
         with pytest.raises(InvalidInput, match="not below"):
             by_ranges(corners, ranges, ["a", "b"], True)
+
+
+def by_engine(seed: int | None, mechanism: str, **options: object) -> PrivateClassifier:
+    """Fitted on rows of zeros: a model is its noise alone."""
+    x, y = np.zeros((90, 4)), np.arange(90) % 3
+    made = PrivateClassifier(mechanism, lam=0.1, fit_intercept=False, random_state=seed, **options)  # type: ignore[arg-type]
+    return made.fit(x, y)
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output", "objective-tight", "dp-gd", "dp-sgd"])
+@pytest.mark.parametrize("seed", [None, 0])
+def test_every_class_has_a_draw_of_its_own(mechanism: str, seed: int | None) -> None:
+    """A shared draw would cancel in the difference of two classes' models. Here a model is its noise."""
+    noise = by_engine(seed, mechanism).coef_
+    for a, b in itertools.combinations(noise, 2):
+        assert np.abs(a - b).min() > 1e-6 * np.abs(noise).max()
+        assert np.abs(a + b).min() > 1e-6 * np.abs(noise).max()
+
+
+def test_delta_follows_from_the_rows_that_were_trained_on() -> None:
+    """The automatic delta of 20,000 rows is another one than that of 2,000 or of the classes' sizes."""
+    x, y = np.zeros((20_000, 1)), np.arange(20_000) % 2
+    model = PrivateClassifier("output-gaussian", random_state=0).fit(x, y)
+    assert model.guarantee_.proved == row_budget(1.0, None, 20_000) != row_budget(1.0, None, 2_000)
+    with pytest.raises(InvalidInput, match="1/n"):
+        PrivateClassifier("output-gaussian", delta=1 / 20_000).fit(x, y)
+    PrivateClassifier("output-gaussian", delta=0.99 / 20_000).fit(x, y)
+
+
+def test_coefficients_are_on_a_grid_that_follows_from_public_facts() -> None:
+    for mechanism in ("output-gaussian", "cms-output", "objective-tight", "dp-gd"):
+        coef = by_engine(None, mechanism).coef_
+        budget = share(get_mechanism(mechanism)(), get_model("logistic").setting(90, 4, 0.1), row_budget(1.0, None, 90), 3)[0]
+        cal = get_mechanism(mechanism)().calibrate(get_model("logistic").setting(90, 4, 0.1), budget)
+        step = step_of(cal.noise_scale) if "output" in mechanism else public_step(90, budget.epsilon, 0.1)
+        assert (coef / step == np.rint(coef / step)).all()
+
+
+def test_classes_that_are_declared_are_not_looked_at() -> None:
+    """A neighbour without one of them has a model of the same shape, and one with another label is refused in words."""
+    x, y = rows(90, classes=3)
+    model = PrivateClassifier("output-gaussian", random_state=0, classes=["c", "a", "b"])
+    assert model.fit(x, y).guarantee_.looked_at == ()
+    gone = model.fit(x, np.where(y == "c", "a", y))
+    assert gone.classes_.tolist() == ["a", "b", "c"]
+    assert gone.coef_.shape == (3, 2)
+    assert set(gone.predict(x)) <= set("abc")
+    one = PrivateClassifier("output-gaussian", random_state=0, classes=[1, 0]).fit(x, np.zeros(90))
+    assert one.classes_.tolist() == [0, 1]
+    read = PrivateClassifier("output-gaussian", random_state=0).fit(x, y)
+    assert read.guarantee_.looked_at == ("class labels",)
+    for options, field in (({"classes": ["a", "b"]}, "y"), ({"classes": ["a"]}, "classes"), ({"classes": [1, "a"]}, "y")):
+        with pytest.raises(InvalidInput) as refused:
+            PrivateClassifier(**options).fit(x, y)
+        assert refused.value.field == field
+    for wrong in ("ab", ["a", "a", "b"], 3):
+        with pytest.raises(InvalidInput, match="two or more different labels"):
+            PrivateClassifier(classes=wrong).fit(x, y)  # type: ignore[arg-type]
+
+
+def test_what_a_proof_supposes_is_among_its_conditions() -> None:
+    """The default and exact noise, with and without a seed; a method that proves nothing supposes nothing more."""
+    x, y = rows()
+    default, seeded = PrivateClassifier().fit(x, y).guarantee_, PrivateClassifier(random_state=0).fit(x, y).guarantee_
+    for said in (*EXACT, PUBLIC_N, PUBLIC_CLASSES, REAL_NOISE):
+        assert said in default.conditions
+        assert said in seeded.conditions
+    assert SECRET_RANDOMNESS in default.conditions
+    assert SECRET_SEED in seeded.conditions
+    exact = PrivateClassifier("output-gaussian").fit(x, y).guarantee_
+    assert exact.conditions == (PUBLIC_N, PUBLIC_CLASSES)
+    drawn = PrivateClassifier("output-gaussian", random_state=0).fit(x, y).guarantee_
+    assert drawn.conditions == (PUBLIC_N, PUBLIC_CLASSES, SECRET_SEED)
+    assert drawn.status is exact.status is dpviz.Status.PROVED_IF
+    assert PrivateClassifier("pidp-sgd").fit(x, y).guarantee_.status is dpviz.Status.CLAIM
+
+
+@pytest.mark.parametrize("state", [5, np.random.RandomState(5)])
+def test_no_seed_and_no_generator_leaves_in_a_pickle(state: object) -> None:
+    """A refit with the same seed would give the noise back. Before fitting it stays, for searches in other processes."""
+    x, y = rows()
+    model = PrivateClassifier("output-gaussian", random_state=state)
+    assert pickle.loads(pickle.dumps(model)).random_state is not None
+    again = pickle.loads(pickle.dumps(model.fit(x, y)))
+    assert again.random_state is None
+    assert b"RandomState" not in pickle.dumps(model)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert model.random_state is state
+
+
+ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]
+
+
+@pytest.mark.parametrize("options", [{"data_norm": 0.5}, {"data_norm": 1e-140}, {"data_norm": 1e140}, {"ranges": (-1, 2)}])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_row_at_the_ends_of_double_precision_stays_within_its_clip(options: dict[str, object], intercept: bool) -> None:
+    """It moves the minimiser by no more than is declared, and does not end the fit."""
+    x, y = rows(60)
+    x = x * float(options.get("data_norm", 1.0))  # type: ignore[arg-type]
+    made = PrivateClassifier("output-gaussian", lam=0.1, fit_intercept=intercept, random_state=0, **options)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        before = made.fit(x, y)
+        unit = float(options.get("data_norm", 1.0)) if "data_norm" in options else np.sqrt(2) * 1.5  # type: ignore[arg-type]
+        sensitivity = dpviz.calibrate("output-gaussian", n=60, d=2 + intercept, epsilon=1.0, lam=0.1).sensitivity
+        coef = before.coef_ * unit
+        for value in itertools.product(ENDS, ENDS):
+            moved = x.copy()
+            moved[0] = value
+            after = made.fit(moved, y).coef_ * unit  # the same noise, so the difference is that of the minimisers
+            assert np.isfinite(after).all()
+            assert np.linalg.norm(after - coef) <= sensitivity * (1 + 1e-6)
+
+
+def test_no_row_escapes_the_clip() -> None:
+    """Issue: the length of this row was infinite, the row became NaN, and every coefficient exactly 0 under "proved"."""
+    x, y = rows()
+    x[0, 0] = 1.5e308
+    with pytest.warns(PrivacyWarning, match="clipped"):
+        model = PrivateClassifier(data_norm=0.5, random_state=0).fit(x, y)
+    assert (model.coef_ != 0).all()
+
+
+@pytest.mark.parametrize("options", [{"data_norm": 1e-320}, {"ranges": (0, 5e-324)}, {"ranges": (-1.7e308, 1.7e308)}])
+def test_units_beyond_double_precision_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="beyond double precision"):
+        PrivateClassifier(**options).fit(*rows())  # type: ignore[arg-type]

@@ -20,18 +20,23 @@ from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import row_budget
 from dpviz.releasing import ReleasedModel
-from dpviz.releasing.sampler import HARDENED
+from dpviz.releasing.sampler import EXACT
 from dpviz.releasing.training import _require_proof
 
 FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
 
 
-@pytest.mark.parametrize("family", HARDENED)
+def drawn(family: str, size: int, source: random.Random) -> np.ndarray:
+    draws, one = EXACT[family](size, source)
+    return np.array([draw / one for draw in draws])
+
+
+@pytest.mark.parametrize("family", EXACT)
 @pytest.mark.parametrize("size", [1, 3, 12])
-def test_the_hardened_sampler_has_the_declared_distribution(family: str, size: int) -> None:
+def test_the_exact_sampler_has_the_declared_distribution(family: str, size: int) -> None:
     """Lengths and coordinates against closed forms; 5 % less noise fails."""
-    source, count = random.Random(size), 4000 if size < 10 else 1500
-    draws = np.array([HARDENED[family](size, source) for _ in range(count)])
+    source, count = random.Random(size), 4000 if size < 10 else 1000
+    draws = np.array([drawn(family, size, source) for _ in range(count)])
     lengths = np.linalg.norm(draws, axis=1)
     law = stats.chi(size) if family == "gaussian" else stats.gamma(size)
     assert stats.kstest(lengths, law.cdf).pvalue > 0.001
@@ -39,7 +44,7 @@ def test_the_hardened_sampler_has_the_declared_distribution(family: str, size: i
         unit = draws / lengths[:, None]
         assert np.abs(unit.mean(axis=0)).max() < 5 / np.sqrt(count)
         assert np.abs((unit**2).mean(axis=0) * size - 1).max() < 5 * np.sqrt(2 / count) + 1e-12
-    many = np.linalg.norm(np.array([HARDENED[family](size, source) for _ in range(8000)]), axis=1) if size == 3 else lengths
+    many = np.linalg.norm(np.array([drawn(family, size, source) for _ in range(8000)]), axis=1) if size == 3 else lengths
     if size == 3:
         assert stats.kstest(0.95 * many, law.cdf).pvalue < 0.001  # the control
 
@@ -104,6 +109,7 @@ def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
         "accountant": made.calibration.accountant,
         "rows": 80,
         "hardened_sampler": True,
+        "grid": made.grid,
     }
     assert 0 < delta < 1 / 80
 
@@ -143,7 +149,8 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
         "ε = 1",
         "replace-one",
         "3 settings were tried",
-        "Mironov 2012",
+        "Haney et al. 2022",
+        "multiples of 2^-",
         "80 rows",
         "Balle",
         "λ",
@@ -152,7 +159,7 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
         f"dpviz {dpviz.__version__}",
         "Claimed: ",
         "Accountant: ",
-        "Preprocessing looked at no row",
+        "no row was looked at for them",
         "Audit",
     ):
         assert part in card
@@ -220,7 +227,8 @@ def test_what_is_not_proved_or_was_read_from_the_rows_needs_a_switch(spec: dpviz
         dpviz.release(spec)
     made = dpviz.release(spec, unproved=True, ranges_from_data=True)
     assert made.hardened == (spec.mechanism in ("bolt-on-psgd", "output-gaussian"))
-    assert ("is not hardened" in made.card) != made.hardened
+    assert ("drawn exactly with whole numbers" in made.card) == made.hardened
+    assert ("The result is rounded to a public grid" in made.card) != made.hardened
     if spec.dataset == "iris":
         assert "Read from the rows" in made.card
 

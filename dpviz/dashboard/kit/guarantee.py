@@ -10,8 +10,8 @@ from dpviz.mechanisms import Calibration
 ABOUT = "About this guarantee"
 #: what every proof here takes for granted
 ALWAYS = (
-    "The proof takes noise to be real numbers. Training draws it in floating point, which can leak (Mironov 2012); models that "
-    "dpviz release writes get hardened noise.",
+    "The proof takes noise to be real numbers. Training draws it in floating point, which can leak (Mironov 2012). dpviz release "
+    "rounds what it publishes; where noise is added to a finished model (the output family) it draws and adds it exactly.",
     "Scaling, ranges and categories must be public or chosen without looking at the rows; so must the number of rows where the "
     "noise depends on it.",
 )

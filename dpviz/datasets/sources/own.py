@@ -1,15 +1,18 @@
-"""A person's own rows in Python, `dpviz.dataset(...)`: a dataset whose name is the hash of its content.
+"""A person's own rows in Python, `dpviz.dataset(...)`: a dataset with a random name.
 
-The same rows, read in the same way, have the same name in every process, so that what is stored under it stays right. The rows
-are held in memory of this process only; the last ones used stay, up to 2 GiB.
+The name stands in links, reports and JSON, so it must tell nothing about the rows: whoever knows all rows but one could try
+values for the last one against a hash of the content. The same rows, read in the same way, have the same name within one
+process; what is stored on the disk is found by a hash that stays there (`experiments.sweeps.cell`). The rows are held in memory
+of this process only; the last ones used stay, up to 2 GiB.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from dpviz.common import norms
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, number, positive, show
@@ -27,7 +31,6 @@ from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
-from dpviz.datasets.table.encoding import into_ball
 from dpviz.datasets.table.names import check_names
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec, last_column
@@ -60,8 +63,8 @@ class Content:
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def name(self) -> str:
-        """The dataset's name: the hash of the rows and of how they are read."""
+    def digest(self) -> str:
+        """Hash of the rows and of how they are read; it must not leave this process."""
         digest = hashlib.sha256()
         listed = {f.name: getattr(self.spec, f.name) for f in fields(self.spec)}
         listed = {k: sorted(v.items()) if isinstance(v, Mapping) else v for k, v in listed.items()}
@@ -71,7 +74,7 @@ class Content:
             levels = list(series.cat.categories) if isinstance(series.dtype, pd.CategoricalDtype) else None
             values = series.to_numpy() if levels is None else series.cat.codes.to_numpy(np.int64)
             digest.update(repr((column, levels)).encode() + np.ascontiguousarray(values).tobytes())
-        return PREFIX + digest.hexdigest()[:_DIGITS]
+        return digest.hexdigest()
 
     def dataset(self, name: str, intercept: bool) -> Dataset:
         """The rows ready for training."""
@@ -91,19 +94,20 @@ class Content:
         said = list(self.notes)
         target = self.spec.target
         features = self.frame.drop(columns=target)
-        x = features.to_numpy(float) / data_norm
-        longer = int((np.linalg.norm(x, axis=1) > 1 + 1e-9).sum())
+        x = features.to_numpy(float)
+        longer = int((norms.lengths(x, data_norm) > 1 + 1e-9).sum())
         if longer:
             said.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
         y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, said)
         return build(
             name=name,
-            x=into_ball(x),
+            x=norms.into_ball(x, data_norm),
             y=y,
             feature_names=[str(c) for c in features],
             frame=features.assign(**{target: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))}),
             intercept=intercept,
             source=self.source,
+            taken_as_public=replace(self.spec, missing="default").taken_as_public,  # gaps are refused
             label_names=label_names,
             notes=tuple(said),
             encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
@@ -118,13 +122,16 @@ def _size(content: Content) -> int:
 _held: Cache[Content] = Cache("own rows", _BYTES, _size)
 
 
+_names: dict[str, str] = {}  # by `Content.digest`: names outlive rows that were let go of, so that they come back under them
+
+
 def hold(content: Content) -> str:
-    """Keeps rows under their name.
+    """Keeps rows and gives their name, which is random and the same for the same content.
 
     Raises:
         InvalidInput: they make no dataset, or take more memory than all own rows may.
     """
-    name = content.name
+    name = _names.setdefault(content.digest, PREFIX + secrets.token_hex(_DIGITS // 2))
     if name not in _held:
         content.dataset(name, True)  # what is wrong is said now
         _held.put(name, content)

@@ -265,6 +265,7 @@ def load(name: str, intercept: bool) -> Dataset:
         notes=tuple(said),
         label_names=remote.label_names,
         description=remote.description,
+        taken_as_public=(),  # the table itself is public
     ).dataset
 
 

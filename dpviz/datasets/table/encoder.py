@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, number, one_of, positive, show, truth
 from dpviz.datasets.table.columns import word
-from dpviz.datasets.table.encoding import SCALINGS, into_ball, row_factors
+from dpviz.datasets.table.encoding import SCALINGS, row_factors
 
 NUMBER, CATEGORIES = "number", "categories"
 
@@ -78,8 +79,12 @@ class Encoder:
         blocks = [self._block(column, frame, notes) for column in self.columns]
         x = np.hstack(blocks)
         if self.scaling == "largest":
-            return into_ball(x / self.largest)
-        return x * row_factors(np.linalg.norm(x, axis=1), self.scaling, len(self.columns))[:, None]
+            return norms.into_ball(x, self.largest)
+        if self.scaling == "clip":
+            return norms.into_ball(x)
+        if self.scaling == "unit":
+            return norms.unit(x)
+        return x * row_factors(norms.lengths(x), self.scaling, len(self.columns))[:, None]
 
     def _block(self, column: Column, frame: pd.DataFrame, said: list[str]) -> NDArray[np.float64]:
         if column.name not in frame:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common import norms
 from dpviz.common.validate import InvalidInput
 
 INTERCEPT = "(intercept)"
@@ -63,8 +64,7 @@ def encode(frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
 
 def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy."""
-    norm = np.linalg.norm(x, axis=1, keepdims=True)
-    return x / np.where(norm > 0, norm, 1.0)
+    return norms.unit(x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,20 +104,21 @@ def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float
             x[coded, end + block.codes[coded]] = 1.0
         else:
             x[:, end : end + width] = block
-    norms = np.empty(n)
+    before = np.empty(n)
     for start in range(0, n, _ROWS):
         part = x[start : start + _ROWS, :d]
-        norms[start : start + _ROWS] = norm = np.linalg.norm(part, axis=1)
-        part /= np.where(norm > 0, norm, 1.0)[:, None]
+        rows, norm, divisors = norms.scaled(part)
+        before[start : start + _ROWS] = norm * divisors
+        part[:] = rows / np.where(norm > 0, norm, 1.0)[:, None]
     if intercept:
         x[:, d] = 1.0
         x /= np.sqrt(2.0)
-    return x, norms
+    return x, before
 
 
 def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows longer than 1 are shortened to length 1, others stay (x / max(1, |x|))."""
-    return x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+    return norms.into_ball(x)
 
 
 def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArray[np.float64]:
@@ -132,7 +133,8 @@ def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArr
     """
     safe = np.where(norms > 0, norms, 1.0)
     if scaling == "unit":
-        return 1.0 / safe
+        with np.errstate(over="ignore"):  # a norm below 1e-308 is as good as 0
+            return np.asarray(1.0 / safe)
     if scaling == "clip":
         return 1.0 / np.maximum(1.0, safe)
     if scaling == "bound":

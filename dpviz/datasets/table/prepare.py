@@ -76,6 +76,7 @@ def prepare(
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
     words = {"description": f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"} | words
+    words = {"taken_as_public": spec.taken_as_public} | words
     dataset = build(
         name=name,
         x=x,

@@ -46,6 +46,13 @@ class TableSpec:
     defaults: Mapping[str, float | str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
 
+    @property
+    def taken_as_public(self) -> tuple[str, ...]:
+        """What the rows decide beside ranges and categories; see `Dataset.taken_as_public`."""
+        labels = self.above is None and len(self.categories.get(self.target, ())) != 2
+        said = ["the class labels, which were read from the rows"] if labels else []
+        return (*said, *(["how many rows have no gaps"] if self.missing == "drop" else []))
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
         """A spec from plain values, as in a TOML file.

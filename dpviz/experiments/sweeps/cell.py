@@ -13,6 +13,7 @@ import pandas as pd
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
+from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons, tidy
 from dpviz.experiments.run.setup import Setup, setup_for
@@ -47,6 +48,8 @@ class Cell:
         """SHA-256 of all that decides the numbers; the name of the cell's file."""
         values = json.loads(resolve(self.spec).key())
         del values["epsilon"], values["seeds"]
+        if only_here(self.spec.dataset):
+            del values["dataset"]  # a random name, another one in every process; the rows' hash says which they are
         values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
         if self.metrics:
             values["metrics"] = self.metrics

@@ -16,6 +16,7 @@ from pandas.api.types import is_numeric_dtype, is_string_dtype
 from pyarrow import ArrowException
 
 from dpviz.common import files
+from dpviz.datasets.catalogue import only_here
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.run.metrics import METRICS, get_metric
 from dpviz.experiments.run.resolve import resolve
@@ -98,7 +99,7 @@ class CellStore:
             aside = path.with_suffix(".damaged")
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
                 os.replace(path, aside)
-            self.notices.append(f"A stored result was damaged; it was set aside as {aside.name} and is computed again.")
+            self.notices.append(f"A stored result was damaged; it was set aside as a {aside.suffix} file and is computed again.")
         return table
 
     def put(self, cell: Cell, table: pd.DataFrame) -> None:
@@ -160,6 +161,8 @@ def _decoded(content: bytes, cell: Cell) -> pd.DataFrame | None:
         ValueError,
     ):  # what a reader of wrong bytes may raise
         return None
+    if only_here(cell.spec.dataset) and "dataset" in table:
+        table["dataset"] = cell.spec.dataset  # their random name in this process
     return table if _is_table_of(table, cell) else None
 
 

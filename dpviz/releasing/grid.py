@@ -1,0 +1,165 @@
+"""The grid of published numbers: noise is added and parameters are rounded so that no low bit depends on a row.
+
+What goes wrong without it. Parameters theta in doubles plus noise in doubles is rounded to a double whose low bits depend on
+the exact theta, however good the noise is: which results are possible at all, and how often, tells two tables apart with
+certainty (Haney, Desfontaines, Hartman, Shrestha, Hay 2022, "Precision-based attacks and interval refining"; for the noise
+alone Mironov 2012).
+
+**Noise on a finished model** (the output family) [ours]. Let g be the grid's step, a power of two that follows from the
+calibrated noise scale alone, R the rounding of each coordinate to a multiple of g, and N the real-valued noise of the proof.
+Published is
+
+    R(theta) + R(N).
+
+Both are whole multiples of g, added as whole numbers, and converted to doubles without rounding (below 2^53 g, else refused). As
+R(theta) is on the grid, R(theta) + R(N) = R(R(theta) + N): the proved mechanism with real-valued noise on R(theta), and then a
+rounding, which is post-processing. Two things are left, and both are accounted for:
+
+- R moves each coordinate by at most g/2, on either of two neighbours, so R(theta) has the sensitivity D + g sqrt(m) where theta
+  has D. The noise is larger by that factor, about 1 + 2^-30 sqrt(m) scale/D.
+- N is drawn with 129 binary digits (`sampler`). But for a chance of 2^-94 no normal draw is beyond 12; then a coordinate is off
+  by less than 12 (2 sqrt(m + 1) + 1) 2^-129 scale < 2^-123 sqrt(m + 1) scale. That changes R(N) only within this distance e of
+  a border between two cells of width g >= 2^-31 scale, a chance of at most 2e/g + 2e/scale < 2^-90 sqrt(m + 1), because a
+  coordinate has one mode and a density of at most 1/(2 scale). In all m coordinates the total variation stays below tau = 2^-70
+  for m <= 5,000. A proof of (eps, delta) for real numbers is then one of (eps, delta + (1 + e^eps) tau) for what is published.
+
+The exact theta enters through R(theta) alone, so no event in bits below g exists, and every multiple of g has under each table
+the chance that the proof counts with.
+
+**Noise inside training** (all other families). The result is rounded to a grid of public step, which as post-processing cannot
+harm and takes away low bits. It does not turn draws in floating point into real numbers: that stays a condition of the proof
+(`mechanisms.conditions.REAL_NOISE`), and `PROTECTION` says for each family what an attacker faces. The step is 2^-20 of
+1/(n max(1, eps) max(1, lam)), the order of what one row adds to the parameters, which noise that protects it exceeds; at least
+2^-44.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Calibration, Fit, Mechanism
+from dpviz.models import Setting
+from dpviz.releasing.sampler import EXACT
+
+Floats = NDArray[np.float64]
+
+_FINE, _COARSE = 30, 20  # binary digits below the noise scale, and below what one row adds
+_LEAST = 2.0**-44  # so that parameters up to 512 are whole multiples that a double holds
+TOTAL_VARIATION = 2.0**-70
+
+EXACTLY: str = (
+    "The noise is drawn exactly with whole numbers (Karney 2016) and added to the rounded model on a grid that follows from the "
+    "noise scale alone, so no low bit of a published number depends on the rows (the attacks of Mironov 2012 and of Haney et al. "
+    "2022). The noise is enlarged for the rounding; what is left adds less than (1 + e^ε) 2⁻⁷⁰ to δ."
+)
+_ROUNDED: str = "The result is rounded to a public grid, so its low bits are not published."
+PROTECTION: dict[str, str] = {
+    "output": EXACTLY,
+    "gradient": f"Every step draws its noise in floating point. {_ROUNDED} Earlier steps are seen through noise of later ones.",
+    "objective": (
+        "The noise is drawn in floating point, stands in the objective and is never added to a published number; whoever guesses "
+        f"the rows can compute it from the exact minimiser. {_ROUNDED} A rounded minimiser fits many draws whatever the rows are."
+    ),
+    "input": (
+        "The rows receive noise drawn in floating point, and only a model trained on all of them is published. " + _ROUNDED
+    ),
+    "local": "Every report receives noise drawn in floating point, and only a model trained on all of them is published. "
+    + _ROUNDED,
+    "reference": f"Nothing but a label is published by the private count; its noise is drawn in floating point. {_ROUNDED}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Parameters as they may be published.
+
+    Attributes:
+        theta: (m,) multiples of `step`.
+        step: of the grid, a power of two that follows from public facts.
+        exact: whether the noise was drawn exactly and added on the grid.
+    """
+
+    theta: Floats
+    step: float
+    exact: bool
+
+
+def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, source: random.Random) -> Published:
+    """The first replica of a fit, for publication: with noise drawn anew where it is added to a finished model, else rounded.
+
+    Args:
+        setting: public facts about the rows that were trained on.
+        source: of the bits of exact noise; `random.SystemRandom()` for what is published.
+
+    Raises:
+        InvalidInput: a parameter is too large for the grid, or no number.
+    """
+    noise = None if fit.distribution is None else fit.distribution.at(0)
+    if noise is not None and noise.family in EXACT and noise.scale[0] > 0:
+        scale, centre = float(noise.scale[0]), np.atleast_2d(noise.centre)[0]
+        step = step_of(scale)
+        return Published(added(centre, scale, noise.family, cal.sensitivity, source), step, True)
+    step = public_step(setting.n, cal.budget.epsilon, setting.lam)
+    return Published(_doubles(_multiples(fit.theta[0, 0], step), step), step, False)
+
+
+def step_of(scale: float) -> float:
+    """The step of the grid for a noise scale: a power of two within 2^-31 and 2^-30 of it, at least 2^-44.
+
+    >>> step_of(1.0) == step_of(1.99) == 2.0**-30
+    True
+    """
+    return max(math.ldexp(1.0, math.frexp(scale)[1] - 1 - _FINE), _LEAST)
+
+
+def public_step(n: int, epsilon: float, lam: float) -> float:
+    """The step of the grid where noise enters inside training, from public facts: see the module.
+
+    >>> public_step(1024, 0.5, 0.1) == 2.0**-30
+    True
+    """
+    share = 1 / (n * max(1.0, epsilon) * max(1.0, lam))
+    return max(math.ldexp(1.0, math.frexp(share)[1] - 1 - _COARSE), _LEAST)
+
+
+def added(centre: Floats, scale: float, family: str, sensitivity: float, source: random.Random) -> Floats:
+    """(m,) R(centre) + R(noise), exact multiples of `step_of(scale)`.
+
+    Args:
+        centre: (m,) parameters before noise.
+        sensitivity: of `centre`; NaN where none is proved.
+    """
+    step = step_of(scale)
+    if sensitivity > 0:  # pays for R(centre); one ulp more for the rounding of this line
+        scale = math.nextafter(scale * (1 + step * math.sqrt(len(centre)) / sensitivity), math.inf)
+    draws, one = EXACT[family](len(centre), source)
+    (a, b), (c, d) = scale.as_integer_ratio(), step.as_integer_ratio()
+    top, bottom = a * d, b * c * one
+    noise = [(2 * draw * top + bottom) // (2 * bottom) for draw in draws]  # to the nearest whole number
+    return _doubles([k + z for k, z in zip(_multiples(centre, step), noise, strict=True)], step)
+
+
+def _multiples(theta: Floats, step: float) -> list[int]:
+    """(m,) nearest whole multiples of the step."""
+    with np.errstate(over="ignore"):
+        whole = np.rint(theta / step)  # division by a power of two is exact
+    if not np.isfinite(whole).all():
+        raise InvalidInput("mechanism", "a parameter of the model is no finite number", "Use a smaller step size.")
+    return [int(value) for value in whole]
+
+
+def _doubles(multiples: list[int], step: float) -> Floats:
+    """(m,) the same as doubles, without rounding.
+
+    Whether this raises is decided by the noisy numbers alone, so it tells no more than they do.
+    """
+    if any(abs(k) >= 2**53 for k in multiples):
+        cause = f"a parameter is more than {2**53 * step:.3g}, too large beside the noise to be published without rounding"
+        raise InvalidInput("lam", cause, "Choose a larger lam, or a smaller ε.")
+    return np.array([k * step for k in multiples])

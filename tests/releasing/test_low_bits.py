@@ -1,0 +1,133 @@
+"""No low bit of what is published depends on a row: the attack of Haney et al. (2022), and the grid of every method."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support import of_each
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import Dataset
+from dpviz.mechanisms import list_mechanisms
+from dpviz.releasing import grid
+
+N, LAM = 100, 0.069  # with x = 1 in all rows the minimiser is just below 1 for 80 positive labels, and above for 81
+
+
+def table(positive: int) -> Dataset:
+    return dpviz.dataset(np.ones((N, 1)), np.arange(N) < positive, data_norm=1.0)
+
+
+def releases(rows: Dataset, count: int, mechanism: str = "output-gaussian") -> np.ndarray:
+    spec = dpviz.RunSpec(rows, mechanism=mechanism, lam=LAM, intercept=False, delta=1e-5)
+    return np.array([dpviz.release(spec, all_rows=True).model.theta[0] for _ in range(count)])
+
+
+def odd_and_negative(theta: np.ndarray) -> int:
+    """The event: in (-1/2, 0) and an odd multiple of 2^-53."""
+    return sum(-0.5 < t < 0 and (Fraction(t) * 2**53).denominator == 1 and (Fraction(t) * 2**53) % 2 == 1 for t in theta.tolist())
+
+
+def in_doubles(centre: np.ndarray, scale: float, family: str, sensitivity: float, source: random.Random) -> np.ndarray:
+    """What a release without a grid does: noise of the best kind, added as doubles."""
+    draws, one = grid.EXACT[family](len(centre), source)
+    return centre + scale * np.array([draw / one for draw in draws])
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output"])
+def test_low_bits_do_not_tell_neighbours_apart(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = random.Random(7)
+    monkeypatch.setattr(random, "SystemRandom", lambda: source)
+    first, second = table(80), table(81)
+    assert odd_and_negative(releases(first, 600, mechanism)) == odd_and_negative(releases(second, 600, mechanism)) == 0
+    monkeypatch.setattr(grid, "added", in_doubles)
+    seen = odd_and_negative(releases(first, 600, mechanism)), odd_and_negative(releases(second, 600, mechanism))
+    assert seen[0] >= 1, "the control: without the grid this table gives the event"
+    assert seen[1] == 0, "and its neighbour never does, so no (ε, δ) below that share holds"
+
+
+def on_grid(theta: np.ndarray, step: float) -> bool:
+    return math.log2(step) == round(math.log2(step)) and bool((theta / step == np.rint(theta / step)).all())
+
+
+@of_each(sorted(list_mechanisms()))
+def test_every_method_publishes_multiples_of_a_step_that_no_row_decides(mechanism: str) -> None:
+    """The steps of two tables are the same; as doubles without a grid, numbers would not be multiples of it."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)) / 4, np.arange(60) % 2
+    moved = x.copy()
+    moved[3] = 1.0, -2.0
+    params = {"private": True} if mechanism == "majority" else {}
+    spec = dpviz.RunSpec(dpviz.dataset(x, y, data_norm=1.0), mechanism=mechanism, lam=0.01, params=params)
+    other = dataclasses.replace(spec, dataset=dpviz.dataset(moved, y, data_norm=1.0))
+    made = [dpviz.release(one, unproved=True) for one in (spec, other)]
+    assert made[0].grid == made[1].grid == made[0].model.privacy["grid"]
+    for one in made:
+        assert on_grid(one.model.theta, one.grid)
+    if mechanism != "majority":
+        assert not on_grid(np.nextafter(made[0].model.theta, np.inf), made[0].grid), "the control"
+
+
+def test_noise_and_parameters_are_added_as_whole_numbers() -> None:
+    """Rounding first and adding then is rounding of the sum of the rounded parameters and the noise, exactly."""
+    centre = np.array([1 / 3, -2 / 7, 1e-9, 0.0])
+    out = grid.added(centre, 0.7, "gaussian", math.nan, random.Random(3))
+    step = grid.step_of(0.7)
+    draws, one = grid.EXACT["gaussian"](4, random.Random(3))
+    for c, draw, value in zip(centre, draws, out, strict=True):
+        whole = Fraction(float(np.rint(c / step)) * step)
+        exact = (whole + Fraction(0.7) * draw / one) / Fraction(step)
+        assert value == float(math.floor(exact + Fraction(1, 2)) * step)
+
+
+def test_rounding_is_paid_for_by_more_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rounded parameters have the sensitivity D + g sqrt(m); a step as coarse as D shows the factor."""
+    monkeypatch.setattr(grid, "step_of", lambda scale: 0.25)
+    with_, without = (grid.added(np.zeros(4), 1e6, "gaussian", d, random.Random(1)) for d in (0.5, math.nan))
+    np.testing.assert_allclose(with_ / without, 1 + 0.25 * 2 / 0.5, rtol=1e-5)
+
+
+def test_the_step_follows_the_noise_and_stays_within_what_doubles_hold() -> None:
+    for scale in (1e-9, 1e-3, 0.5, 1.0, 7.0, 1e20):
+        step = grid.step_of(scale)
+        assert on_grid(np.zeros(1), step)
+        assert step == 2.0**-44 or 2.0**-31 * scale < step <= 2.0**-30 * scale
+    assert grid.public_step(10**6, 1e6, 1e4) == 2.0**-44
+
+
+@pytest.mark.parametrize("centre", [np.array([np.nan]), np.array([np.inf]), np.array([1e30])])
+def test_what_is_no_number_or_too_large_raises(centre: np.ndarray) -> None:
+    with pytest.raises(InvalidInput):
+        grid.added(centre, 1.0, "gaussian", 0.1, random.Random(0))
+
+
+def test_a_hardened_release_draws_from_the_operating_system_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With that source made repeatable the release repeats: no other noise is in it, and none is missing."""
+    spec = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
+
+    def released(seed: int) -> np.ndarray:
+        monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(seed))
+        made = dpviz.release(spec)
+        assert made.hardened
+        return made.model.theta
+
+    np.testing.assert_array_equal(released(1), released(1))
+    assert (released(1) != released(2)).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_private_majority_is_released_with_its_noise(sign: int) -> None:
+    """60 labels of 100, noise of scale 200 on the difference of 20: the rarer label comes out often, as often as declared."""
+    y = np.arange(100) < 60 if sign > 0 else np.arange(100) >= 60
+    rows = dpviz.dataset(np.ones((100, 1)), y, data_norm=1.0)
+    spec = dpviz.RunSpec(rows, mechanism="majority", params={"private": True}, epsilon=0.01)
+    labels = np.array([dpviz.release(spec, all_rows=True).model.constant_label for _ in range(400)])
+    share, declared = (labels == sign).mean(), 1 - math.exp(-20 / 200) / 2
+    assert abs(share - declared) < 5.5 * math.sqrt(declared * (1 - declared) / 400)  # fails once in 10^7 runs
+    assert abs(1.0 - declared) > 5.5 * math.sqrt(declared * (1 - declared) / 400), "the control: without noise it is seen"
