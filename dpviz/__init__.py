@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
     from dpviz.releasing import Release, ReleasedModel, load_model, release
+    from dpviz.spending import Entry, Ledger
 
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
@@ -53,6 +54,7 @@ _HOMES = {
     "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
     "dpviz.privacy.individual": ("IndividualEpsilon",),
     "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
+    "dpviz.spending": ("Entry", "Ledger"),
 }
 
 __all__ = [
@@ -62,10 +64,12 @@ __all__ = [
     "Calibration",
     "CellStore",
     "Dataset",
+    "Entry",
     "Guarantee",
     "IndividualEpsilon",
     "Influence",
     "InvalidInput",
+    "Ledger",
     "Mechanism",
     "Neighbouring",
     "OneRunResult",

@@ -23,8 +23,9 @@ ALLOWED: dict[str, set[str]] = {
     "mechanisms": {"common", "models", "privacy", "influence"},
     "auditing": {"common", "models", "privacy", "influence", "mechanisms", "experiments"},
     "experiments": {"common", "datasets", "models", "privacy", "influence", "mechanisms"},
-    "estimator": {"common", "models", "privacy", "mechanisms", "experiments", "releasing"},
-    "releasing": {"common", "datasets", "models", "privacy", "mechanisms", "auditing", "experiments"},
+    "spending": {"common", "models", "privacy", "mechanisms"},
+    "estimator": {"common", "models", "privacy", "mechanisms", "experiments", "releasing", "spending"},
+    "releasing": {"common", "datasets", "models", "privacy", "mechanisms", "auditing", "experiments", "spending"},
     "reporting": {"common", "figures", "datasets", "models", "privacy", "mechanisms", "experiments"},
     "papers": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "auditing", "experiments"},
 }

@@ -17,6 +17,7 @@ from dpviz.cli import (
     groups,
     guarantees,
     influence,
+    ledger,
     lists,
     output,
     release,
@@ -32,7 +33,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 #: modules of the commands, in the order of the help
-_MODULES = (run, sweep, calibrate, accounting, guarantees, influence, audit, groups, claims, release, report, lists)
+_MODULES = (run, sweep, calibrate, accounting, guarantees, influence, audit, groups, claims, release, ledger, report, lists)
 COMMANDS = (
     "app",
     "run",
@@ -45,6 +46,7 @@ COMMANDS = (
     "groups",
     "claims",
     "release",
+    "ledger",
     "predict",
     "report",
     "datasets",

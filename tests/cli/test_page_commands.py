@@ -37,6 +37,7 @@ KEYS = {
     "sweep --epsilons 1 --no-cache": "sweep missing rows",
     "release --out model": "run guarantee model card training_rows hardened_sampler tried looked_at audit",
     "predict model new.csv": "classes predictions notes",
+    "ledger a.toml --limit 3 --delta 1e-6": "table unit relation limit total status not_proved conditions entries",
     "report --out a.html": "run out bytes",
     "fetch adult": "name variant rows",
 }
@@ -55,7 +56,7 @@ def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 def given(command: str) -> list[str]:
     name, *rest = command.split()
-    if name in ("claims", "mechanisms", "datasets", "predict", "fetch") or "--n" in rest:
+    if name in ("claims", "mechanisms", "datasets", "predict", "fetch", "ledger") or "--n" in rest:
         return [name, *rest]
     if name == "sweep":
         return [name, "--dataset", "teaching", "--mechanisms", "output-gaussian", "--seeds", "2", *rest]

@@ -1,0 +1,95 @@
+"""`dpviz ledger`: what the releases of one table cost together, kept in a file of one's own."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dpviz.cli import answers
+from dpviz.common.validate import InvalidInput, number_from_text
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "ledger",
+        help="what all releases of one table cost together, and the limit that they may reach",
+        description="Shows a ledger. --limit and --delta make a new one; --enter writes a release that was made elsewhere.",
+        epilog="Example: dpviz ledger census.toml --limit 3 --delta 1e-6 --table census; dpviz release ... --ledger census.toml",
+    )
+    made.add_argument("file", metavar="FILE.toml", help="the ledger")
+    made.add_argument("--limit", metavar="EPSILON", help="make a new ledger whose total may reach this epsilon; with --delta")
+    made.add_argument("--delta", metavar="DELTA", help="delta of the limit")
+    made.add_argument("--table", metavar="NAME", help="name of the table in a new ledger (the file's name)")
+    made.add_argument("--unit", metavar="WORD", default="row", help="what one epsilon protects in a new ledger (row)")
+    made.add_argument("--relation", choices=("replace-one", "add-remove"), default="replace-one", help="of a new ledger")
+    made.add_argument("--enter", metavar="EPSILON[,DELTA]", help="write a proved release that was made elsewhere")
+    made.add_argument("--note", metavar="TEXT", default="", help="what that release was")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Shows the ledger, after making it or writing an entry where that was asked for. Returns 0."""
+    from pathlib import Path
+
+    from dpviz.privacy.budget import Budget, Neighbouring
+    from dpviz.spending import Ledger
+
+    if (options.limit is None) != (options.delta is None):
+        raise InvalidInput("--limit", "and --delta go together", "Give both, for example --limit 3 --delta 1e-6.")
+    if options.limit is not None:
+        limit = Budget(number_from_text("--limit", options.limit), number_from_text("--delta", options.delta))
+        name = options.table if options.table is not None else Path(options.file).stem
+        relation = Neighbouring(options.relation)
+        ledger = Ledger.create(options.file, table=name, limit=limit, relation=relation, unit=options.unit)
+    else:
+        ledger = Ledger(options.file)
+    if options.enter is not None:
+        _enter(ledger, options.enter, options.note)
+    _show(options, ledger)
+    return 0
+
+
+def _enter(ledger: Any, text: str, note: str) -> None:
+    from dpviz.spending.ledger import entry_of_budget
+
+    epsilon, _, delta = text.partition(",")
+    numbers = number_from_text("--enter", epsilon), number_from_text("--enter", delta) if delta else 0.0
+    ledger.spend(entry_of_budget(*numbers, what="other", call=note), ledger.relation)
+
+
+def _show(options: argparse.Namespace, ledger: Any) -> None:
+    import pandas as pd
+
+    total, limit = ledger.total(), ledger.limit
+    entries = pd.DataFrame(
+        [
+            {"when": e.when, "what": e.what, "release": type(e.release).__name__, "epsilon": alone, "status": e.status.value}
+            | {"call": e.call}
+            for e, alone in total.parts
+        ],
+        columns=["when", "what", "release", "epsilon", "status", "call"],
+    )
+    values = {
+        "table": ledger.table,
+        "unit": ledger.unit,
+        "relation": ledger.relation.value,
+        "limit": limit,
+        "total": total.budget,
+        "status": total.status.value,
+        "not_proved": [entry.call or entry.when for entry in total.unproved],
+        "conditions": total.conditions,
+        "entries": entries,
+    }
+    spent = "nothing" if not len(entries) else f"{total.budget or 'no finite ε'}, {total.status.value}"
+    lines: list[tuple[str, object]] = [
+        ("table", f"{ledger.table}; ε is per {ledger.unit}, {ledger.relation.value} neighbours"),
+        ("limit", limit),
+        ("spent", spent),
+        *(("not proved", f"{entry.call or entry.when}: {entry.status.value}") for entry in total.unproved),
+        *(("condition", condition) for condition in total.conditions),
+    ]
+    answers.give(options, lines, values)
+    if not options.json and len(entries):
+        print(answers.table(entries))

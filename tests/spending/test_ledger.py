@@ -1,0 +1,185 @@
+"""The ledger: totals, refusals before training, crashes, two writers, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.setup import setting_of
+from dpviz.privacy.accounting.events import Composed, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, Shuffled
+from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.spending import Entry, Ledger
+from dpviz.spending.ledger import entry_of_budget
+from dpviz.spending.of_run import entry_of
+from dpviz.spending.records import from_record, to_record
+
+RELEASES = [
+    Gaussian(0.5, 2.0),
+    Gaussian.of_rows(1.0, 3.0),
+    Mixture((0.1, 0.2), (0.5, 0.5), 0.3),
+    PureEpsilon(0.3),
+    Repeated(Sampled(Gaussian.of_rows(1.0, 1.1), 0.02), 300),
+    Composed((Gaussian(1.0), PureEpsilon(0.2))),
+    Shuffled(PureEpsilon(1.0), 1000),
+    Budget(0.5, 1e-7),
+]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "ledger.toml", table="people", limit=Budget(2.0, 1e-5))
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda r: type(r).__name__)
+def test_what_is_written_comes_back(release: object, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(100.0, 1e-5))
+    entry = Entry(release, "search", Status.PROVED_IF, ("n is public",), "a call", "2026-01-02T03:04:05+00:00")  # type: ignore[arg-type]
+    ledger.spend(entry)
+    assert Ledger(ledger.path).entries() == (entry,)
+    assert from_record(to_record(release), "x") == release  # type: ignore[arg-type]
+
+
+def test_the_limit_holds_before_anything_is_written(ledger: Ledger) -> None:
+    ledger.spend(entry_of_budget(1.5))
+    before = ledger.path.read_bytes()
+    with pytest.raises(InvalidInput, match=r"would bring the total of 'people' to ε = 2.1"):
+        ledger.spend(entry_of_budget(0.6))
+    assert ledger.path.read_bytes() == before
+    ledger.spend(entry_of_budget(0.5))
+    total = ledger.total().budget
+    assert total is not None
+    assert 1.99 < total.epsilon <= 2.0
+
+
+def test_gaussian_releases_share_mu_squared(ledger: Ledger) -> None:
+    for _ in range(4):
+        ledger.spend(Entry(Gaussian(0.2)))
+    total = ledger.total()
+    assert total.budget is not None
+    assert total.budget.epsilon == pytest.approx(dpviz.spending.ledger.total_epsilon([Gaussian(0.4)], 1e-5))
+    assert total.budget.epsilon < sum(alone for _, alone in total.parts)
+
+
+def test_a_claim_makes_the_total_a_claim_and_is_named(ledger: Ledger) -> None:
+    ledger.spend(entry_of_budget(0.2, call="proved"))
+    ledger.spend(entry_of_budget(0.2, 1e-6, status=Status.CLAIM, call="only claimed"))
+    total = ledger.total()
+    assert total.status is Status.CLAIM
+    assert [entry.call for entry in total.unproved] == ["only claimed"]
+    with pytest.raises(InvalidInput, match="no privacy guarantee"):
+        ledger.spend(Entry(Budget(0.1), status=Status.NONE))
+    with pytest.raises(InvalidInput, match="add-remove"):
+        ledger.spend(entry_of_budget(0.1), Neighbouring.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("name", dpviz.list_mechanisms())
+def test_every_mechanism_has_an_entry_that_costs_no_more_than_its_budget(name: str, tmp_path: Path) -> None:
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism=name, epsilon=1.0)
+    setting, budget = setting_of(spec), dpviz.resolve(spec).budget
+    cal = spec.build().calibrate(setting, budget)
+    entry = entry_of(spec.build(), setting, cal, "call")
+    assert entry.status is cal.status
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(2.1, budget.delta), relation=cal.neighbouring)
+    if cal.status is Status.NONE:
+        with pytest.raises(InvalidInput):
+            ledger.spend(entry, cal.neighbouring)
+        return
+    ledger.spend(entry, cal.neighbouring)
+    total = ledger.total()
+    assert total.budget is not None
+    assert total.budget.epsilon <= 1.0 * (1 + 2e-3)
+    assert total.conditions == cal.conditions
+
+
+_WRITER = """
+    import sys
+    from dpviz.spending import Ledger
+    from dpviz.spending.ledger import entry_of_budget
+    ledger = Ledger(sys.argv[1])
+    print("ready", flush=True)
+    for k in range(int(sys.argv[2])):
+        ledger.spend(entry_of_budget(0.001, call=f"{sys.argv[3]} {k}"))
+"""
+
+
+def _writer(path: Path, count: int, name: str) -> subprocess.Popen[str]:
+    code = textwrap.dedent(_WRITER)
+    return subprocess.Popen([sys.executable, "-c", code, str(path), str(count), name], stdout=subprocess.PIPE, text=True)
+
+
+def test_two_writers_lose_nothing(ledger: Ledger) -> None:
+    writers = [_writer(ledger.path, 12, name) for name in "ab"]
+    assert [w.wait(120) for w in writers] == [0, 0]
+    assert sorted(e.call for e in ledger.entries()) == sorted(f"{name} {k}" for name in "ab" for k in range(12))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_a_writer_that_is_killed_leaves_a_whole_ledger(ledger: Ledger) -> None:
+    for attempt in range(3):
+        writer = _writer(ledger.path, 10_000, f"w{attempt}")
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        seen = len(ledger.entries())
+        while len(ledger.entries()) < seen + 3 and writer.poll() is None:
+            pass
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        entries = Ledger(ledger.path).entries()
+        assert len(entries) >= seen + 3
+        ledger.spend(entry_of_budget(0.001, call="after"))  # the lock of a dead process holds nobody up
+        assert Ledger(ledger.path).entries()[: len(entries)] == entries
+
+
+WHOLE = """version = 1
+table = "t"
+unit = "row"
+relation = "replace-one"
+entry = [{status = "proved", release = {kind = "Gaussian", sensitivity = 1.0, sigma = 2.0}}]
+limit = {epsilon = 1.0, delta = 1e-6}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("version = 1", "version = 2"),
+        ("version = 1", "version = ["),
+        ("replace-one", "sideways"),
+        ("epsilon = 1.0", "epsilon = -1.0"),
+        ("delta = 1e-6", "delta = 0"),
+        ("sensitivity = 1.0", "sensitivity = nan"),
+        ("sensitivity = 1.0, ", ""),
+        ("sensitivity = 1.0", "more = 1, sensitivity = 1.0"),
+        ('"Gaussian"', '"os.system"'),
+        ('"proved"', '"surely"'),
+        ('entry = [{status = "proved"', 'entry = [3, {status = "proved"'),
+        (WHOLE, ""),
+    ],
+)
+def test_files_that_are_no_ledger_are_refused_in_words(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "l.toml"
+    path.write_text(WHOLE)
+    assert len(Ledger(path).entries()) == 1
+    assert old in WHOLE
+    path.write_text(WHOLE.replace(old, new))
+    with pytest.raises(InvalidInput):
+        Ledger(path)
+
+
+def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
+    before = ledger.path.read_bytes()
+    with pytest.raises(InvalidInput, match="there already"):
+        Ledger.create(ledger.path, table="x", limit=Budget(1.0, 1e-5))
+    assert ledger.path.read_bytes() == before
+    with pytest.raises(InvalidInput, match="delta > 0"):
+        Ledger.create(tmp_path / "new.toml", table="x", limit=Budget(1.0))
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        Ledger(tmp_path / "none.toml")
