@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import time
 import uuid
@@ -34,10 +35,15 @@ def data_folder() -> Path:
 
 
 _writing: set[Path] = set()
+#: flags that follow no link and do not wait for a pipe, where there are any
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Writes a file beside its place and renames it, so that a reader never sees half of it; makes its folder.
+
+    Args:
+        mode: permissions, before those that the process's umask takes away.
 
     Raises:
         OSError: it cannot be written; nothing is left behind, and a file that was there stays.
@@ -46,7 +52,7 @@ def write(path: Path, content: bytes) -> None:
     part = path.with_name(f"{PART}{uuid.uuid4().hex}")
     _writing.add(part)
     try:
-        with part.open("xb") as stream:
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -57,6 +63,32 @@ def write(path: Path, content: bytes) -> None:
         raise
     finally:
         _writing.discard(part)
+
+
+class Untrusted(Exception):
+    """A file is no plain one, too large, or can be written by others."""
+
+
+def read_own(path: Path, most: int) -> bytes:
+    """Content of a plain file that only its owner, who runs this process, can write.
+
+    Args:
+        most: bytes that it may have.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        OSError: it cannot be read.
+        Untrusted: it is a link, a device or a pipe (which are not opened), too large, or others can write it.
+    """
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise Untrusted
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _PLAIN)) as stream:
+        status = os.fstat(stream.fileno())  # of what was opened, whatever has its name now
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            raise Untrusted
+        if os.name == "posix" and (status.st_uid not in (0, os.geteuid()) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+            raise Untrusted
+        return stream.read(most)
 
 
 def remove_own_parts() -> None:

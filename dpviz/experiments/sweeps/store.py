@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
+import json
+import math
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype, is_string_dtype
-from pyarrow import ArrowException
 
 from dpviz.common import files
 from dpviz.datasets.catalogue import only_here
@@ -21,39 +22,62 @@ from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.run.metrics import METRICS, get_metric
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.sweeps.cell import Cell
+from dpviz.privacy.budget import Neighbouring, Status
 
 STORE_BYTES = 1 << 30
-#: columns of a cell's table before those of metrics beside accuracy
-_FIRST = (
-    "dataset",
-    "model",
-    "mechanism",
-    "epsilon",
-    "delta",
-    "lam",
-    "seed",
-    "accuracy",
-    "train_accuracy",
-    "objective",
-    "optimality_gap",
-    "expected_accuracy",
-    "sensitivity",
-    "noise_scale",
-    "claimed_epsilon",
-    "proved_epsilon",
-    "status",
-    "neighbouring",
-    "non_private_accuracy",
-    "majority_accuracy",
-    "expected_balanced_accuracy",
-)
-_TEXTS = ("dataset", "model", "mechanism", "status", "neighbouring")
+_CELL_BYTES = 1 << 26  # of one file
+
+Check = Callable[[object], bool]
 
 
-def columns(cell: Cell) -> tuple[str, ...]:
-    """Columns of a cell's table, those of `run.tidy`."""
-    measured = [metric.column for metric in (*METRICS.values(), *map(get_metric, cell.metrics)) if metric.id != "accuracy"]
-    return (*_FIRST, *(f"{model}{name}" for model in ("", "non_private_", "majority_") for name in measured))
+def _number(low: float, high: float, *, missing: bool = False) -> Check:
+    """Checks a finite number in a range; `missing` takes NaN, which stands for no value."""
+    return lambda v: isinstance(v, float) and (low <= v <= high or (missing and math.isnan(v)))
+
+
+def _one_of(*values: object) -> Check:
+    """Checks one of a few values, of the same type."""
+    return lambda v: any(type(v) is type(value) and v == value for value in values)
+
+
+_MOST = 1.7e308  # any finite number
+_SLACK = 1e-9  # rounding of a mean of shares
+_SHARE, _SHARE_OR_NONE = _number(-_SLACK, 1 + _SLACK), _number(-_SLACK, 1 + _SLACK, missing=True)
+_POSITIVE_OR_NONE = _number(0.0, _MOST, missing=True)
+
+
+def columns(cell: Cell) -> dict[str, Check]:
+    """Columns of a cell's table, those of `run.tidy`, and what each value may be."""
+    resolved = resolve(cell.spec)
+    spec = resolved.spec  # tables have the dataset's canonical name
+    measured = [metric for metric in (*METRICS.values(), *map(get_metric, cell.metrics)) if metric.id != "accuracy"]
+    return {
+        "dataset": _one_of(spec.dataset),
+        "model": _one_of(spec.model),
+        "mechanism": _one_of(spec.mechanism),
+        "epsilon": _one_of(*cell.epsilons),
+        "delta": _one_of(resolved.budget.delta),
+        "lam": _one_of(spec.lam),
+        "seed": _one_of(*cell.replicas),
+        "accuracy": _SHARE,
+        "train_accuracy": _SHARE,
+        "objective": _number(-_MOST, _MOST),
+        "optimality_gap": _number(-_MOST, _MOST),
+        "expected_accuracy": _SHARE_OR_NONE,
+        "sensitivity": _POSITIVE_OR_NONE,
+        "noise_scale": _POSITIVE_OR_NONE,
+        "claimed_epsilon": _POSITIVE_OR_NONE,
+        "proved_epsilon": _POSITIVE_OR_NONE,
+        "status": _one_of(*(status.value for status in Status)),
+        "neighbouring": _one_of(*(relation.value for relation in Neighbouring)),
+        "non_private_accuracy": _SHARE,
+        "majority_accuracy": _SHARE,
+        "expected_balanced_accuracy": _SHARE_OR_NONE,
+    } | {
+        f"{model}{metric.column}": _SHARE_OR_NONE if metric.shares else _POSITIVE_OR_NONE
+        for model in ("", "non_private_", "majority_")
+        for metric in measured
+    }
 
 
 class CellStore:
@@ -86,28 +110,35 @@ class CellStore:
         """A finished cell, or None. A file that is damaged or is no cell is renamed, noted, and counts as not there."""
         if is_upload(cell.spec.dataset):
             return None
-        path = self._path(cell.key())
+        key = cell.key()
+        path, table = self._path(key), None
         try:
-            content = path.read_bytes()
+            table = _decoded(files.read_own(path, _CELL_BYTES), cell, key)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._cannot(error)
             return None
-        table = _decoded(content, cell)
+        except files.Untrusted:
+            pass
         if table is None:
             aside = path.with_suffix(".damaged")
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
                 os.replace(path, aside)
-            self.notices.append(f"A stored result was damaged; it was set aside as a {aside.suffix} file and is computed again.")
+            self.notices.append(
+                f"A stored result was damaged, or others can write it. It is set aside as a {aside.suffix} file and computed again."
+            )
         return table
 
     def put(self, cell: Cell, table: pd.DataFrame) -> None:
         """Keeps a finished cell, unless it is of an upload; where that is impossible the work goes on, with a notice."""
         if is_upload(cell.spec.dataset):
             return  # nothing of an upload goes to the disk
+        if len(table) and list(table.columns) != list(columns(cell)):
+            raise ValueError(f"a cell's table has other columns than it should: {list(table.columns)}")
+        key = cell.key()
         try:
-            files.write(self._path(cell.key()), _encoded(table, cell))
+            files.write(self._path(key), _encoded(table, key), mode=0o600)
         except OSError as error:
             self._cannot(error)
 
@@ -135,56 +166,59 @@ class CellStore:
                 total -= size
 
 
-def _encoded(table: pd.DataFrame, cell: Cell) -> bytes:
-    """A cell's file: the SHA-256 of the rest in hexadecimal, a line break, the table as Parquet."""
-    if len(table) and tuple(table.columns) != columns(cell):
-        raise ValueError(f"a cell's table has other columns than it should: {list(table.columns)}")
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    payload = buffer.getvalue()
-    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+def _encoded(table: pd.DataFrame, key: str) -> bytes:
+    """A cell's file: the SHA-256 of the cell's key and the rest in hexadecimal, a line break, the table as JSON."""
+    content = json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs}).encode()
+    return _digest(key, content) + b"\n" + content
 
 
-def _decoded(content: bytes, cell: Cell) -> pd.DataFrame | None:
+def _decoded(content: bytes, cell: Cell, key: str) -> pd.DataFrame | None:
     """The table in a cell's file; None where the file is damaged or holds anything else than this cell."""
-    digest, _, payload = content.partition(b"\n")
-    if hashlib.sha256(payload).hexdigest().encode() != digest:
+    digest, _, content = content.partition(b"\n")
+    if _digest(key, content) != digest:
         return None
     try:
-        table = pd.read_parquet(io.BytesIO(payload))
-    except (
-        ArrowException,
-        ArithmeticError,
-        LookupError,
-        OSError,
-        TypeError,
-        ValueError,
-    ):  # what a reader of wrong bytes may raise
+        values = json.loads(content)
+    except (RecursionError, ValueError):
         return None
-    if only_here(cell.spec.dataset) and "dataset" in table:
-        table["dataset"] = cell.spec.dataset  # their random name in this process
-    return table if _is_table_of(table, cell) else None
+    found, attributes = (values.get("columns"), values.get("attributes")) if isinstance(values, dict) else (None, None)
+    if only_here(cell.spec.dataset) and isinstance(found, dict) and isinstance(found.get("dataset"), list):
+        found["dataset"] = [cell.spec.dataset] * len(found["dataset"])  # their random name in this process
+    if not _is_table_of(found, attributes, cell):
+        return None
+    table = pd.DataFrame(found)
+    table.attrs = attributes
+    return table
 
 
-def _is_table_of(table: pd.DataFrame, cell: Cell) -> bool:
-    """Whether a table has the columns, kinds, rows and attributes that `cell.attempt()` gives."""
-    refused, took = table.attrs.get("problems", []), table.attrs.get("seconds", 0.0)
-    if not isinstance(took, float) or not isinstance(refused, list) or not all(map(_is_problem, refused)):
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + content).hexdigest().encode()
+
+
+def _is_table_of(found: Any, attributes: Any, cell: Cell) -> bool:
+    """Whether columns and attributes are such as `cell.attempt()` gives: names, types, ranges, rows and this very run."""
+    if not isinstance(found, dict) or not isinstance(attributes, dict):
+        return False
+    refused = attributes.get("problems", [])
+    if not isinstance(refused, list) or not all(_is_problem(one, cell) for one in refused):
+        return False
+    if not _number(0.0, _MOST)(attributes.get("seconds", 0.0)):
         return False
     open_ones = sorted((e, s) for e in cell.epsilons for s in cell.replicas if e not in {p[0] for p in refused})
-    if not len(table):
+    if not found:
         return not open_ones
-    spec = resolve(cell.spec).spec  # tables have the dataset's canonical name
-    names = columns(cell)
+    checks = columns(cell)
     return (
-        tuple(table.columns) == names
-        and all(is_string_dtype(table[c]) if c in _TEXTS else is_numeric_dtype(table[c]) for c in names)
-        and sorted(zip(table["epsilon"], table["seed"], strict=True)) == open_ones
-        and (table[["dataset", "model", "mechanism"]] == [spec.dataset, spec.model, spec.mechanism]).all(axis=None)
+        list(found) == list(checks)
+        and all(isinstance(v, list) and len(v) == len(open_ones) and all(map(checks[name], v)) for name, v in found.items())
+        and sorted(zip(found["epsilon"], found["seed"], strict=True)) == open_ones
     )
 
 
-def _is_problem(value: object) -> bool:
+def _is_problem(value: object, cell: Cell) -> bool:
     return (
-        isinstance(value, list) and len(value) == 4 and isinstance(value[0], float) and all(isinstance(t, str) for t in value[1:])
+        isinstance(value, list)
+        and len(value) == 4
+        and _one_of(*cell.epsilons)(value[0])
+        and all(isinstance(text, str) for text in value[1:])
     )

@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import errno
 import hashlib
-import io
+import json
+import math
 import multiprocessing
 import os
 import signal
@@ -19,8 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from joblib import parallel_config
 
@@ -28,6 +27,7 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cell, cells
+from dpviz.experiments.sweeps import store as store_module
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, seconds, workers_for
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
@@ -276,10 +276,12 @@ def test_a_store_that_cannot_be_written_is_one_notice(tmp_path: Path) -> None:
     assert "cannot be kept" in store.notices[0]
 
 
-@pytest.mark.parametrize("name", ["open", "unlink", "stat", "mkdir", "read_bytes", "glob"])
+@pytest.mark.parametrize(
+    ("where", "name"), [(os, "open"), (os, "lstat"), (Path, "unlink"), (Path, "stat"), (Path, "mkdir"), (Path, "glob")]
+)
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EIO])
 def test_whatever_the_folder_refuses_the_numbers_are_there(
-    name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: object, name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / f"{CELL.key()}.cell").write_bytes(b"x")
@@ -290,7 +292,7 @@ def test_whatever_the_folder_refuses_the_numbers_are_there(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(Path, name, refuse)
+    monkeypatch.setattr(where, name, refuse)
     store = CellStore.personal()
     store.prune(most=0)
     assert [len(t) for t in attempts([CELL], store=store)] == [6]
@@ -305,46 +307,74 @@ def stored(tmp_path: Path) -> tuple[CellStore, Path, pd.DataFrame]:
     return store, path, table
 
 
-def with_right_hash(payload: bytes) -> bytes:
-    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+def with_right_hash(content: bytes, key: str | None = None) -> bytes:
+    return hashlib.sha256(f"{key or CELL.key()}\n".encode() + content).hexdigest().encode() + b"\n" + content
 
 
-def parquet(table: pd.DataFrame, **attrs: object) -> bytes:
-    buffer = io.BytesIO()
-    table = table.copy()
-    table.attrs |= attrs
-    table.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+def content(table: pd.DataFrame, **attributes: object) -> bytes:
+    return json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs | attributes}).encode()
 
 
-def with_attributes(table: pd.DataFrame, attributes: bytes) -> bytes:
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    buffer = io.BytesIO()
-    pq.write_table(arrow.replace_schema_metadata(arrow.schema.metadata | {b"PANDAS_ATTRS": attributes}), buffer)
-    return buffer.getvalue()
+def cell_with(**values: object) -> Callable[[pd.DataFrame], bytes]:
+    """A cell's table with another value in one place of some columns."""
+
+    def spoil(table: pd.DataFrame) -> bytes:
+        found = json.loads(content(table))
+        for name, value in values.items():
+            found["columns"][name][3] = value
+        return json.dumps(found).encode()
+
+    return spoil
 
 
 SPOILED: dict[str, Callable[[pd.DataFrame], bytes]] = {
-    "not Parquet": lambda t: b"a,b\n1,2\n",
+    "no JSON": lambda t: b"a,b\n1,2\n",
     "nothing": lambda t: b"",
-    "cut": lambda t: parquet(t)[:-20],
-    "half of the middle": lambda t: parquet(t)[:200] + parquet(t)[400:],
-    "a column is missing": lambda t: parquet(t.drop(columns="accuracy")),
-    "a column more": lambda t: parquet(t.assign(more=1.0)),
-    "texts for numbers": lambda t: parquet(t.assign(accuracy="high")),
-    "numbers for texts": lambda t: parquet(t.assign(status=1.0)),
-    "rows are missing": lambda t: parquet(t.iloc[:-1]),
-    "rows twice": lambda t: parquet(pd.concat([t, t])),
-    "another seed": lambda t: parquet(t.assign(seed=7)),
-    "another budget": lambda t: parquet(t.assign(epsilon=t["epsilon"] + 1)),
-    "another mechanism": lambda t: parquet(t.assign(mechanism="cms-output")),
-    "no rows": lambda t: parquet(t.iloc[:0]),
-    "seconds as text": lambda t: parquet(t, seconds="long"),
-    "problems as text": lambda t: parquet(t, problems="many"),
-    "problems in another form": lambda t: parquet(t, problems=[[0.1, "epsilon"]]),
-    "a problem with a budget that was computed": lambda t: parquet(t, problems=[[0.1, "epsilon", "a", "b"]]),
-    "attributes cut": lambda t: with_attributes(t, b'{"seconds": '),
-    "attributes in another form": lambda t: with_attributes(t, b"[1]"),
+    "a number": lambda t: b"7",
+    "cut": lambda t: content(t)[:-20],
+    "half of the middle": lambda t: content(t)[:200] + content(t)[400:],
+    "nested": lambda t: b"[" * 100_000 + b"]" * 100_000,
+    "nested attributes": lambda t: b'{"columns": {}, "attributes": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",
+    "a number of many digits": lambda t: b"1" * 10_000,
+    "a column is missing": lambda t: content(t.drop(columns="accuracy")),
+    "a column more": lambda t: content(t.assign(more=1.0)),
+    "columns in another order": lambda t: content(t[t.columns[::-1]]),
+    "columns of two lengths": lambda t: content(t).replace(b'"seed": [', b'"seed": [0, '),
+    "texts for numbers": lambda t: content(t.assign(accuracy="high")),
+    "numbers for texts": lambda t: content(t.assign(status=1.0)),
+    "rows are missing": lambda t: content(t.iloc[:-1]),
+    "rows twice": lambda t: content(pd.concat([t, t])),
+    "another seed": lambda t: content(t.assign(seed=7)),
+    "another budget": lambda t: content(t.assign(epsilon=t["epsilon"] + 1)),
+    "another mechanism": lambda t: content(t.assign(mechanism="cms-output")),
+    "no rows": lambda t: content(t.iloc[:0]),
+    "seconds as text": lambda t: content(t, seconds="long"),
+    "seconds below 0": lambda t: content(t, seconds=-1.0),
+    "problems as text": lambda t: content(t, problems="many"),
+    "problems in another form": lambda t: content(t, problems=[[0.1, "epsilon"]]),
+    "a problem with a budget that was computed": lambda t: content(t, problems=[[0.1, "epsilon", "a", "b"]]),
+    "a problem with a budget that nobody asked for": lambda t: content(t, problems=[[0.7, "epsilon", "a", "b"]]),
+    "attributes in another form": lambda t: json.dumps({"columns": t.to_dict("list"), "attributes": [1]}).encode(),
+    "an unknown status": cell_with(status="x"),
+    "an unknown relation": cell_with(neighbouring="replace two"),
+    "an accuracy above 1": cell_with(accuracy=7.0),
+    "an accuracy below 0": cell_with(train_accuracy=-0.1),
+    "no accuracy": cell_with(accuracy=math.nan),
+    "an infinite accuracy": cell_with(accuracy=math.inf),
+    "true for an accuracy": cell_with(accuracy=True),
+    "nothing for an accuracy": cell_with(accuracy=None),
+    "a list for an accuracy": cell_with(accuracy=[0.5]),
+    "an infinite objective": cell_with(objective=math.inf),
+    "no gap": cell_with(optimality_gap=math.nan),
+    "another delta": cell_with(delta=0.5),
+    "another regularisation": cell_with(lam=1.0),
+    "another dataset": cell_with(dataset="iris"),
+    "another model": cell_with(model="svm"),
+    "a proved epsilon below 0": cell_with(proved_epsilon=-1.0),
+    "an infinite epsilon": cell_with(claimed_epsilon=math.inf),
+    "noise below 0": cell_with(noise_scale=-1.0),
+    "a loss below 0": cell_with(log_loss=-0.1),
+    "a share above 1": cell_with(majority_f1=1.1),
 }
 
 
@@ -352,23 +382,92 @@ SPOILED: dict[str, Callable[[pd.DataFrame], bytes]] = {
 def test_a_right_hash_of_something_else_is_set_aside(how: str, tmp_path: Path) -> None:
     store, path, table = stored(tmp_path)
     path.write_bytes(with_right_hash(SPOILED[how](table)))
+    set_aside(store, path, table)
+
+
+def set_aside(store: CellStore, path: Path, table: pd.DataFrame) -> None:
+    """What lies under the cell's name is not read, is set aside with one notice, and is computed again."""
     assert store.get(CELL) is None
     assert len(store.notices) == 1
-    assert path.with_suffix(".damaged").exists()
-    assert not path.exists()
+    assert os.path.lexists(path.with_suffix(".damaged"))
+    assert not os.path.lexists(path)
     (again,) = attempts([CELL], store=store)
     pd.testing.assert_frame_equal(again, table)
-    known = store.get(CELL)
-    assert known is not None
+    assert store.get(CELL) is not None
+    assert len(store.notices) == 1
 
 
 def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
     store, path, table = stored(tmp_path)
-    path.write_bytes(with_right_hash(parquet(table)))
+    path.write_bytes(with_right_hash(content(table)))
     known = store.get(CELL)
     assert known is not None
     pd.testing.assert_frame_equal(known, table)
+    assert known.attrs == table.attrs
     assert not store.notices
+
+
+def test_a_number_that_changed_on_the_disk_is_noticed(tmp_path: Path) -> None:
+    store, path, table = stored(tmp_path)
+    before = f'"objective": [{float(table["objective"][0])!r}'.encode()
+    assert path.read_bytes().count(before) == 1
+    path.write_bytes(path.read_bytes().replace(before, f'"objective": [{float(table["objective"][0]) + 0.001!r}'.encode()))
+    set_aside(store, path, table)
+
+
+def test_a_cell_under_the_name_of_another_one_is_noticed(tmp_path: Path) -> None:
+    """Nothing in its table tells of the other noise seed."""
+    store, path, table = stored(tmp_path)
+    other = dataclasses.replace(CELL, spec=dataclasses.replace(CELL.spec, seed=CELL.spec.seed + 1))
+    store.put(other, other.attempt())
+    os.replace(store.folder / f"{other.key()}.cell", path)
+    set_aside(store, path, table)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+@pytest.mark.parametrize("kind", ["link to a device", "link to a cell", "pipe", "folder", "others may write", "too large"])
+def test_only_plain_files_of_the_owner_are_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, path, table = stored(tmp_path / "cells")
+    if kind == "others may write":
+        path.chmod(0o622)
+    elif kind == "too large":
+        monkeypatch.setattr(store_module, "_CELL_BYTES", path.stat().st_size - 1)
+    else:
+        path.rename(tmp_path / "away")
+        {
+            "link to a device": lambda: path.symlink_to("/dev/zero"),
+            "link to a cell": lambda: path.symlink_to(tmp_path / "away"),
+            "pipe": lambda: os.mkfifo(path),
+            "folder": path.mkdir,
+        }[kind]()
+    assert store.get(CELL) is None
+    assert len(store.notices) == 1
+    assert os.path.lexists(path.with_suffix(".damaged"))
+    monkeypatch.undo()
+    (again,) = attempts([CELL], store=store)
+    pd.testing.assert_frame_equal(again, table)
+    assert store.get(CELL) is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a person's folder for that person")
+def test_cells_are_written_for_their_owner_only(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        _, path, _ = stored(tmp_path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners there")
+def test_a_cell_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, path, _ = stored(tmp_path)
+    if os.geteuid() == 0:  # whose own files everybody may read
+        os.chown(path, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert store.get(CELL) is None
+    assert len(store.notices) == 1
 
 
 def test_a_table_with_other_columns_is_no_cell(tmp_path: Path) -> None:
