@@ -126,7 +126,7 @@ class CellStore:
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
                 os.replace(path, aside)
             self.notices.append(
-                f"A stored result was damaged, or others can write it. It is set aside as a {aside.suffix} file and computed again."
+                f"A stored result was damaged, or others can write it. It is set aside as {aside.suffix} and computed again."
             )
         return table
 
