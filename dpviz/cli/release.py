@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"
     )
+    made.add_argument("--ledger", metavar="FILE.toml", help="enter the release into this ledger, which may refuse it")
     answers.add(made)
     made.set_defaults(command=_release)
 
@@ -42,6 +43,7 @@ def add(commands: Any) -> None:
 
 def _release(options: argparse.Namespace) -> int:
     from dpviz.releasing import release
+    from dpviz.spending import Ledger
 
     out = Path(options.out)
     tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
@@ -57,6 +59,8 @@ def _release(options: argparse.Namespace) -> int:
         tried=tried,
         audit_runs=runs,
         monitor=bar,
+        ledger=None if options.ledger is None else Ledger(options.ledger),
+        call=options.typed[:500],
     )
     bar.end()
     made.save(out)

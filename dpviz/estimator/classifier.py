@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import warnings
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.releasing.grid import publish
+from dpviz.spending.ledger import Ledger
+from dpviz.spending.of_run import entry_of
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +56,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         random_state: None for randomness of the operating system. Whoever knows a seed can subtract the noise, so the guarantee
             then holds only while it stays secret; a fitted model is pickled without it.
         classes: the labels as public knowledge, two or more; None reads them from `y`, which `guarantee_` says.
+        ledger: of the table (`dpviz.Ledger`, or its file): every fit is entered before it is trained, and refused where it would
+            pass the limit.
         knobs: of the mechanism, by name.
 
     Attributes:
@@ -74,6 +79,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         random_state: object = None,
         classes: Sequence[object] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
         **knobs: Any,
     ) -> None:
         self.mechanism = mechanism
@@ -85,6 +91,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
         self.classes = classes
+        self.ledger = ledger
         for name, value in knobs.items():
             if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
                 raise TypeError(f"unexpected argument {name!r}")
@@ -202,6 +209,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         budget = row_budget(check_epsilon(self.epsilon), self.delta, len(x))
         each, how = share(built, setting, budget, models)
         cal = built.calibrate(setting, each)
+        if self.ledger is not None:
+            ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+            total = together(cal, each, budget, models, built.pure)
+            call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
+            entry = entry_of(built, setting, cal, call, models=models, together=total[1] or total[0])
+            ledger.spend(entry, cal.neighbouring)
         theta, constant = [], np.zeros(models)
         streams, source = self._streams(models)
         for k, stream in enumerate(streams):

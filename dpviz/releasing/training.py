@@ -29,6 +29,8 @@ from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
+from dpviz.spending.ledger import Ledger
+from dpviz.spending.of_run import entry_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,8 @@ def release(
     tried: int | None = None,
     audit_runs: int = 0,
     monitor: Monitor = silent,
+    ledger: Ledger | None = None,
+    call: str = "dpviz.release",
 ) -> Release:
     """Trains one model of a run, to be published. Each call gives another model and spends the budget anew.
 
@@ -108,6 +112,8 @@ def release(
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
         monitor: told of progress; raises to cancel.
+        ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
+        call: what the ledger's entry says made the release.
 
     Raises:
         InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
@@ -124,6 +130,8 @@ def release(
     cal = built.calibrate(problem.setting, budget)
     if not unproved:
         _require_proof(cal, budget)
+    if ledger is not None:
+        ledger.spend(entry_of(built, problem.setting, cal, call), cal.neighbouring)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())

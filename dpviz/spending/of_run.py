@@ -5,27 +5,39 @@ from __future__ import annotations
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.models import Setting
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Shuffled
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.spending.ledger import Entry
 
 
-def entry_of(mechanism: Mechanism, setting: Setting, calibration: Calibration, call: str = "", what: str = "release") -> Entry:
-    """The entry of one release: its event where that proves no more than the budget, otherwise its budget.
+def entry_of(
+    mechanism: Mechanism,
+    setting: Setting,
+    calibration: Calibration,
+    call: str = "",
+    *,
+    models: int = 1,
+    together: Budget | None = None,
+) -> Entry:
+    """The entry of one release: its event where that costs no more than the budget, otherwise its budget.
 
     Args:
         setting: public facts of the training rows.
         calibration: of the mechanism for `setting`.
         call: the call that makes the release, for people.
+        models: trained with this calibration on the same rows and released together.
+        together: the budget of all of them, where there are several.
     """
     budget = calibration.proved_budget or calibration.claimed_budget
-    if budget is None:
-        return Entry(calibration.budget, what, calibration.status, calibration.conditions, call)
-    release: Event | Budget = budget
-    if calibration.proved_budget is not None:
-        release = _event(mechanism, setting, calibration, budget) or budget
-    return Entry(release, what, calibration.status, calibration.conditions, call)
+    release: Event | Budget = together or budget or calibration.budget
+    if budget is not None and calibration.proved_budget is not None:
+        event = _event(mechanism, setting, calibration, budget)
+        if event is not None and models == 1:
+            release = event
+        elif event is not None and not isinstance(event, Mixture | Shuffled):  # which are accounted for once only
+            release = Repeated(event, models)
+    return Entry(release, "release", calibration.status, calibration.conditions, call)
 
 
 def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, budget: Budget) -> Event | None:

@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -183,3 +186,40 @@ def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
         Ledger.create(tmp_path / "new.toml", table="x", limit=Budget(1.0))
     with pytest.raises(InvalidInput, match="cannot be read"):
         Ledger(tmp_path / "none.toml")
+
+
+def test_a_release_is_entered_before_it_is_trained(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
+    dpviz.release(spec, ledger=ledger, call="first")
+    (entry,) = ledger.entries()
+    assert isinstance(entry.release, Gaussian)
+    assert entry.call == "first"
+
+    def fails(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpviz.releasing.training.train", fails)
+    with pytest.raises(KeyboardInterrupt):
+        dpviz.release(spec, ledger=ledger, call="second")
+    assert [e.call for e in ledger.entries()] == ["first", "second"], "what crashed counts"
+    with pytest.raises(InvalidInput, match="would bring the total"):  # and not KeyboardInterrupt: nothing is trained
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.9), ledger=ledger)
+    assert len(ledger.entries()) == 2
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("mechanism", ["objective-tight", "output-gaussian", "bolt-on-psgd", "cms-output"])
+def test_every_fit_of_the_classifier_is_entered(classes: int, mechanism: str, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(1.5, 1e-5))
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)) / 4, np.arange(300) % classes
+    model = dpviz.PrivateClassifier(mechanism, epsilon=1.0, ledger=ledger.path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+        total = ledger.total().budget
+        assert total is not None
+        assert 0.5 < total.epsilon <= 1.0 + 2e-3, "the models of all classes, once"
+        with pytest.raises(InvalidInput, match="would bring the total"):
+            clone(model).set_params(epsilon=1.4).fit(X, y)
+    assert len(ledger.entries()) == 1
